@@ -51,11 +51,13 @@ class Recording:
         nodes: in numeric order.
         step_sources: where its steps come from, ``optimizer`` for example.
         frameworks: framework to the version that its ranks name.
+        exit_codes: of the commands that have ended.
     """
 
     nodes: tuple[RecordedNode, ...]
     step_sources: tuple[str, ...] = ()
     frameworks: Mapping[str, str] = field(default_factory=dict)
+    exit_codes: tuple[int, ...] = ()
 
     def node(self, name: str) -> RecordedNode | None:
         """Return how a node was recorded; ``None`` for one that has no card."""

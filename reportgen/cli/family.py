@@ -14,6 +14,7 @@ from reportgen.cli.streams import open_closed_streams
 _FAMILY = {
     "report": ("reportgen.cli.command", "Make the report of a job, like make-profiler-report."),
     "compare": ("reportgen.cli.compare", "Compare two jobs: did a change help, and why."),
+    "index": ("reportgen.cli.index", "List many jobs in one page: which wastes most."),
     "record": ("reportgen.cli.record", "Run a training command and record it."),
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
 }

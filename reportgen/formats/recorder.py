@@ -69,6 +69,7 @@ class RunCard(msgspec.Struct):
     """What a ``reportgen record`` says of its run."""
 
     is_other_job: bool = False
+    exit_code: int | None = None
 
 
 def card_of(content: bytes, kind: type[Card]) -> Card | None:

@@ -69,6 +69,7 @@ def read_recording(
         nodes=tuple(sorted(nodes, key=lambda node: device_order(node.node))),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
+        exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
     )
 
 

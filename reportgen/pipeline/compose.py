@@ -11,6 +11,7 @@ from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
 from reportgen.pipeline.clocks import notes_on_clocks
+from reportgen.pipeline.figures import figures_of
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import Measured
@@ -79,7 +80,17 @@ def compose_report(
             job.recording,
             is_traced=any(part.rank is not None for part in measured),
         ),
+        status=_status(job, is_running=is_running),
     )
+
+
+def _status(job: JobProfile, *, is_running: bool) -> report.JobStatus:
+    """Return how a job stands: an end marker ends it, and traces are written when it works."""
+    if is_running:
+        return report.JobStatus.IN_PROGRESS
+    if job.recording is not None and any(job.recording.exit_codes):
+        return report.JobStatus.FAILED
+    return report.JobStatus.COMPLETED if job.info.is_finished else report.JobStatus.UNKNOWN
 
 
 def compose(
@@ -93,6 +104,7 @@ def compose(
     profiling: Profiling | None = None,
     recording: Recording | None = None,
     setup: report.Setup | None = None,
+    status: report.JobStatus = report.JobStatus.UNKNOWN,
 ) -> report.Report:
     """Return the report of results, wherever they come from.
 
@@ -119,6 +131,7 @@ def compose(
         profiling=profiling,
         recording=recording,
         setup=setup,
+        figures=figures_of(results, status=status),
         results={result.id: result for result in results},
     )
 

@@ -2,7 +2,9 @@
 
 from reportgen.report.model import (
     DataQuality,
+    Figures,
     JobHeader,
+    JobStatus,
     JobSummary,
     QualityNote,
     RankedFinding,
@@ -14,6 +16,6 @@ from reportgen.report.ranking import rank_findings
 from reportgen.report.summary import Extent, join_extents, summarize
 
 __all__ = [
-    "DataQuality", "Extent", "JobHeader", "JobSummary", "QualityNote", "RankedFinding", "Report",
-    "RuleEntry", "Setup", "join_extents", "rank_findings", "summarize",
+    "DataQuality", "Extent", "Figures", "JobHeader", "JobStatus", "JobSummary", "QualityNote",
+    "RankedFinding", "Report", "RuleEntry", "Setup", "join_extents", "rank_findings", "summarize",
 ]  # fmt: skip

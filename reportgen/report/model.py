@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
@@ -64,6 +65,39 @@ class Setup:
     versions: Mapping[str, str] = field(default_factory=dict)
 
 
+class JobStatus(StrEnum):
+    """How a job stands, in SageMaker's words."""
+
+    IN_PROGRESS = "InProgress"
+    COMPLETED = "Completed"
+    FAILED = "Failed"
+    STOPPING = "Stopping"
+    STOPPED = "Stopped"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The few numbers by which many jobs are compared; ``None`` is what a report cannot say.
+
+    Attributes:
+        data: what was recorded: ``kernel traces``, ``framework events``, ``system metrics``, or
+            ``results of SageMaker's rules``.
+        status: how the job stood when it was read.
+        step_p50_s: median time of a training step.
+        gpu_busy_ratio: share of the time of all GPUs in which they work.
+        wasted_gpu_hours: GPU time without work, from the GPU time budget.
+        wasted_usd: what that costs, where a price was given.
+    """
+
+    data: str
+    status: JobStatus = JobStatus.UNKNOWN
+    step_p50_s: float | None = None
+    gpu_busy_ratio: float | None = None
+    wasted_gpu_hours: float | None = None
+    wasted_usd: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedFinding:
     """A finding and the rule that made it."""
@@ -110,6 +144,7 @@ class Report:
         profiling: what the profiler was asked to record; ``None`` where nobody said it.
         recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
         setup: what the job ran on; ``None`` in reports of versions before 1.0.
+        figures: its most important numbers; ``None`` likewise.
         results: the full result of each rule that is at hand.
     """
 
@@ -125,4 +160,5 @@ class Report:
     profiling: Profiling | None = None
     recording: Recording | None = None
     setup: Setup | None = None
+    figures: Figures | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)

@@ -28,6 +28,7 @@ OUTPUT_PAGE = "profiler-report.html"
 
 _SIGNS = {
     OUTPUT_PAGE: b'name="generator" content="make-profiler-report',
+    "profiler-index.html": b'name="generator" content="make-profiler-report',
     "profiler-comparison.html": b'name="generator" content="make-profiler-report',
     "profiler-comparison.md": b"<!-- generator: make-profiler-report",
     OUTPUT_SUMMARY: b"<!-- generator: make-profiler-report",

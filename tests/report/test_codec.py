@@ -77,6 +77,7 @@ def test_keys_are_those_of_the_contract() -> None:
         "profiling",
         "recording",
         "setup",
+        "figures",
     ]
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"

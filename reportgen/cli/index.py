@@ -1,0 +1,71 @@
+"""``reportgen index``: many jobs in one page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from reportgen.cli.places import reach_buckets
+from reportgen.cli.progress import watching
+from reportgen.cli.streams import print_path
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("paths", metavar="PATH…", nargs=-1, required=True)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Folder of profiler-index.html and profiler-index.json. [default: here]",
+)
+@click.option("--update", is_flag=True, help="Read only reports that are new since the last index.")
+@click.option("--make", "makes", is_flag=True, help="Report the jobs that have no report yet.")
+@click.option(
+    "--processes",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Reports made at once with --make. [default: one per core]",
+)
+@click.option("--force", is_flag=True, help="Replace a page that is not ours.")
+@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
+@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
+@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
+@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    paths: tuple[str, ...],
+    output: Path,
+    update: bool,
+    makes: bool,
+    processes: int | None,
+    force: bool,
+    profile: str | None,
+    region: str | None,
+    endpoint_url: str | None,
+    no_sign_request: bool,
+    quiet: bool,
+) -> None:
+    """List the reports below some folders or prefixes in one page, those that waste most first.
+
+    PATH is a folder or s3://bucket/prefix with any number of reports below it. Only their small
+    file report.json is read. With --make the jobs in local folders are reported first. The path of
+    the page is printed to stdout.
+    """
+    reach_buckets(
+        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
+    )
+    from reportgen.pipeline.index import IndexOptions, make_index
+
+    options = IndexOptions(
+        places=paths, output=output, is_update=update, makes=makes, force=force,
+        **({} if processes is None else {"n_processes": processes}),
+    )  # fmt: skip
+    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+        made = make_index(options, watcher)
+    if made.index.n_unreadable and not quiet:
+        click.echo(f"{made.index.n_unreadable} could not be read; the page says why.", err=True)
+    print_path(str(made.path))

@@ -1,0 +1,32 @@
+"""``profiler-index.json``: an index as bytes and back. History of ``format``: 1, first version."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from reportgen.index.model import Index
+from reportgen.results.codec import check_format, reading
+
+FORMAT = 1
+FILE = "profiler-index.json"
+
+
+def encode(index: Index) -> bytes:
+    """Return the bytes of ``profiler-index.json``, the same for equal indexes."""
+    tree = {"format": FORMAT, **msgspec.to_builtins(index)}
+    return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
+
+
+def load(path: Path) -> Index:
+    """Read an index.
+
+    Raises:
+        OSError: there is no such file.
+        FormatError: it is no index of ours, or of a newer format.
+    """
+    with reading(str(path), of="index"):
+        tree = msgspec.json.decode(path.read_bytes())
+        check_format(tree["format"], (FORMAT,), path=str(path), of="index")
+        return msgspec.convert(tree, Index)

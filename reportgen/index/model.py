@@ -1,0 +1,52 @@
+"""The rows of an index: plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """One job of an index; ``None`` and empty text are what its report does not say.
+
+    Attributes:
+        job: its name; ``group`` is the name without what counts the runs at its end.
+        path: where its report lies; ``page`` is the page as seen from the index, empty without one.
+        version: identity of ``report.json`` when it was read: size and time, or ETag.
+        created: start of the job, ISO 8601 in UTC.
+        status: in SageMaker's words; ``Unreadable`` with the reason in ``problem``.
+        n_findings: of warnings and worse.
+        top_cause, top_finding, top_severity: of the most important finding.
+    """
+
+    job: str
+    group: str
+    path: str
+    page: str = ""
+    version: str = ""
+    created: str | None = None
+    status: str = "Unknown"
+    duration_s: float | None = None
+    n_nodes: int | None = None
+    n_gpus: int | None = None
+    data: str = ""
+    step_p50_s: float | None = None
+    steps_per_s: float | None = None
+    gpu_busy_pct: float | None = None
+    n_findings: int = 0
+    top_severity: str = ""
+    top_finding: str = ""
+    top_cause: str = ""
+    wasted_gpu_hours: float | None = None
+    wasted_usd: float | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Index:
+    """All jobs, those that waste most first, and the sums of those whose waste is known."""
+
+    jobs: tuple[JobRow, ...]
+    wasted_gpu_hours: float
+    wasted_usd: float | None
+    n_unreadable: int

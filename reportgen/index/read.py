@@ -1,0 +1,203 @@
+"""Find the reports below some places and read the one small file of each."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+from reportgen.errors import LocationError, ReportgenError
+from reportgen.index.model import Index, JobRow
+from reportgen.report import Figures, RankedFinding, Report, Setup, codec
+from reportgen.results import Severity
+from reportgen.storage import is_remote, open_location
+
+REPORT_FILE = "report.json"
+UNREADABLE = "Unreadable"
+_FOLDER, _PAGE = "profiler-report", "profiler-report.html"
+_LARGEST_BYTES = 32 << 20
+"""A report of thousands of findings is smaller; what is larger is not ours."""
+_RUN_AT_END = re.compile(r"[-_.](?:\d[\d\-_:.TZ]*|[0-9a-f]{8,40})$")
+"""What counts the runs of a job at the end of its name: numbers, times, hashes."""
+_RAW_FOLDERS = frozenset({"system", "framework", "profiler-output", ".git"})
+"""Folders that hold raw data or no reports: their files are not looked at."""
+_N_THREADS = 16
+
+Found = tuple[str, str, str]
+"""Address of the folder with a report's results, key or path of ``report.json``, its version."""
+
+
+def read_index(places: Sequence[str], *, known: Sequence[JobRow] = ()) -> Index:
+    """Return the index of all reports below some folders or prefixes.
+
+    Args:
+        places: local folders, or ``s3://bucket/prefix``.
+        known: rows of an earlier index; reports that did not change since are not read again.
+
+    Raises:
+        LocationError: a place cannot be listed, or there is no report in any of them.
+    """
+    old = {(row.path, row.version): row for row in known if row.status != UNREADABLE}
+    rows: dict[str, JobRow] = {}
+    for place in places:
+        found = _in_bucket(place, old) if is_remote(place) else _in_folder(place, old)
+        rows |= {row.path: row for row in found}
+    if not rows:
+        raise LocationError(
+            f"No report was found under {', '.join(places)}.",
+            hint="Pass the folders or prefixes that hold the outputs of make-profiler-report, or "
+            "add --make to report the jobs in them first.",
+        )
+    return index_of(rows.values())
+
+
+def index_of(rows: Collection[JobRow]) -> Index:
+    """Return rows in order, with their sums; ties are broken by name and path."""
+    jobs = sorted(rows, key=lambda row: (-(row.wasted_gpu_hours or 0.0), row.job, row.path))
+    prices = [row.wasted_usd for row in jobs if row.wasted_usd is not None]
+    return Index(
+        jobs=tuple(jobs),
+        wasted_gpu_hours=math.fsum(row.wasted_gpu_hours or 0.0 for row in jobs),
+        wasted_usd=math.fsum(prices) if prices else None,
+        n_unreadable=sum(row.status == UNREADABLE for row in jobs),
+    )
+
+
+def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+    if not Path(place).is_dir():
+        raise LocationError(
+            f"Cannot open {place}: no such folder.",
+            hint="Pass a folder that holds reports, or s3://bucket/prefix.",
+            path=place,
+        )
+    for folder, path, version in _walk(place):
+        known = old.get((folder, version))
+        if known is None:
+            try:
+                yield replace(_row(Path(path).read_bytes(), folder, _beside), version=version)
+            except OSError as err:
+                yield _unreadable(folder, version, err.strerror or str(err))
+            continue
+        yield known
+
+
+def _walk(place: str) -> Iterator[Found]:
+    for folder, names, files in os.walk(place):
+        if REPORT_FILE in files:
+            path = os.path.join(folder, REPORT_FILE)  # noqa: PTH118  # of 10,000 folders
+            try:
+                stat = os.stat(path)  # noqa: PTH116
+            except OSError:
+                continue
+            yield os.path.abspath(folder), path, f"{stat.st_size}-{stat.st_mtime_ns}"  # noqa: PTH100
+            names.clear()
+            continue
+        names[:] = sorted(name for name in names if name not in _RAW_FOLDERS)
+
+
+def _in_bucket(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+    location = open_location(place)
+    infos = location.list()
+    keys = {info.key for info in infos}
+    chosen = [
+        info
+        for info in infos
+        if PurePosixPath(info.key).name == REPORT_FILE and info.size_bytes <= _LARGEST_BYTES
+    ]
+
+    def read(key: str, folder: str, version: str) -> JobRow:
+        def beside(at: str) -> str:
+            page = str(PurePosixPath(key).parent.parent / _PAGE)
+            return f"{location.root}/{page}" if at and page in keys else ""
+
+        try:
+            return replace(_row(location.read_bytes(key), folder, beside), version=version)
+        except ReportgenError as err:
+            return _unreadable(folder, version, err.message)
+
+    with ThreadPoolExecutor(_N_THREADS) as pool:
+        waiting = []
+        for info in chosen:
+            folder = f"{location.root}/{PurePosixPath(info.key).parent}"
+            version = info.version or str(info.size_bytes)
+            known = old.get((folder, version))
+            if known is not None:
+                yield known
+            else:
+                waiting.append(pool.submit(read, info.key, folder, version))
+        for future in waiting:
+            yield future.result()
+
+
+def _beside(folder: str) -> str:
+    """Return the page of a local report: beside its folder of results, as it is written."""
+    page = Path(folder).parent / _PAGE
+    return str(page) if page.is_file() else ""
+
+
+def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
+    try:
+        report = codec.decode(raw, path=folder, results={})
+    except ReportgenError as err:
+        return _unreadable(folder, "", err.message)
+    figures = report.figures or Figures(data="")
+    faults = [item for item in report.findings if item.finding.severity is not Severity.INFO]
+    return JobRow(
+        job=report.job.name,
+        group=group_of(report.job.name),
+        path=folder,
+        page=page_of(folder),
+        created=report.summary.start_time,
+        status=figures.status.value,
+        duration_s=report.summary.job_duration_in_seconds,
+        n_nodes=len(report.nodes) or None,
+        n_gpus=(report.setup or Setup()).n_gpus,
+        data=figures.data,
+        step_p50_s=figures.step_p50_s,
+        steps_per_s=1 / figures.step_p50_s if figures.step_p50_s else None,
+        gpu_busy_pct=None if figures.gpu_busy_ratio is None else 100 * figures.gpu_busy_ratio,
+        wasted_gpu_hours=figures.wasted_gpu_hours,
+        wasted_usd=figures.wasted_usd,
+        n_findings=len(faults),
+        **_top(faults, report),
+    )
+
+
+def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
+    top = next(iter(faults or report.findings), None)
+    if top is None:
+        return {}
+    return {
+        "top_severity": top.finding.severity.value,
+        "top_finding": top.finding.title,
+        "top_cause": top.finding.cause,
+    }
+
+
+def _unreadable(folder: str, version: str, problem: str) -> JobRow:
+    name = PurePosixPath(folder).parent.name or folder
+    return JobRow(
+        job=name,
+        group=group_of(name),
+        path=folder,
+        version=version,
+        status=UNREADABLE,
+        problem=problem,
+    )
+
+
+def group_of(job: str) -> str:
+    """Return a job's name without what counts its runs.
+
+    Example:
+        >>> group_of("resnet-2026-03-01-12-00-00-123"), group_of("bert_lr3")
+        ('resnet', 'bert_lr3')
+    """
+    name = job
+    while (shorter := _RUN_AT_END.sub("", name)) != name and shorter:
+        name = shorter
+    return name

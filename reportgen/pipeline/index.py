@@ -1,0 +1,179 @@
+"""From folders of reports, or of jobs, to one page that lists them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from reportgen.errors import LocationError, ReportgenError, WouldOverwriteError, writing
+from reportgen.index import Index, JobRow, codec
+from reportgen.index.read import UNREADABLE, group_of, index_of, read_index
+from reportgen.intake import discover
+from reportgen.pipeline.make import make_report
+from reportgen.pipeline.options import Options, OutputFormat, Watcher
+from reportgen.pipeline.timing import timed
+from reportgen.publish.policy import Inline, policy
+from reportgen.store import is_made_by_us, open_staging
+from reportgen.views.index import index_page
+
+PAGE = "profiler-index.html"
+REPORTS = "profiler-reports"
+"""The folder beside the index with the reports that were made for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOptions:
+    """One run of ``reportgen index``.
+
+    Attributes:
+        places: folders or prefixes with reports, or jobs.
+        output: where page and JSON are written.
+        is_update: reports that did not change since the last index are not read again.
+        makes: jobs without a report are reported first.
+        n_processes: how many of them at once.
+        force: replace a page that is not ours.
+    """
+
+    places: tuple[str, ...]
+    output: Path = Path()
+    is_update: bool = False
+    makes: bool = False
+    n_processes: int = os.cpu_count() or 1
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeIndex:
+    """What a run made."""
+
+    path: Path
+    index: Index
+
+
+def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
+    """List all reports and write the page; unreadable ones are rows with their reason.
+
+    Raises:
+        ReportgenError: a place cannot be listed, or nothing was found.
+    """
+    page = options.output / PAGE
+    if page.exists() and not options.force and not is_made_by_us(page):
+        raise WouldOverwriteError(
+            f"{page} was not made by reportgen index; it would be overwritten.",
+            hint="Pass --force to replace it, or --output DIR to write elsewhere.",
+            path=str(page),
+        )
+    failed = _make_missing(options, watcher) if options.makes else ()
+    places = options.places
+    if options.makes and (options.output / REPORTS).is_dir():
+        places = (*places, str(options.output / REPORTS))
+    with timed(watcher, "reading reports") as step:
+        index = read_index(places, known=_known(options))
+        index = index_of([*index.jobs, *failed])
+        step.text = f"read {len(index.jobs)} reports"
+    with open_staging(options.output) as staging:
+        title = "Training jobs"
+        seen = replace(index, jobs=tuple(_from(row, options.output) for row in index.jobs))
+        html = index_page(seen, title=title, policy_of=_policy)
+        with writing(options.output, action=f"write the index in {options.output}"):
+            (staging.folder / codec.FILE).write_bytes(codec.encode(index))
+            (staging.folder / PAGE).write_text(html, encoding="utf-8")
+            for name in (codec.FILE, PAGE):
+                (staging.folder / name).replace(options.output / name)
+    return MadeIndex(path=page, index=index)
+
+
+def _policy(style: str, script: str) -> str:
+    return policy(Inline(scripts=(script,), styles=(style,)))
+
+
+def _known(options: IndexOptions) -> Sequence[JobRow]:
+    """Return the rows of the last index; none where there is none that can be read."""
+    if options.is_update:
+        with suppress(OSError, ReportgenError):
+            return codec.load(options.output / codec.FILE).jobs
+    return ()
+
+
+def _from(row: JobRow, output: Path) -> JobRow:
+    """Return a row whose link starts at the folder of the index."""
+    if not row.page or "://" in row.page:
+        return row
+    with suppress(ValueError):  # another drive
+        return replace(row, page=Path(os.path.relpath(row.page, output)).as_posix())
+    return row
+
+
+# Reports that are missing
+
+
+def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]:
+    """Report the jobs that have no report yet; return rows of those that cannot be reported.
+
+    A run that was stopped goes on where it was: what is there is not made again.
+    """
+    folder = options.output / REPORTS
+    jobs = [path for place in options.places for path in _raw_jobs(place)]
+    missing = [path for path in jobs if not _is_reported(path, folder)]
+    failed = []
+    with timed(watcher, "making reports") as step:
+        context = get_context("spawn")
+        with ProcessPoolExecutor(options.n_processes, mp_context=context) as pool:
+            made = pool.map(_report, missing, [folder / Path(path).name for path in missing])
+            for number, (path, problem) in enumerate(zip(missing, made, strict=True), 1):
+                watcher.progress(f"{number} of {len(missing)}")
+                if problem:
+                    failed.append(_unreported(path, problem))
+        step.text = f"made {len(missing) - len(failed)} reports"
+    return tuple(failed)
+
+
+def _raw_jobs(place: str) -> list[str]:
+    """Return the folders directly below a place that hold a job."""
+    if not Path(place).is_dir():
+        raise LocationError(
+            f"--make needs local folders of jobs; {place} is none.",
+            hint="Copy the jobs to this machine, or report each of them with make-profiler-report.",
+            path=place,
+        )
+    found = []
+    for path in sorted(Path(place).iterdir()):
+        if path.is_dir() and not path.name.startswith(".") and path.name != REPORTS:
+            with suppress(ReportgenError):
+                discover(str(path), name=None)
+                found.append(str(path))
+    return found
+
+
+def _is_reported(path: str, folder: Path) -> bool:
+    places = (Path(path), folder / Path(path).name)
+    return any((place / "profiler-report" / "report.json").is_file() for place in places)
+
+
+def _report(path: str, output: Path) -> str:
+    """Report a job; return why that was not possible, or nothing."""
+    try:
+        make_report(
+            Options(path=path, output=output, formats=frozenset({OutputFormat.HTML})), _Nobody()
+        )
+    except (ReportgenError, OSError) as err:
+        return str(err)
+    return ""
+
+
+def _unreported(path: str, problem: str) -> JobRow:
+    name = Path(path).name
+    return JobRow(job=name, group=group_of(name), path=path, status=UNREADABLE, problem=problem)
+
+
+class _Nobody:
+    def step(self, name: str) -> None:
+        """Hear nothing."""
+
+    def progress(self, text: str) -> None:
+        """Hear nothing."""

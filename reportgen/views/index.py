@@ -1,0 +1,89 @@
+"""The page of an index: one file, sorted and filtered in the browser."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass, fields
+
+from markupsafe import Markup
+
+from reportgen.assets import templates_dir
+from reportgen.compression import pack
+from reportgen.index import Index, JobRow
+from reportgen.text import format_count, plural
+from reportgen.views.fragments import render
+from reportgen.views.values import ABSENT, format_number, format_value
+
+_FIRST_ROWS = 100
+"""So many rows stand in the page for readers without scripts."""
+_SHEETS = ("style/tokens.css", "style/components.css", "style/index.css")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    name: str
+    title: str
+    unit: str = ""
+    is_number: bool = False
+
+
+_COLUMNS = (
+    _Column(name="job", title="Job"),
+    _Column(name="created", title="Created (UTC)"),
+    _Column(name="status", title="Status"),
+    _Column(name="wasted_gpu_hours", title="GPU hours without work", is_number=True),
+    _Column(name="wasted_usd", title="Costs USD", is_number=True),
+    _Column(name="top_finding", title="Top finding"),
+    _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
+    _Column(name="step_p50_s", title="Step (median)", unit="s", is_number=True),
+    _Column(name="steps_per_s", title="Steps per second", is_number=True),
+    _Column(name="duration_s", title="Duration", unit="s", is_number=True),
+    _Column(name="n_nodes", title="Nodes", is_number=True),
+    _Column(name="n_gpus", title="GPUs", is_number=True),
+    _Column(name="data", title="Recorded"),
+    _Column(name="n_findings", title="Findings", is_number=True),
+)
+
+
+def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]) -> str:
+    """Return the HTML of an index; ``policy_of`` its style and script is what the page allows."""
+    style, script = _text(*_SHEETS), _text("script/index.js")
+    names = [item.name for item in fields(JobRow)]
+    tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
+    return render(
+        "job_index",
+        title=title,
+        facts=list(_facts(index)),
+        columns=_COLUMNS,
+        first=[[_cell(row, column) for column in _COLUMNS] for row in index.jobs[:_FIRST_ROWS]],
+        n_jobs=format_count(len(index.jobs)),
+        data=Markup(pack(json.dumps(tree, separators=(",", ":")))),  # noqa: S704 - base 64
+        policy=policy_of(style, script),
+        style=Markup(style),  # noqa: S704 - a style sheet of ours
+        script=Markup(script),  # noqa: S704 - a script of ours
+    )
+
+
+def _text(*names: str) -> str:
+    return "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in names)
+
+
+def _facts(index: Index) -> Iterator[tuple[str, str]]:
+    yield "Jobs", format_count(len(index.jobs))
+    yield "GPU hours without work", format_number(index.wasted_gpu_hours)
+    if index.wasted_usd is not None:
+        yield "They cost", f"{index.wasted_usd:,.2f} USD"
+    if index.n_unreadable:
+        yield "Could not be read", plural(index.n_unreadable, "report")
+
+
+def _cell(row: JobRow, column: _Column) -> str:
+    value = getattr(row, column.name)
+    if row.problem and column.name == "top_finding":
+        return row.problem
+    if value is None or value == "":
+        return ABSENT
+    if column.unit:
+        return format_value(value, column.unit)
+    return format_number(value) if column.is_number else str(value)

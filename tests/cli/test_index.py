@@ -1,0 +1,67 @@
+"""``reportgen index`` as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from html import unescape
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reportgen.cli.index import command
+from reportgen.errors import ReportgenError
+from tests.builders import write_end_marker, write_system
+from tests.index.test_read import save, wasteful
+
+
+def index(*args: object) -> Result:
+    return CliRunner().invoke(command, [*map(str, args)], standalone_mode=False)
+
+
+def test_page_and_json_are_written(tmp_path: Path) -> None:
+    save(tmp_path / "jobs" / "a", wasteful("<b>job</b>", 2.0, 5.0))
+
+    answer = index(tmp_path / "jobs", "-o", tmp_path / "out")
+
+    page = (tmp_path / "out" / "profiler-index.html").read_text()
+    tree = json.loads((tmp_path / "out" / "profiler-index.json").read_text())
+    assert answer.exception is None
+    assert answer.stdout.strip() == str(tmp_path / "out" / "profiler-index.html")
+    assert tree["jobs"][0]["wasted_gpu_hours"] == 2.0
+    assert "&lt;b&gt;job&lt;/b&gt;" in page
+    assert "<b>job" not in page
+    assert "default-src 'none'" in unescape(page)
+
+
+@pytest.mark.notebook
+def test_missing_reports_are_made_once(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_system(tmp_path / "jobs" / name, {"gpu0": [50.0] * 100, "cpu0": [20.0] * 100})
+        write_end_marker(tmp_path / "jobs" / name)
+    (tmp_path / "jobs" / "no job").mkdir()
+
+    first = index(tmp_path / "jobs", "--make", "--processes", 1, "-o", tmp_path / "out")
+    made = {
+        path: path.stat().st_mtime_ns
+        for path in (tmp_path / "out" / "profiler-reports").glob("*/profiler-report.html")
+    }
+    second = index(tmp_path / "jobs", "--make", "-o", tmp_path / "out")
+
+    rows = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
+    assert first.exception is None
+    assert second.exception is None
+    assert sorted(row["job"] for row in rows) == ["one", "two"]
+    assert {row["status"] for row in rows} == {"Completed"}
+    assert len(made) == 2
+    assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in made.items())
+
+
+def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
+    save(tmp_path / "a", wasteful("job", 2.0))
+    (tmp_path / "profiler-index.html").write_text("mine")
+
+    answer = index(tmp_path, "-o", tmp_path)
+
+    assert isinstance(answer.exception, ReportgenError)
+    assert (tmp_path / "profiler-index.html").read_text() == "mine"

@@ -1,0 +1,130 @@
+"""Many reports: found, read once, in order of their waste."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from reportgen import store
+from reportgen.errors import LocationError
+from reportgen.index import codec
+from reportgen.index.read import group_of, read_index
+from reportgen.report import Figures, JobStatus, JobSummary, Report, Setup
+from reportgen.results import Severity
+from tests.comparison.builders import finding, report_of
+
+
+def wasteful(name: str, hours: float | None, usd: float | None = None) -> Report:
+    return replace(
+        report_of(
+            name=name,
+            findings={"A": [finding("A-1", severity=Severity.INFO), finding("A-2")]},
+            setup=Setup(n_gpus=4),
+        ),
+        summary=JobSummary(start_time="2026-03-01T10:00:00.000000Z", job_duration_in_seconds=60.0),
+        figures=Figures(
+            data="framework events",
+            status=JobStatus.COMPLETED,
+            step_p50_s=0.25,
+            gpu_busy_ratio=0.5,
+            wasted_gpu_hours=hours,
+            wasted_usd=usd,
+        ),
+    )
+
+
+def save(folder: Path, report: Report) -> Path:
+    (folder / "profiler-report").parent.mkdir(parents=True, exist_ok=True)
+    store.save(report, folder / "profiler-report")
+    return folder / "profiler-report" / "report.json"
+
+
+def test_jobs_stand_in_order_of_their_waste_and_sums_are_theirs(tmp_path: Path) -> None:
+    save(tmp_path / "a", wasteful("small", 1.5, 3.0))
+    save(tmp_path / "deep" / "er", wasteful("large", 40.25))
+    save(tmp_path / "c", wasteful("unknown", None))
+
+    index = read_index([str(tmp_path)])
+
+    assert [row.job for row in index.jobs] == ["large", "small", "unknown"]
+    assert index.wasted_gpu_hours == 41.75
+    assert index.wasted_usd == 3.0
+    first = index.jobs[0]
+    assert (first.status, first.n_gpus, first.steps_per_s) == ("Completed", 4, 4.0)
+    assert (first.n_findings, first.top_finding) == (1, "title of A-2")
+    assert first.page == ""
+
+
+def test_a_page_beside_the_results_is_linked(tmp_path: Path) -> None:
+    save(tmp_path / "a", wasteful("job", 1.0))
+    page = tmp_path / "a" / "profiler-report.html"
+    page.write_text("page")
+
+    assert read_index([str(tmp_path)]).jobs[0].page == str(page)
+
+
+def test_what_cannot_be_read_is_a_row_with_the_reason(tmp_path: Path) -> None:
+    save(tmp_path / "a", wasteful("job", 1.0))
+    save(tmp_path / "bad", wasteful("job", 1.0)).write_text('{"format": 99}')
+
+    index = read_index([str(tmp_path)])
+
+    assert [row.status for row in index.jobs] == ["Completed", "Unreadable"]
+    assert index.jobs[1].job == "bad"
+    assert "99" in index.jobs[1].problem
+    assert index.n_unreadable == 1
+
+
+def test_reports_that_did_not_change_are_not_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "a", wasteful("one", 1.0))
+    changed = save(tmp_path / "b", wasteful("two", 2.0))
+    first = read_index([str(tmp_path)])
+    path = tmp_path / codec.FILE
+    path.write_bytes(codec.encode(first))
+    changed.parent.joinpath("report.json").unlink()
+    for file in changed.parent.iterdir():
+        file.unlink()
+    store.save(wasteful("three", 3.0), changed.parent)
+    opened: list[str] = []
+    read_bytes = Path.read_bytes
+
+    def read(self: Path) -> bytes:
+        opened.append(str(self))
+        return read_bytes(self)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+
+    again = read_index([str(tmp_path)], known=codec.load(path).jobs)
+
+    assert [row.job for row in again.jobs] == ["three", "one"]
+    assert opened == [str(path), str(changed)]
+
+
+def test_folders_of_raw_data_are_not_searched(tmp_path: Path) -> None:
+    save(tmp_path / "job" / "system", wasteful("hidden", 1.0))
+
+    with pytest.raises(LocationError, match="No report was found"):
+        read_index([str(tmp_path)])
+
+
+def test_a_place_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LocationError, match="nowhere"):
+        read_index([str(tmp_path / "nowhere")])
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("resnet-2026-03-01-12-00-00-123", "resnet"),
+        ("resnet50", "resnet50"),
+        ("bert_7", "bert"),
+        ("gpt.0a1b2c3d4e", "gpt"),
+        ("2026-03-01", "2026"),
+    ],
+)
+def test_a_group_is_the_name_without_what_counts_its_runs(name: str, group: str) -> None:
+    assert group_of(name) == group
