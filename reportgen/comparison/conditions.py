@@ -14,6 +14,7 @@ from reportgen.text import join_names
 HARDWARE = "hardware"
 """The word with which ``--allow-different`` lets a gate pass over these conditions."""
 GROUPS = {
+    "instance type": HARDWARE,
     "GPU": HARDWARE,
     "GPUs": HARDWARE,
     "nodes": HARDWARE,
@@ -41,6 +42,7 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
     gpus = [join_names(setup.gpu_names, most=4) if setup.gpu_names else "" for setup in setups]
     rows = [
         ("kind of data", before.kind.value, after.kind.value),
+        ("instance type", *(setup.instance_type for setup in setups)),
         ("GPU", *gpus),
         ("GPUs", *(_text(setup.n_gpus) for setup in setups)),
         ("nodes", *(str(len(_nodes(side))) if _nodes(side) else "" for side in sides)),

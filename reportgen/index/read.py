@@ -14,7 +14,14 @@ from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
-from reportgen.storage import is_remote, open_location
+from reportgen.storage import (
+    TrainingJob,
+    is_job_name,
+    is_remote,
+    open_location,
+    training_jobs,
+)
+from reportgen.units import iso_utc, seconds
 
 REPORT_FILE = "report.json"
 UNREADABLE = "Unreadable"
@@ -35,7 +42,8 @@ def read_index(places: Sequence[str], *, known: Sequence[JobRow] = ()) -> Index:
     """Return the index of all reports below some folders or prefixes.
 
     Args:
-        places: local folders, or ``s3://bucket/prefix``.
+        places: local folders, ``s3://bucket/prefix``, or ``sagemaker:REGION`` for the jobs of a
+            region by name, times and status.
         known: rows of an earlier index; reports that did not change since are not read again.
 
     Raises:
@@ -44,8 +52,7 @@ def read_index(places: Sequence[str], *, known: Sequence[JobRow] = ()) -> Index:
     old = {(row.path, row.version): row for row in known if row.status != UNREADABLE}
     rows: dict[str, JobRow] = {}
     for place in places:
-        found = _in_bucket(place, old) if is_remote(place) else _in_folder(place, old)
-        rows |= {row.path: row for row in found}
+        rows |= {row.path: row for row in _below(place, old)}
     if not rows:
         raise LocationError(
             f"No report was found under {', '.join(places)}.",
@@ -64,6 +71,26 @@ def index_of(rows: Collection[JobRow]) -> Index:
         wasted_gpu_hours=math.fsum(row.wasted_gpu_hours or 0.0 for row in jobs),
         wasted_usd=math.fsum(prices) if prices else None,
         n_unreadable=sum(row.status == UNREADABLE for row in jobs),
+    )
+
+
+def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+    if is_job_name(place):
+        return map(_listed, training_jobs(place))
+    return _in_bucket(place, old) if is_remote(place) else _in_folder(place, old)
+
+
+def _listed(job: TrainingJob) -> JobRow:
+    """Return what SageMaker's list says of a job, which is not opened."""
+    started_ns = job.started_ns or job.created_ns
+    ended = job.ended_ns is not None and started_ns is not None
+    return JobRow(
+        job=job.name,
+        group=group_of(job.name),
+        path=f"sagemaker:{job.region}/{job.name}",
+        created=None if job.created_ns is None else iso_utc(job.created_ns),
+        status=job.status,
+        duration_s=seconds(job.ended_ns - started_ns) if ended else None,  # type: ignore[operator]  # both are there
     )
 
 

@@ -20,6 +20,7 @@ from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
 from reportgen.results import RuleResult
 from reportgen.results.codec import encode
+from reportgen.storage import TrainingJob
 from reportgen.units import NS_PER_MS
 
 _ID_LENGTH = 16
@@ -35,11 +36,12 @@ def compose_report(
     *,
     range_text: str | None = None,
     is_watched: bool = False,
+    described: TrainingJob | None = None,
 ) -> report.Report:
     """Return the report of a job: summary, ranked findings, data quality, results.
 
     ``range_text`` says to what the input was cut, if it was. A job that is watched and has no end
-    marker is running.
+    marker is running; ``described`` is what SageMaker says of a job that was named.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
     is_running = is_watched and not job.info.is_finished
@@ -75,17 +77,24 @@ def compose_report(
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
         profiling=job.profiling,
         recording=job.recording,
-        setup=setup_of_job(
-            [part.setup for part in measured],
-            job.recording,
-            is_traced=any(part.rank is not None for part in measured),
+        setup=replace(
+            setup_of_job(
+                [part.setup for part in measured],
+                job.recording,
+                is_traced=any(part.rank is not None for part in measured),
+            ),
+            instance_type=described.instance_type if described is not None else "",
         ),
-        status=_status(job, is_running=is_running),
+        status=_status(job, described, is_running=is_running),
     )
 
 
-def _status(job: JobProfile, *, is_running: bool) -> report.JobStatus:
-    """Return how a job stands: an end marker ends it, and traces are written when it works."""
+def _status(
+    job: JobProfile, described: TrainingJob | None, *, is_running: bool
+) -> report.JobStatus:
+    """Return how a job stands: as SageMaker says, or as end marker and recorder tell."""
+    if described is not None and described.status in set(report.JobStatus):
+        return report.JobStatus(described.status)
     if is_running:
         return report.JobStatus.IN_PROGRESS
     if job.recording is not None and any(job.recording.exit_codes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
+from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, load, open_staging, save
 
 logger = logging.getLogger(__name__)
@@ -44,6 +46,10 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
         ReportgenError: with the exit code that the command will return.
     """
     wanted = wanted_range(options.since, options.until, options.steps)
+    if is_job_name(options.path):
+        named = training_job(options.path)
+        name = options.name or named.name
+        options = replace(options, path=named.profiler_path, name=name, described=named)
     try:
         with timed(watcher, "listing") as step:
             job = discover(options.path, name=options.name, source=options.source)
@@ -94,6 +100,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
                     results,
                     range_text=range_text,
                     is_watched=options.source is not None,
+                    described=options.described,
                 )
                 step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
             save(report, staging.results)

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Protocol
 
 from reportgen.report import Report
+from reportgen.storage import TrainingJob
 from reportgen.text import format_bytes, format_count
 
 
@@ -41,6 +42,7 @@ class Options:
         formats: what to make of the results; at least one.
         profiler_config: the configuration of the job's profiler, a local file.
         force: replace files that are not ours or were edited.
+        described: the job as SageMaker describes it, where it was named.
     """
 
     path: str
@@ -59,6 +61,7 @@ class Options:
     formats: frozenset[OutputFormat] = DEFAULT_FORMATS
     profiler_config: Path | None = None
     force: bool = False
+    described: TrainingJob | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

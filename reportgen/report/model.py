@@ -56,12 +56,14 @@ class Setup:
         gpu_names: the distinct names of its GPUs, in order.
         n_gpus: GPUs that were sampled or traced.
         n_ranks: ranks of the job, whether recorded or not.
+        instance_type: of SageMaker, where the job was named.
         versions: of frameworks, CUDA and the like, by name.
     """
 
     gpu_names: tuple[str, ...] = ()
     n_gpus: int | None = None
     n_ranks: int | None = None
+    instance_type: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
 
 

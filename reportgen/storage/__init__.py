@@ -3,8 +3,9 @@
 from reportgen.storage.local import LocalLocation, at_home
 from reportgen.storage.location import LINK, Location, ObjectInfo, read_blocks
 from reportgen.storage.opening import is_remote, open_location
+from reportgen.storage.sagemaker import TrainingJob, is_job_name, training_job, training_jobs
 
 __all__ = [
-    "LINK", "LocalLocation", "Location", "ObjectInfo", "at_home", "is_remote", "open_location",
-    "read_blocks",
+    "LINK", "LocalLocation", "Location", "ObjectInfo", "TrainingJob", "at_home", "is_job_name",
+    "is_remote", "open_location", "read_blocks", "training_job", "training_jobs",
 ]  # fmt: skip
