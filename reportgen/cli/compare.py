@@ -9,6 +9,7 @@ import click
 
 from reportgen.cli.places import reach_buckets
 from reportgen.cli.progress import watching
+from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path
 
 EXIT_GATE_MET = 3
@@ -55,10 +56,11 @@ EXIT_NOT_COMPARABLE = 4
 @click.option(
     "--format",
     "formats",
-    multiple=True,
-    type=click.Choice(["html", "md", "ipynb"]),
-    default=("html", "md", "ipynb"),
-    help="What to make beside the JSON. Repeatable. [default: all]",
+    type=FormatsType(),
+    default="html,ipynb,md",
+    show_default=True,
+    metavar="FORMAT,…",
+    help="What to make beside the JSON.",
 )
 @click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
 @click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")
@@ -74,7 +76,7 @@ def command(
     conditions: tuple[str, ...],
     allowed: tuple[str, ...],
     output: Path,
-    formats: tuple[str, ...],
+    formats: frozenset[str],
     theme: str,
     force: bool,
     profile: str | None,

@@ -37,7 +37,7 @@ def jobs(tmp_path: Path) -> dict[str, Path]:
 
 
 def compare(*args: object, to: Path, formats: tuple[str, ...] = ("md",)) -> Result:
-    wanted = [part for name in formats for part in ("--format", name)]
+    wanted = ["--format", ",".join(formats)]
     return CliRunner().invoke(
         command, [*map(str, args), "-o", str(to), *wanted], standalone_mode=False
     )
