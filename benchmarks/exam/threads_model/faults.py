@@ -23,6 +23,9 @@ from benchmarks.exam.threads_model.params import Floats, Params, Source
 from reportgen.results.causes import Cause
 
 Twist = Callable[[Params], Params]
+_STANDSTILL_S = 8.0
+_MOST_PAUSES = 8
+"""A few steps that stand still for so long are pauses as well."""
 _LEAST_UNUSED = 0.36
 """From here on a GPU is called under-used; less is what launching kernels costs anyway."""
 _LEAST_UNEVEN = 0.06
@@ -202,13 +205,15 @@ def _random_steps(params: Params, share: float, rng: np.random.Generator) -> Fau
     each_s = _longer(share) * n * params.cycle_s / count
     if not 2.5 * params.cycle_s <= each_s <= 60 * params.cycle_s:
         raise UnsuitableError
+    is_pause = each_s > _STANDSTILL_S and count <= _MOST_PAUSES
+    also = (Cause.LONG_PAUSE,) if is_pause else ()
     rows = rng.choice(np.arange(5, n - 2), count, replace=False)
     extra_s = np.zeros((workers, n))
     extra_s[rng.integers(workers, size=count), rows] = each_s * rng.gamma(12, 1 / 12, count)
     return Fault(
         base=params,
         twist=lambda one: replace(one, step_extra_s=one.step_extra_s + extra_s),
-        plant=Plant(cause=Cause.RANDOM_SLOW_STEPS),
+        plant=Plant(cause=Cause.RANDOM_SLOW_STEPS, also_right=also),
     )
 
 
@@ -393,7 +398,7 @@ def _imbalance(params: Params, share: float, rng: np.random.Generator) -> Fault:
         for place in (f"algo-{node}", *(f"algo-{node}/gpu{index}" for index in range(n)))
     )
     return Fault(
-        base=params,
+        base=params.looking(fill_s=0.0),
         twist=lambda one: replace(one, weights=tuple(weights.tolist())),
         plant=Plant(
             cause=Cause.GPU_IMBALANCE, places=places, share_of=GPU_TIME, cost=lambda _seen: cost
