@@ -169,6 +169,7 @@ class Sampler:
             received = received + np.where(at_s < first_s, 1.1e8, 0)
         background = self._looks.background_bytes * rng.gamma(0.6, 1.6, (2, n))
         exchanged = self._exchanged(node).mean(at_s, self._interval_s)
+        exchanged = exchanged * np.exp(rng.normal(0, 0.03, n))
         values = [
             received + background[0] + exchanged,
             0.012 * received + background[1] + exchanged,
