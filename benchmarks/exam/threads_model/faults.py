@@ -23,6 +23,9 @@ from benchmarks.exam.threads_model.params import Floats, Params, Source
 from reportgen.results.causes import Cause
 
 Twist = Callable[[Params], Params]
+_LEAST_LINK = 2.5e7
+"""Bytes per second of the slowest network that a machine with GPUs has."""
+_LEAST_START_S = 45.0
 _STANDSTILL_S = 8.0
 _MOST_PAUSES = 8
 """A few steps that stand still for so long are pauses as well."""
@@ -110,14 +113,14 @@ def _many_loaders(params: Params, share: float, rng: np.random.Generator) -> Fau
     )
 
 
-def _preprocessing(params: Params, share: float, rng: np.random.Generator) -> Fault:
+def _preprocessing(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Decode at a cost that takes all cores."""
     machine, cycle_s = params.machine, params.cycle_s
     each = machine.cores / machine.workers_per_node
     dear_s = each * cycle_s / (1 - share)
     base = _pin(
         params,
-        loaders=max(1, int(np.ceil(each * rng.uniform(1.0, 1.2)))),
+        loaders=max(1, round(each)),
         decode_s=min(0.5 * each * cycle_s, dear_s * 0.6),
         load_spread=0.1,
         source=Source.MEMORY,
@@ -145,7 +148,8 @@ def _slow_disk(params: Params, share: float, rng: np.random.Generator) -> Fault:
 
 def _slow_network(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Stream batches through a link that is too slow."""
-    big = max(params.read_bytes, 3e7 * params.cycle_s / params.machine.workers_per_node)
+    least = _LEAST_LINK / (1 - share) * params.cycle_s / params.machine.workers_per_node
+    big = max(params.read_bytes, least)
     base = _from(replace(params, read_bytes=big), Source.NETWORK, rng)
     needed = params.machine.workers_per_node * big / params.cycle_s
     slow = needed * (1 - share)
@@ -189,7 +193,7 @@ def _between(params: Params, share: float, rng: np.random.Generator) -> Fault:
 def _long_start(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Prepare for long before the first step."""
     extra_s = _longer(share) * params.n_train * params.cycle_s
-    if extra_s < 20:
+    if extra_s < _LEAST_START_S:
         raise UnsuitableError
     return Fault(
         base=params,
