@@ -256,7 +256,7 @@ def _slowing(params: Params, share: float, rng: np.random.Generator) -> Fault:
 def _pause(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Stand still once or a few times."""
     n = params.n_train
-    count = int(rng.choice([1, 1, 2, 3]))
+    count = int(rng.choice([1, 1, 2, 3, 6]))
     each_s = _longer(share) * n * params.cycle_s / count
     if each_s < max(12.0, 12 * params.cycle_s):
         raise UnsuitableError
@@ -285,13 +285,19 @@ def _slow_worker(params: Params, share: float, rng: np.random.Generator) -> Faul
     if machine.n_workers < 2:
         raise UnsuitableError
     rank = int(rng.integers(machine.n_workers))
+    since = float(rng.choice([0.0, 0.0, 0.35]))
     slow = list(params.slow)
-    slow[rank] = 1 + _longer(share) * params.cycle_s / params.gpu_s
+    slow[rank] = 1 + _longer(share) * params.cycle_s / params.gpu_s / (1 - since)
+
+    def acts(seen: Seen) -> tuple[float, float]:
+        steps = seen.steps
+        return float(steps.start_s[0, int(since * steps.number.size)]), steps.loop_s[1]
+
     places = (machine.worker_name(rank), *_of_rank(machine, rank))
     return Fault(
         base=params,
-        twist=lambda one: replace(one, slow=tuple(slow)),
-        plant=Plant(cause=Cause.SLOW_WORKER, places=places),
+        twist=lambda one: replace(one, slow=tuple(slow), slow_since=since),
+        plant=Plant(cause=Cause.SLOW_WORKER, places=places, when=acts),
     )
 
 
