@@ -23,6 +23,12 @@ from benchmarks.exam.threads_model.params import Floats, Params, Source
 from reportgen.results.causes import Cause
 
 Twist = Callable[[Params], Params]
+_LEAST_LINK = 2.5e7
+"""Bytes per second of the slowest network that a machine with GPUs has."""
+_LEAST_START_S = 45.0
+_STANDSTILL_S = 8.0
+_MOST_PAUSES = 8
+"""A few steps that stand still for so long are pauses as well."""
 _LEAST_UNUSED = 0.36
 """From here on a GPU is called under-used; less is what launching kernels costs anyway."""
 _LEAST_UNEVEN = 0.06
@@ -107,14 +113,14 @@ def _many_loaders(params: Params, share: float, rng: np.random.Generator) -> Fau
     )
 
 
-def _preprocessing(params: Params, share: float, rng: np.random.Generator) -> Fault:
+def _preprocessing(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Decode at a cost that takes all cores."""
     machine, cycle_s = params.machine, params.cycle_s
     each = machine.cores / machine.workers_per_node
     dear_s = each * cycle_s / (1 - share)
     base = _pin(
         params,
-        loaders=max(1, int(np.ceil(each * rng.uniform(1.0, 1.2)))),
+        loaders=max(1, round(each)),
         decode_s=min(0.5 * each * cycle_s, dear_s * 0.6),
         load_spread=0.1,
         source=Source.MEMORY,
@@ -142,7 +148,8 @@ def _slow_disk(params: Params, share: float, rng: np.random.Generator) -> Fault:
 
 def _slow_network(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Stream batches through a link that is too slow."""
-    big = max(params.read_bytes, 3e7 * params.cycle_s / params.machine.workers_per_node)
+    least = _LEAST_LINK / (1 - share) * params.cycle_s / params.machine.workers_per_node
+    big = max(params.read_bytes, least)
     base = _from(replace(params, read_bytes=big), Source.NETWORK, rng)
     needed = params.machine.workers_per_node * big / params.cycle_s
     slow = needed * (1 - share)
@@ -186,7 +193,7 @@ def _between(params: Params, share: float, rng: np.random.Generator) -> Fault:
 def _long_start(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Prepare for long before the first step."""
     extra_s = _longer(share) * params.n_train * params.cycle_s
-    if extra_s < 20:
+    if extra_s < _LEAST_START_S:
         raise UnsuitableError
     return Fault(
         base=params,
@@ -202,13 +209,15 @@ def _random_steps(params: Params, share: float, rng: np.random.Generator) -> Fau
     each_s = _longer(share) * n * params.cycle_s / count
     if not 2.5 * params.cycle_s <= each_s <= 60 * params.cycle_s:
         raise UnsuitableError
+    is_pause = each_s > _STANDSTILL_S and count <= _MOST_PAUSES
+    also = (Cause.LONG_PAUSE,) if is_pause else ()
     rows = rng.choice(np.arange(5, n - 2), count, replace=False)
     extra_s = np.zeros((workers, n))
     extra_s[rng.integers(workers, size=count), rows] = each_s * rng.gamma(12, 1 / 12, count)
     return Fault(
         base=params,
         twist=lambda one: replace(one, step_extra_s=one.step_extra_s + extra_s),
-        plant=Plant(cause=Cause.RANDOM_SLOW_STEPS),
+        plant=Plant(cause=Cause.RANDOM_SLOW_STEPS, also_right=also),
     )
 
 
@@ -247,7 +256,7 @@ def _slowing(params: Params, share: float, rng: np.random.Generator) -> Fault:
 def _pause(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Stand still once or a few times."""
     n = params.n_train
-    count = int(rng.choice([1, 1, 2, 3]))
+    count = int(rng.choice([1, 1, 2, 3, 6]))
     each_s = _longer(share) * n * params.cycle_s / count
     if each_s < max(12.0, 12 * params.cycle_s):
         raise UnsuitableError
@@ -276,13 +285,19 @@ def _slow_worker(params: Params, share: float, rng: np.random.Generator) -> Faul
     if machine.n_workers < 2:
         raise UnsuitableError
     rank = int(rng.integers(machine.n_workers))
+    since = float(rng.choice([0.0, 0.0, 0.35]))
     slow = list(params.slow)
-    slow[rank] = 1 + _longer(share) * params.cycle_s / params.gpu_s
+    slow[rank] = 1 + _longer(share) * params.cycle_s / params.gpu_s / (1 - since)
+
+    def acts(seen: Seen) -> tuple[float, float]:
+        steps = seen.steps
+        return float(steps.start_s[0, int(since * steps.number.size)]), steps.loop_s[1]
+
     places = (machine.worker_name(rank), *_of_rank(machine, rank))
     return Fault(
         base=params,
-        twist=lambda one: replace(one, slow=tuple(slow)),
-        plant=Plant(cause=Cause.SLOW_WORKER, places=places),
+        twist=lambda one: replace(one, slow=tuple(slow), slow_since=since),
+        plant=Plant(cause=Cause.SLOW_WORKER, places=places, when=acts),
     )
 
 
@@ -393,7 +408,7 @@ def _imbalance(params: Params, share: float, rng: np.random.Generator) -> Fault:
         for place in (f"algo-{node}", *(f"algo-{node}/gpu{index}" for index in range(n)))
     )
     return Fault(
-        base=params,
+        base=params.looking(fill_s=0.0),
         twist=lambda one: replace(one, weights=tuple(weights.tolist())),
         plant=Plant(
             cause=Cause.GPU_IMBALANCE, places=places, share_of=GPU_TIME, cost=lambda _seen: cost

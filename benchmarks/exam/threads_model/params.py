@@ -80,7 +80,7 @@ class Params:
         boot_s: Until a loader process is up.
         step_extra_s, gap_extra_s: More time in and after each training step.
         growth: Factors of each training step.
-        slow: Factors of the workers' computing.
+        slow, slow_since: Factors of the workers' computing, and after which share of the steps.
         weights: Share of a step in which each GPU of a process computes.
         stop: A rank whose GPU stops, and after which share of the loop.
         cpu_threads: That compute a step where there is no GPU.
@@ -116,6 +116,7 @@ class Params:
     is_extra_busy: bool
     growth: Floats
     slow: tuple[float, ...]
+    slow_since: float = 0.0
     weights: tuple[float, ...]
     stop: tuple[int, float] | None
     cpu_threads: int

@@ -168,7 +168,8 @@ class Run:
         params, clock = self.params, self.clock
         ratio = params.growth[train_row] if phase.is_train else _EVAL_RATIO
         began_s = clock.now_s
-        kernels_s = self._step_s[rank, row] * ratio * params.slow[rank]
+        is_slow = row >= params.slow_since * self.n
+        kernels_s = self._step_s[rank, row] * ratio * (params.slow[rank] if is_slow else 1.0)
         yield self.cores[rank // params.machine.workers_per_node], params.launch_s * ratio
         left_s = kernels_s - (clock.now_s - began_s)
         if left_s > 0:

@@ -117,9 +117,12 @@ class Sampler:
         return np.minimum(busy, machine.cores)
 
     def _spans(self, rank: int) -> Coverage:
-        """Return when a worker waits for its GPU, or computes."""
+        """Return when a worker waits for its GPU, besides launching kernels, or computes."""
         steps = self._ran.steps
-        return Coverage(steps.start_s[rank], steps.optimized_s[rank])
+        starts_s, ends_s = steps.start_s[rank], steps.optimized_s[rank]
+        launching = self._params.launch_s if self._machine.gpus else 0.0
+        ratio = np.maximum(1 - launching / (ends_s - starts_s), 0.0)
+        return Coverage(starts_s, ends_s, ratio)
 
     def _cpu(self, node: int, at_s: Floats, rng: np.random.Generator) -> Floats:
         n, cores = at_s.size, self._machine.cores
@@ -166,6 +169,7 @@ class Sampler:
             received = received + np.where(at_s < first_s, 1.1e8, 0)
         background = self._looks.background_bytes * rng.gamma(0.6, 1.6, (2, n))
         exchanged = self._exchanged(node).mean(at_s, self._interval_s)
+        exchanged = exchanged * np.exp(rng.normal(0, 0.03, n))
         values = [
             received + background[0] + exchanged,
             0.012 * received + background[1] + exchanged,
