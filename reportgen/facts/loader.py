@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_of, union_of
+from reportgen.facts.intervals import (
+    Instants,
+    clip,
+    covered_each,
+    covered_ns,
+    join,
+    parents_of,
+    union_of,
+)
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
@@ -236,6 +244,18 @@ def step_waits_ns(spans: SpanTable) -> Integers:
     return longest
 
 
+def step_work_ns(spans: SpanTable) -> dict[str, Integers]:
+    """Return for each worker (n,) ns of its steps from the second on, without waits in them."""
+    waits, steps, found = waits_of(spans), spans.steps(), dict[str, Integers]()
+    for worker, its in rows_by_code(waits.worker):
+        rows = np.flatnonzero(steps.worker == worker)
+        own = steps.where(rows[np.argsort(steps.start_ns[rows], kind="stable")][1:])
+        waited = union_of(waits.start_ns[its], waits.end_ns[its])
+        work_ns = own.duration_ns - covered_each(waited, own.start_ns, own.end_ns)
+        found[waits.workers[worker]] = work_ns
+    return found
+
+
 def opens_epoch(spans: SpanTable) -> Integers:
     """Return (n,) 1 for each wait of ``step_waits_ns`` that is for the first batch of an epoch.
 
@@ -265,6 +285,14 @@ def greater_of(parts: Sequence[Integers]) -> Integers:
     for part in parts:
         np.maximum(greatest[: part.size], part, out=greatest[: part.size])
     return greatest
+
+
+def least_of(parts: Sequence[Integers]) -> Integers:
+    """Return the least of several rows of numbers, place by place, as long as the longest."""
+    least = np.full(max((part.size for part in parts), default=0), np.iinfo(np.int64).max)
+    for part in parts:
+        np.minimum(least[: part.size], part, out=least[: part.size])
+    return least
 
 
 def hand_over_ns(spans: SpanTable) -> dict[str, int]:
