@@ -281,7 +281,7 @@ def _starts_of(steps: SpanTable, worker: int) -> Integers:
 
 def greater_of(parts: Sequence[Integers]) -> Integers:
     """Return the greatest of several rows of numbers, place by place, as long as the longest."""
-    greatest = np.zeros(max((part.size for part in parts), default=0), dtype=np.int64)
+    greatest = np.full(max((part.size for part in parts), default=0), np.iinfo(np.int64).min)
     for part in parts:
         np.maximum(greatest[: part.size], part, out=greatest[: part.size])
     return greatest
@@ -289,10 +289,7 @@ def greater_of(parts: Sequence[Integers]) -> Integers:
 
 def least_of(parts: Sequence[Integers]) -> Integers:
     """Return the least of several rows of numbers, place by place, as long as the longest."""
-    least = np.full(max((part.size for part in parts), default=0), np.iinfo(np.int64).max)
-    for part in parts:
-        np.minimum(least[: part.size], part, out=least[: part.size])
-    return least
+    return -greater_of([-part for part in parts])
 
 
 def hand_over_ns(spans: SpanTable) -> dict[str, int]:
