@@ -244,15 +244,16 @@ def step_waits_ns(spans: SpanTable) -> Integers:
     return longest
 
 
-def step_work_ns(spans: SpanTable) -> dict[str, Integers]:
-    """Return for each worker (n,) ns of its steps from the second on, without waits in them."""
-    waits, steps, found = waits_of(spans), spans.steps(), dict[str, Integers]()
+def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
+    """Return for each worker (n,) ns from step to step, without its waits for data.
+
+    Waiting for other workers is part of them: in the step, or behind it where the host runs ahead.
+    """
+    waits, found = waits_of(spans), []
     for worker, its in rows_by_code(waits.worker):
-        rows = np.flatnonzero(steps.worker == worker)
-        own = steps.where(rows[np.argsort(steps.start_ns[rows], kind="stable")][1:])
         waited = union_of(waits.start_ns[its], waits.end_ns[its])
-        work_ns = own.duration_ns - covered_each(waited, own.start_ns, own.end_ns)
-        found[waits.workers[worker]] = work_ns
+        start_ns = _starts_of(spans.steps(), worker)
+        found.append(np.diff(start_ns) - covered_each(waited, start_ns[:-1], start_ns[1:]))
     return found
 
 

@@ -81,8 +81,8 @@ class NodeLoaders:
         load: what each node did while its loop waited, where known.
         loop_load: the same in its whole loop.
         step_wait_ns: of each step, the longest wait of all workers.
-        work_ns: of each worker, all of its steps but the first, without the waits in them.
-        least_work_ns: of each of these steps, that of the worker with the shortest one.
+        steps_ns: from the first to the last begin of a step, of the worker with the longest time.
+        least_cycle_ns: from step to step without waits for data, of the worker with the least.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
         told_loaders: of each node, the loader processes that its workers were told to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
@@ -104,8 +104,8 @@ class NodeLoaders:
     load: tuple[InputLoad, ...] = merged(concat)
     loop_load: tuple[InputLoad, ...] = merged(concat)
     step_wait_ns: Instants = merged(loading.greater_of)
-    work_ns: Mapping[str, int] = merged(max_by_key)
-    least_work_ns: Instants = merged(loading.least_of)
+    steps_ns: int = merged(max)
+    least_cycle_ns: Instants = merged(loading.least_of)
     opens_epoch: Instants = merged(loading.greater_of)
     told_loaders: int | None = merged(greatest)
     crowded_ns: int = merged(max)
@@ -138,20 +138,16 @@ class NodeLoaders:
     def ratio(self) -> float:
         """Return the share of the loop that training waits for data, in 0-1.
 
-        In each step all workers wait for the one that waits longest, if they train together. Then
-        their steps are longer than that of the last one. Where they do so only in every few steps,
-        or never, waits of different workers fall together, and steps tell how much each waited.
+        In each step all workers wait for the one that waits longest, if they train together. Where
+        they meet only in every few steps, their waits overlap: no more is lost than what steps take
+        longer than those of the worker that comes last and waits for nobody.
         """
         if self.worst is None:
             return 0.0
-        together_ns = min(int(self.step_wait_ns.sum()), *map(self._felt_ns, self.waiting))
+        felt_ns = self.steps_ns - int(self.least_cycle_ns.sum())
+        together_ns = min(int(self.step_wait_ns.sum()), felt_ns)
         longest_ns = max(item.loop_ns for item in self.waiting)
         return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
-
-    def _felt_ns(self, waiting: Waiting) -> int:
-        """Return how long a worker waited for data and, within its steps, for other workers."""
-        least_ns = int(self.least_work_ns[: max(waiting.n_steps - 1, 0)].sum())
-        return waiting.expected_ns + self.work_ns.get(waiting.worker, 0) - least_ns
 
     @property
     def is_habit(self) -> bool:
@@ -205,7 +201,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     """Measure the loaders of one node."""
     spans, system = part.spans, part.system
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
-    work_ns = loading.step_work_ns(spans)
+    steps = spans.steps()
+    lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
     return NodeLoaders(
         n_spans=spans.n_spans,
@@ -222,8 +219,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         waiting=waiting,
         load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
         step_wait_ns=loading.step_waits_ns(spans),
-        work_ns={worker: int(each.sum()) for worker, each in work_ns.items()},
-        least_work_ns=loading.least_of([*work_ns.values()]),
+        steps_ns=max(lasts_ns, default=0),
+        least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
         opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
