@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from reportgen.diagnosis.evidence import evidence_for
 from reportgen.diagnosis.explanations import (
+    EXPLAINS_RATIO,
     NAMED_BY,
+    TIMED_BY,
     explaining,
     possible_causes,
     severity_rank,
@@ -53,15 +55,20 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
 def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     """Return for each finding the one that is to tell of its cause, if that is another one.
 
-    A cause is told once: by the worst finding about it, of equally bad ones by that of the rule
+    A cause is told once: by the rule that timed the waits of the loop, where these account for half
+    of what it may cost, else by the worst finding about it, of equally bad ones by that of the rule
     that looks for this cause, then by the costliest. Findings with the id of that one stay beside
     it: a rule that reports twice means two faults, two rhythms or two places.
     """
-    tellers = dict[str, tuple[tuple[int, bool, float], Finding]]()
+    every = sorted((item for of in results for item in of.findings), key=share_of)
+    most = {item.cause: share_of(item) for item in every}
+    tellers = dict[str, tuple[tuple[bool, int, bool, float], Finding]]()
     for result in results:
         for item in result.findings:
             is_expert = NAMED_BY.get(item.cause) == result.id
-            weight = (severity_rank(item), not is_expert, -share_of(item))
+            is_timed = result.id == TIMED_BY and item.severity is not Severity.INFO
+            is_timed &= share_of(item) >= EXPLAINS_RATIO * most[item.cause]
+            weight = (not is_timed, severity_rank(item), not is_expert, -share_of(item))
             if item.cause not in tellers or weight < tellers[item.cause][0]:
                 tellers[item.cause] = (weight, item)
     return {

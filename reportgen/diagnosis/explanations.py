@@ -23,6 +23,9 @@ NAMED_BY: Mapping[str, str] = {
     Cause.SLOW_WORKER: "OverallFrameworkMetrics",
 }
 """Which rule would name a cause, if it could look: an effect may then be due to that cause."""
+TIMED_BY = "Dataloader"
+"""The rule that knows from events how long the loop waits for data. Others see idle GPUs while
+cores wait for the disk or the network is busy, whatever the GPUs wait for."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import Instants, clip, covered_ns, join, parents_of, union_of
+from reportgen.facts.intervals import (
+    Instants,
+    clip,
+    covered_each,
+    covered_ns,
+    join,
+    parents_of,
+    union_of,
+)
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import fact
@@ -236,6 +244,19 @@ def step_waits_ns(spans: SpanTable) -> Integers:
     return longest
 
 
+def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
+    """Return for each worker (n,) ns from step to step, without its waits for data.
+
+    Waiting for other workers is part of them: in the step, or behind it where the host runs ahead.
+    """
+    waits, found = waits_of(spans), []
+    for worker, its in rows_by_code(waits.worker):
+        waited = union_of(waits.start_ns[its], waits.end_ns[its])
+        start_ns = _starts_of(spans.steps(), worker)
+        found.append(np.diff(start_ns) - covered_each(waited, start_ns[:-1], start_ns[1:]))
+    return found
+
+
 def opens_epoch(spans: SpanTable) -> Integers:
     """Return (n,) 1 for each wait of ``step_waits_ns`` that is for the first batch of an epoch.
 
@@ -261,10 +282,15 @@ def _starts_of(steps: SpanTable, worker: int) -> Integers:
 
 def greater_of(parts: Sequence[Integers]) -> Integers:
     """Return the greatest of several rows of numbers, place by place, as long as the longest."""
-    greatest = np.zeros(max((part.size for part in parts), default=0), dtype=np.int64)
+    greatest = np.full(max((part.size for part in parts), default=0), np.iinfo(np.int64).min)
     for part in parts:
         np.maximum(greatest[: part.size], part, out=greatest[: part.size])
     return greatest
+
+
+def least_of(parts: Sequence[Integers]) -> Integers:
+    """Return the least of several rows of numbers, place by place, as long as the longest."""
+    return -greater_of([-part for part in parts])
 
 
 def hand_over_ns(spans: SpanTable) -> dict[str, int]:

@@ -7,7 +7,7 @@ GPU. Means over a minute hold as much idling as there is, however short its piec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,10 @@ ahead leave the mean of a minute far below."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
-"""What workers exchange in every step falls when they idle: a rate that varies with the idling of
-the GPUs from this correlation on is an effect of their work. A network at its limit goes on."""
+"""Data that are read as they are used come more slowly when GPUs idle: a rate that varies with the
+idling of the GPUs from this correlation on is an effect of their work. A network at its limit goes
+on until all is read ahead, as in a pause: ticks of a rate below ``STOPS_RATIO`` count as one."""
+STOPS_RATIO = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,8 +124,10 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     limit = float(np.nanpercentile(work.received, OWN_LIMIT_PCT))
     is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
-    follows = _correlation(work.idle, work.received) <= FOLLOWS_CORRELATION
-    return () if follows else _starving(part, work, is_flat & has_room)
+    goes_on = np.nan_to_num(work.received) >= STOPS_RATIO * limit
+    follows = _correlation(work.idle[goes_on], work.received[goes_on]) <= FOLLOWS_CORRELATION
+    at_limit = replace(work, idle=np.where(goes_on, work.idle, 0))
+    return () if follows else _starving(part, at_limit, is_flat & has_room)
 
 
 def _unexplained(part: NodeProfile) -> _Work | None:

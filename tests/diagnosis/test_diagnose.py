@@ -142,6 +142,19 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["OPER-1"].symptom_of == ()
 
 
+@pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])
+def test_the_rule_that_timed_the_waits_tells_of_their_cause(
+    timed_ratio: float, teller: str
+) -> None:
+    # GPUs idle while cores wait for the disk, whatever the GPUs wait for.
+    idle = finding("IO-1", Severity.CRITICAL, 0.6, cause=Cause.IO_WAIT)
+    timed = finding("DL-5", Severity.WARNING, timed_ratio, cause=Cause.IO_WAIT)
+    results = diagnose([result("IOBottleneck", idle), result("Dataloader", timed)])
+    (io,), (dl,) = (of.findings for of in results)
+
+    assert [item.id for item in (io, dl) if not item.symptom_of] == [teller]
+
+
 def test_an_effect_that_nothing_explains_lists_the_causes_that_nobody_could_look_for() -> None:
     skipped = RuleResult(id=RuleId("Dataloader"), status=Status.SKIPPED)
     looked = RuleResult(id=RuleId("IOBottleneck"), status=Status.OK)

@@ -109,6 +109,14 @@ def test_a_rate_that_falls_when_gpus_idle_is_the_exchange_of_gradients() -> None
     assert len(starved_by_network(goes_on)) == 1
 
 
+def test_a_pause_in_which_all_is_read_ahead_is_not_lost_to_the_network() -> None:
+    # Ten seconds of each minute nothing runs. Of the others every second one idles 40 of 95 %.
+    part = node((GPU[:50] + [0.0] * 10) * 4, receive=([LIMIT] * 50 + [0.0] * 10) * 4)
+    (found,) = starved_by_network(part)
+
+    assert found.ratio == pytest.approx(100 * 40 / 95 / 230)
+
+
 def test_a_slow_rate_is_no_limit_and_without_a_rate_nothing_is_known() -> None:
     assert starved_by_network(node(GPU, receive=[9e6] * TICKS)) == ()
     assert starved_by_network(node(GPU)) == ()

@@ -229,6 +229,40 @@ def test_workers_of_one_node_share_its_cores() -> None:
     assert found.advice.startswith("Raise num_workers from 0 to 3 in each training process")
 
 
+def test_workers_that_do_not_wait_for_each_other_do_not_wait_for_the_longest_wait() -> None:
+    # Two workers meet after every second step. One waits before the first, the other before the
+    # second of them: half a second of 2.5 s each, not one.
+    rows = [setup(0, workers=2, pinned=True)]
+    for worker, waits in (("algo-1-27", (0.5, 0.0)), ("algo-1-28", (0.0, 0.5))):
+        for index in range(100):
+            begin = 2.5 * (index // 2) + (1 + waits[0] if index % 2 else 0)
+            rows.append((*fetch(begin, waits[index % 2])[:4], {"worker": worker}))
+            start = START_S + begin + waits[index % 2]
+            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
+    found = finding(judged(rows, cores=8), "DL-1")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.2, abs=0.01)
+
+
+def test_workers_that_wait_for_each_other_behind_their_steps_wait_for_the_longest_wait() -> None:
+    # One waits before even steps, the other before odd ones; who does not wait for data waits for
+    # the other worker behind its step, since the host runs ahead of the GPU.
+    rows = [setup(0, workers=2, pinned=True)]
+    for worker, odd in (("algo-1-27", 0), ("algo-1-28", 1)):
+        for index in range(100):
+            wait_s = 0.5 * (index % 2 == odd)
+            rows.append((*fetch(1.5 * index, wait_s)[:4], {"worker": worker}))
+            start = START_S + 1.5 * index + wait_s
+            rows += step_rows([1.0], start_s=start, first=index, worker=worker)
+    found = finding(judged(rows, cores=8), "DL-1")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=0.01)
+
+
 def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
     # Every fourth wait of 0.5 s: 15 of 60; the loop is 59.5 s, 29.5 s of it between steps.
     result = judged(training(wait_s=0.5, recorded_every=4), cores=4)

@@ -81,6 +81,8 @@ class NodeLoaders:
         load: what each node did while its loop waited, where known.
         loop_load: the same in its whole loop.
         step_wait_ns: of each step, the longest wait of all workers.
+        steps_ns: from the first to the last begin of a step, of the worker with the longest time.
+        least_cycle_ns: from step to step without waits for data, of the worker with the least.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
         told_loaders: of each node, the loader processes that its workers were told to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
@@ -102,6 +104,8 @@ class NodeLoaders:
     load: tuple[InputLoad, ...] = merged(concat)
     loop_load: tuple[InputLoad, ...] = merged(concat)
     step_wait_ns: Instants = merged(loading.greater_of)
+    steps_ns: int = merged(max)
+    least_cycle_ns: Instants = merged(loading.least_of)
     opens_epoch: Instants = merged(loading.greater_of)
     told_loaders: int | None = merged(greatest)
     crowded_ns: int = merged(max)
@@ -134,11 +138,14 @@ class NodeLoaders:
     def ratio(self) -> float:
         """Return the share of the loop that training waits for data, in 0-1.
 
-        In each step all workers wait for the one that waits longest, if they train together.
+        In each step all workers wait for the one that waits longest, if they train together. Where
+        they meet only in every few steps, their waits overlap: no more is lost than what steps take
+        longer than those of the worker that comes last and waits for nobody.
         """
         if self.worst is None:
             return 0.0
-        together_ns = int(self.step_wait_ns.sum())
+        felt_ns = self.steps_ns - int(self.least_cycle_ns.sum())
+        together_ns = min(int(self.step_wait_ns.sum()), felt_ns)
         longest_ns = max(item.loop_ns for item in self.waiting)
         return max(self.worst.ratio, min(together_ns / longest_ns, 1.0) if longest_ns else 0.0)
 
@@ -194,6 +201,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     """Measure the loaders of one node."""
     spans, system = part.spans, part.system
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
+    steps = spans.steps()
+    lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
     return NodeLoaders(
         n_spans=spans.n_spans,
@@ -210,6 +219,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         waiting=waiting,
         load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
         step_wait_ns=loading.step_waits_ns(spans),
+        steps_ns=max(lasts_ns, default=0),
+        least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
         opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
