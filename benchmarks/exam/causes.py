@@ -77,7 +77,10 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_SURE, "The time between two steps of Keras is recorded."),
     ),
     Cause.LONG_START: (
-        (_SURE, "The GPUs are first used long after the first sample."),
+        (
+            _SURE,
+            "The GPUs, or without any the cores, are first used long after the first sample.",
+        ),
         (_SURE, "The first step begins long after the first sample."),
         (_SURE, "The first step begins long after the first sample."),
     ),
@@ -97,7 +100,7 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_SURE, "Each step is recorded."),
     ),
     Cause.LONG_PAUSE: (
-        (_SURE, "All GPUs idle for one long stretch."),
+        (_SURE, "All GPUs idle for one long stretch; without GPUs, all cores."),
         (_SURE, "No step runs for one long stretch."),
         (_SURE, "No step runs for one long stretch."),
     ),

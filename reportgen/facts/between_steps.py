@@ -33,6 +33,10 @@ holds time between steps mostly holds the end of a step, too, so that is a part 
 LEAST_TICKS = 20
 METER_NS = 170_000_000
 """NVIDIA's meter averages over a sixth of a second on many devices, however rarely it is read."""
+UNEXPLAINED_BELOW = 0.5
+IN_DOUBT_RATIO = 0.05
+"""What the use of the GPUs may tell wrong even if a fit explains most of it: meters and samples are
+not exactly simultaneous."""
 SURE_WITHIN = 0.2
 """The idleness of the GPUs between steps is known if its standard error is below a fifth."""
 
@@ -144,8 +148,21 @@ class _Windows:
         return np.stack([getattr(self, item.name) for item in fields(self)], axis=1)
 
 
-def idle_between_ratio(part: NodeProfile) -> float | None:
-    """Return how much less GPUs do between steps than in them, 0-1; ``None`` if samples do not say.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleBetween:
+    """How much less GPUs do between steps than in them, 0-1: as fitted, and at most.
+
+    Samples that hold a whole cycle each differ by chance more than by what they hold, which makes
+    any difference look smaller; so does a fit that explains less than half of what is seen.
+    """
+
+    ratio: float
+    at_most_ratio: float
+    unexplained: float
+
+
+def idle_between_of(part: NodeProfile) -> IdleBetween | None:
+    """Return how idle GPUs are between steps; ``None`` if samples do not say.
 
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
@@ -157,7 +174,8 @@ def idle_between_ratio(part: NodeProfile) -> float | None:
         return None
     end_ns, lengths = part.system.tick_ns, {interval_ns, min(interval_ns, METER_NS)}
     fits = [_fit(end_ns - length_ns, length_ns, use_pct, unions) for length_ns in sorted(lengths)]
-    return min((fit for fit in fits if fit is not None), default=(0.0, None))[1]
+    found = [fit for fit in fits if fit is not None]
+    return min(found, key=lambda fit: (fit.unexplained, fit.ratio), default=None)
 
 
 def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
@@ -183,8 +201,8 @@ def _fit(
     interval_ns: int,
     use_pct: Floats,
     unions: Sequence[tuple[Union, ...]],
-) -> tuple[float, float] | None:
-    """Return the share that a fit leaves unexplained, and how much less GPUs do between steps."""
+) -> IdleBetween | None:
+    """Return what a fit says of windows of one length."""
     end_ns = start_ns + interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
@@ -208,5 +226,13 @@ def _fit(
     # GPUs that are used nearly all of the time cannot idle for long between steps.
     unused_ratio = max(1 - float(seen.mean()) / 100, 0.0)
     most = unused_ratio / max(float(columns[:, 1].mean()), 1e-9)
-    idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, min(most, 1.0)))
-    return left / max(float(seen.var()), 1e-9), idle_ratio
+    most = min(most, 1.0)
+    idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))
+    unexplained = left / max(float(seen.var()), 1e-9)
+    cycle_ns = unions[0][0].length_ns / max(unions[0][1].start_ns.size, 1)
+    is_sure = unexplained < UNEXPLAINED_BELOW and interval_ns < cycle_ns
+    return IdleBetween(
+        ratio=idle_ratio,
+        at_most_ratio=min(idle_ratio + IN_DOUBT_RATIO, 1.0) if is_sure else max(most, idle_ratio),
+        unexplained=unexplained,
+    )

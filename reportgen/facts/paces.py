@@ -150,6 +150,8 @@ def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker 
     usual_ns = float(np.median([median_ns(pace) for pace in paces if pace is not slowest]))
     if not usual_ns or median_ns(slowest) <= usual_ns * (1 + above_pct / 100):
         return None
+    if not by_forward and _end_together(every):
+        return None  # whoever is longer in its steps is shorter between them: it may wait in them
     least_ns = (usual_ns + median_ns(slowest)) / 2
     is_slow = np.array([median_ns(pace) > least_ns for pace in paces])
     step_ns = [pace.step.median_ns or 0.0 for pace in paces]
@@ -170,6 +172,13 @@ def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker 
         extra_ratio=extra_ratio,
         is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),
     )
+
+
+def _end_together(every: Sequence[Pace]) -> bool:
+    """Return whether all workers take equally long for as many steps, whatever lies in these."""
+    counts = sum_by_key({pace.worker: pace.step.count} for pace in every)
+    cycles_ns = [pace.loop_ns / counts[pace.worker] for pace in every]
+    return max(cycles_ns) <= (1 + SAME_LENGTH_RATIO) * min(cycles_ns)
 
 
 def _saved_ratio(

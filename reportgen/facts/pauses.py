@@ -1,9 +1,10 @@
 """Long pauses: stretches without progress that stand far out of the rhythm of a job.
 
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
-samples are recorded, all GPUs of a node idle at once. In both cases a pause is many times as long
-as what is usual, and clearly longer than the tail of the usual: input that comes in bursts and
-steps with a heavy tail are no pauses. What comes back in a rhythm is none either.
+samples are recorded, all GPUs of a node idle at once, or its cores if it has none. In both cases a
+pause is many times as long as what is usual, and clearly longer than the tail of the usual: input
+that comes in bursts and steps with a heavy tail are no pauses. What comes back in a rhythm is none
+either.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from reportgen.facts.intervals import NONE, Union, covered_each, union_of
-from reportgen.facts.rhythm import costs_as_usual, find_rhythm
+from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns
 from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask
-from reportgen.facts.usage import IDLE_BELOW_PCT, used_throughout
-from reportgen.profile import NO_STEP, SeriesKind, SpanTable, SystemTable
+from reportgen.facts.usage import at_work
+from reportgen.profile import NO_STEP, SpanTable, SystemTable
 from reportgen.profile.system import Instants
 from reportgen.units import NS_PER_S
 
@@ -45,7 +46,7 @@ LEAST_RUNS = 10
 """With fewer idle stretches than this their tail is unknown."""
 APART_RATIO = 3.0
 """The work between two of several pauses lasts three times as long as they do: else the GPUs swing
-between work and rest."""
+between work and rest. Fewer stops than make a rhythm do not show that they come again and again."""
 MOST_PAUSES = 50
 """More pauses of one worker or node are not kept; the longest cost most."""
 
@@ -308,16 +309,17 @@ class IdlePauses:
 
 
 def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
-    """Return when all GPUs of a node paused; ``None`` where none of them is ever used."""
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = use[:, used_throughout(use)]
-    is_busy = (use >= IDLE_BELOW_PCT).any(axis=1)
+    """Return when all GPUs of a node paused, or its cores if it has none.
+
+    Edge cases: ``None`` where none of them is ever used.
+    """
+    is_busy, is_known = at_work(system)
     busy = np.flatnonzero(is_busy)
     if not busy.size:
         return None
     length_ns, _ = tick_lengths_ns(system)
     end_ns = system.tick_ns + length_ns
-    is_idle: Mask = np.asarray(~is_busy & ~np.isnan(use).all(axis=1))
+    is_idle: Mask = np.asarray(~is_busy & is_known)
     is_idle[: busy[0]] = is_idle[busy[-1] + 1 :] = False
     idle = union_of(system.tick_ns[is_idle], end_ns[is_idle])
     work_ns = int(system.tick_ns[busy[0]]), int(end_ns[busy[-1]])
@@ -347,7 +349,7 @@ def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
         phase=np.full(rows.size, NONE),
     )
     found = _longest(found)
-    if found.n_pauses > 1 and _swings(found):
+    if found.n_pauses >= LEAST_EVENTS and _swings(found):
         return found.where(found.start_ns < 0)
     places = (found.start_ns - work_ns[0]) // NS_PER_S
     length = (work_ns[1] - work_ns[0]) / NS_PER_S

@@ -186,9 +186,13 @@ def _union_ns(step: NDArray[np.int64], start_ns: Times, end_ns: Times, n_steps: 
     if not step.size:
         return np.zeros(n_steps, dtype=np.int64)
     order = np.lexsort((start_ns, step))
-    # Each step is moved behind all others, so that one pass over all is one over each.
-    moved_ns = step[order] * (int(end_ns.max() - start_ns.min()) + 1)
-    starts_ns, ends_ns = start_ns[order] + moved_ns, end_ns[order] + moved_ns
-    reach_ns = np.maximum.accumulate(np.append(starts_ns[0], ends_ns))
-    busy_ns = np.diff(reach_ns) - np.maximum(starts_ns - reach_ns[:-1], 0)
-    return sums_by_code(step[order], busy_ns, n_steps)
+    step, start_ns, end_ns = step[order], start_ns[order], end_ns[order]
+    # Ranks are small however long the recording is: a step's are higher than all of those before.
+    by_end, base = np.argsort(end_ns, kind="stable"), step * step.size
+    reached = np.maximum.accumulate(base + np.argsort(by_end)) - base
+    latest_ns = end_ns[by_end][reached]
+    before_ns = np.append(start_ns[0], latest_ns[:-1])
+    before_ns = np.where(np.diff(step, prepend=step[0]) > 0, start_ns, before_ns)
+    return sums_by_code(
+        step, latest_ns - np.maximum(before_ns, start_ns).clip(max=latest_ns), n_steps
+    )

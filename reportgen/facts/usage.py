@@ -31,6 +31,10 @@ WORK_WINDOW_RATIO = 0.2
 LEAST_JUDGED = 60
 """More samples than this are judged: half a minute at SageMaker's usual interval, three of them
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
+RESTING_RATIO = 0.2
+LEAST_WORK_PCT = 5.0
+"""Cores rest at less than a fifth of their usual use: what is left is the system and its profilers.
+Where all of them together are usually used up to 5 %, that could be all there is."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
 CPU_HOT_PCT = 90
@@ -124,6 +128,23 @@ def used_throughout(use: Floats) -> NDArray[np.bool_]:
         is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
     reach = (use >= IDLE_BELOW_PCT).any(axis=0)
     return used_gpus(use) & is_short if (reach & is_short).any() else used_gpus(use)
+
+
+def at_work(system: SystemTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (n_ticks,) whether any used GPU of a node works, and whether that was sampled.
+
+    A node without a GPU works where its cores do; where they never do much, nothing is known.
+    """
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    if use.shape[1]:
+        use = use[:, used_throughout(use)]
+        is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1))
+        return is_busy, np.asarray(~np.isnan(use).all(axis=1))
+    cores_pct = cores_mean_pct(system)
+    is_known = ~np.isnan(cores_pct)
+    usual_pct = float(np.median(cores_pct[is_known])) if is_known.any() else 0.0
+    is_busy = np.asarray(cores_pct >= RESTING_RATIO * usual_pct)
+    return is_busy & (usual_pct > LEAST_WORK_PCT), is_known
 
 
 def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:

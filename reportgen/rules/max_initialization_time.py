@@ -12,7 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.samples import sum_over, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word, steps_of
-from reportgen.facts.usage import IDLE_BELOW_PCT
+from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules import kit
@@ -23,15 +23,18 @@ from reportgen.units import NS_PER_S, NS_PER_US, percentages, seconds
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
 twenty is no fault, even when a short loop is shorter still."""
-COSTLY = ((90.0, 0.05), (SHORT_START_S, 0.12))
-"""From how many seconds on, and from which share of the job: a minute is what containers, devices
-and data take in many healthy jobs; more is worth a look if it is a twentieth of the job, less only
-if it takes an eighth."""
+COSTLY = ((75.0, 0.05), (SHORT_START_S, 0.12))
+"""From how many seconds on, and from which share of the job: about a minute is what containers,
+devices and data take in many healthy jobs; more is worth a look if it is a twentieth of the job,
+less only if it takes an eighth."""
+LEAST_START_S = 5.0
+"""No process imports its framework and opens its devices in less: this part is not to be won."""
 WORKED_RATIO = 0.5
 """GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
 SUSTAINED_TICKS = 10
 """A GPU that is at work in so many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
+WORK, CORE_WORK = ("first_work_ns", "last_work_ns"), ("first_core_ns", "last_core_ns")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
@@ -68,6 +71,7 @@ AWS_END = "in AWS's result the loop ends where its last step begins"
 FIRST_STEP = "first training step"
 OF_STEPS = {"what": f"the {FIRST_STEP}", "began": f"The {FIRST_STEP} began", "loop": "loop"}
 OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
+OF_CORES = {name: words.replace("GPUs", "cores") for name, words in OF_GPUS.items()}
 BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
 OUR_END = "the loop lasts from the first to the last training step"
 NEGATIVE = "{end}. The loop ends {over:s} after the last sample, so finalization is 0, not negative"
@@ -130,6 +134,7 @@ class NodeStart:
         first_step_ns, last_step_ns: of steps of any phase.
         is_unrecorded: whether GPUs trained before the first step that was recorded.
         first_work_ns, last_work_ns: of GPUs.
+        first_core_ns, last_core_ns: of the cores of nodes without a GPU.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
@@ -141,6 +146,8 @@ class NodeStart:
     is_unrecorded: bool = kit.merged(any, default=False)
     first_work_ns: int | None = kit.merged(least, default=None)
     last_work_ns: int | None = kit.merged(greatest, default=None)
+    first_core_ns: int | None = kit.merged(least, default=None)
+    last_core_ns: int | None = kit.merged(greatest, default=None)
     first_event_ns: int | None = kit.merged(least, default=None)
     last_event_ns: int | None = kit.merged(greatest, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
@@ -162,17 +169,17 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans, steps = part.system, part.spans, part.spans.steps()
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1))
+    is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1)) if use.size else at_work(system)[0]
     work_ns = system.tick_ns[is_busy]
     has_begun = work_ns[SUSTAINED_TICKS - 1 :] - work_ns[: 1 - SUSTAINED_TICKS] <= (
         2 * SUSTAINED_TICKS * (system.interval_ns or 0)
     )
     began_ns = work_ns[: has_begun.size][has_begun]
+    ends_ns = (int(began_ns[0]), int(work_ns[-1])) if began_ns.size else (None, None)
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
-        is_unrecorded=bool(is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
-        first_work_ns=int(began_ns[0]) if began_ns.size else None,
-        last_work_ns=int(work_ns[-1]) if began_ns.size else None,
+        is_unrecorded=bool(use.size and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
+        **dict(zip(WORK if use.size else CORE_WORK, ends_ns, strict=True)),
         loop=loop_of(spans),
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
@@ -230,13 +237,17 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         _phases(details | {"step_num": _step_num(*ends)})
         for ends in ((job.loop.start_ns, job.loop.end_ns), (job.first_step_ns, job.last_step_ns))
     )
-    by_gpus = _phases_of_gpus(job)
+    by_work = _phases_of_work(job, WORK)
+    words, end = (OF_GPUS, BY_GPUS) if by_work else (OF_CORES, BY_GPUS.replace("GPUs", "cores"))
+    by_cores = _phases_of_work(job, CORE_WORK)
+    if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
+        by_work = by_cores  # those that are busy from the start on do not tell when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
     meanwhile = _meanwhile(job.rates)
-    if by_gpus is not None:
+    if by_work is not None:
         return Outcome(
-            findings=[_finding(by_gpus, params, meanwhile=meanwhile, words=OF_GPUS)],
-            exhibits=_phases_exhibit(by_gpus, end=BY_GPUS),
+            findings=[_finding(by_work, params, meanwhile=meanwhile, words=words)],
+            exhibits=_phases_exhibit(by_work, end=end),
             details=details,
         )
     return Outcome(
@@ -314,9 +325,9 @@ def _phases(details: results.Details) -> Phases | None:
     )
 
 
-def _phases_of_gpus(job: NodeStart) -> Phases | None:
-    """Return the phases of a job without steps by the work of its GPUs."""
-    work_ns = (job.first_work_ns, job.last_work_ns)
+def _phases_of_work(job: NodeStart, names: tuple[str, str]) -> Phases | None:
+    """Return the phases of a job without steps by the first and the last work of these names."""
+    work_ns = [getattr(job, name) for name in names]
     if job.loop.n_steps or None in (*work_ns, job.first_ns, job.last_ns):
         return None
     first_ns, began_ns, ended_ns, last_ns = job.first_ns or 0, *work_ns, job.last_ns or 0
@@ -362,7 +373,7 @@ def _finding(
         threshold=limit_s,
         where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
         severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
-        share=share,
+        share=max(before_s - LEAST_START_S, 0.0) / sum(phases.parts_s),
         advice=None if is_fault else SHORT_ADVICE,
         limit=write(limit, s=limit_s),
         loop_s=loop_s,

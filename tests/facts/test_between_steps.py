@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.facts.between_steps import between_steps_of, idle_between_ratio
+from reportgen.facts.between_steps import between_steps_of, idle_between_of
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN
@@ -16,12 +16,18 @@ STEP_S, WORK_S, WAIT_S = 0.3, 0.1, 0.02
 
 
 def job(
-    *, n_steps: int = 400, use_between: float = 0.0, use_at_end: float = 90.0, waits: bool = True
+    *,
+    n_steps: int = 400,
+    use_between: float = 0.0,
+    use_at_end: float = 90.0,
+    waits: bool = True,
+    late_s: float = 0.0,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
-    them; a meter averages over 0.25 s. Every 40th pause takes 2 s longer.
+    them; a meter averages over 0.25 s, until up to ``late_s`` later than it says. Every 40th pause
+    takes 2 s longer.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -36,7 +42,8 @@ def job(
             rows.append(("DataLoaderIter", "It::GetNext", worked_s, at_s, {}))
     total = np.concatenate(([0.0], np.cumsum(np.diff([*edges, at_s]) * levels)))
     ticks_s = START_S + np.arange(0, at_s - START_S, 0.25)
-    until = np.interp(ticks_s, [*edges, at_s], total)
+    late = np.random.default_rng(1).uniform(0, late_s, ticks_s.size)
+    until = np.interp(ticks_s + late, [*edges, at_s], total)
     use = np.diff(until, prepend=0.0) / 0.25
     system = system_table({"gpu0": use.tolist()}, interval_s=0.25)
     return node_profile(spans=span_table(rows), system=system)
@@ -63,13 +70,23 @@ def test_without_recorded_waits_it_is_unknown_what_is_one() -> None:
 def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
     use_between: float, expected: float, use_at_end: float
 ) -> None:
-    found = idle_between_ratio(job(use_between=use_between, use_at_end=use_at_end))
+    found = idle_between_of(job(use_between=use_between, use_at_end=use_at_end))
 
-    assert found == pytest.approx(expected, abs=0.06)
+    assert found is not None
+    assert found.ratio == pytest.approx(expected, abs=0.06)
+    assert found.ratio <= found.at_most_ratio <= 1
+
+
+def test_samples_that_hardly_follow_the_steps_leave_all_unused_time_open() -> None:
+    found = idle_between_of(job(late_s=0.25))
+
+    assert found is not None
+    assert found.ratio < 0.85
+    assert found.at_most_ratio == 1.0
 
 
 def test_without_gpus_or_with_few_samples_it_is_unknown() -> None:
     part = job()
 
-    assert idle_between_ratio(node_profile(spans=part.spans)) is None
-    assert idle_between_ratio(job(n_steps=5)) is None
+    assert idle_between_of(node_profile(spans=part.spans)) is None
+    assert idle_between_of(job(n_steps=5)) is None

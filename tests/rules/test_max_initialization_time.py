@@ -39,7 +39,7 @@ def test_the_finding_tells_time_share_and_threshold() -> None:
     assert found.where.start_s == START_S
     assert found.where.end_s == START_S + 150
     assert found.estimate is not None
-    assert found.estimate.share_ratio == 0.25
+    assert found.estimate.share_ratio == pytest.approx(145 / 600, abs=1e-6)
 
 
 def test_start_up_longer_than_the_loop_is_a_fault_below_the_threshold() -> None:
@@ -64,9 +64,9 @@ def test_start_up_below_twenty_seconds_is_only_told() -> None:
 @pytest.mark.parametrize(
     ("init_s", "loop_s", "is_told"),
     [
-        (89.0, 1600, False),
-        (90.0, 1600, True),
-        (90.0, 1800, False),
+        (74.0, 1400, False),
+        (75.0, 1400, True),
+        (75.0, 1500, False),
         (60.0, 600, False),
         (60.0, 400, True),
         (19.0, 100, False),
@@ -92,6 +92,30 @@ def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     assert found is not None
     assert found.title == "Start-up took 1 min 40 s before the GPUs worked"
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 100)
+
+
+def test_without_gpus_the_start_lasts_until_the_cores_work() -> None:
+    busy = [60.0 if 200 <= tick < 1190 else 2.0 for tick in range(1200)]
+    cores = node_profile(system=system_table({"cpu0": busy, "cpu1": busy}))
+    found = finding(run(RULE, cores), "INIT-1")
+
+    assert found is not None
+    assert found.title == "Start-up took 1 min 40 s before the cores worked"
+    # Five seconds are what no start can do without.
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(95 / 599.5, abs=1e-6)
+
+
+def test_cores_of_a_node_beside_gpus_do_not_begin_the_training() -> None:
+    late = [95.0 if tick >= 200 else 0.0 for tick in range(1200)]
+    nodes = [
+        node_profile(system=system_table({"gpu0": late})),
+        node_profile(system=system_table({"cpu0": [60.0] * 1200}), node="algo-2"),
+    ]
+    found = finding(run(RULE, *nodes), "INIT-1")
+
+    assert found is not None
+    assert found.measured == 100
 
 
 def test_training_before_the_first_recorded_step_is_no_start() -> None:

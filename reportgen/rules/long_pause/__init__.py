@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from reportgen import results
@@ -10,7 +11,7 @@ from reportgen.results import Finding, Reason, ReasonCode, Role, Severity, Timel
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.long_pause import texts
-from reportgen.rules.long_pause.measure import Meanwhile, NodePauses, Params, measure
+from reportgen.rules.long_pause.measure import OF_CORES, Meanwhile, NodePauses, Params, measure
 from reportgen.rules.long_pause.tables import JobPause, exhibits_of, job_pauses, shared_pauses
 from reportgen.text import part_of, write
 from reportgen.units import seconds
@@ -23,7 +24,8 @@ ABOUT = About(
     reading=(
         "A pause is a step, or the time between two steps, that lasts many times as long as usual "
         "and clearly longer than the other long ones; without steps, a stretch in which all GPUs "
-        "idle. The start, the end, and what recurs in a rhythm do not count."
+        "idle, or all cores of a job without GPUs. The start, the end, and what recurs in a rhythm "
+        "do not count."
     ),
     advice=(
         "Find out what the script did at that time (checkpoint, evaluation, upload, a new epoch's "
@@ -45,7 +47,10 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
     missing = _missing(job, params)
     has_steps = job.loop.n_steps > 0
     pauses = [pause for pause in job.pauses if bool(pause.worker) is has_steps]
-    groups = job_pauses(pauses) if has_steps else shared_pauses(pauses, job.n_idle_nodes)
+    if not has_steps:
+        pauses = [pause for pause in pauses if (pause.what == OF_CORES) is not bool(job.n_gpus)]
+    n_nodes = job.n_idle_nodes if job.n_gpus else job.n_core_nodes
+    groups = job_pauses(pauses) if has_steps else shared_pauses(pauses, n_nodes)
     if missing:
         groups = []
     lost = _lost_ratio(groups)
@@ -70,13 +75,13 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
             return None
         text = write(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
-    if not job.n_gpus:
+    if not job.n_gpus and not job.n_core_nodes:
         return kit.reason_without_steps(job.loop)
-    if not job.n_idle_nodes:
+    if job.n_gpus and not job.n_idle_nodes:
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NEVER_AT_WORK)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
-        n_gpus=job.n_gpus,
+        n_gpus=job.n_gpus or None,
         n_samples=job.n_samples,
         patience=params.min_samples - 1,
     )
@@ -108,6 +113,9 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     workers = {item.worker for item in worst.leading}
     is_fault = 100 * lost >= params.threshold_pct
     message = _message(is_one=is_one, has_steps=bool(main.worker))
+    if main.what == OF_CORES:  # which did not evaluate anything, either
+        causes = tuple(item for item in message.possible_causes if item != texts.EVALUATED)
+        message = replace(message, possible_causes=causes)
     return message.finding(
         measured=100 * lost,
         threshold=params.threshold_pct,
@@ -150,7 +158,9 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     return {
         "main": main,
         "who": main.worker,
-        "gpus": _capital(part_of(job.n_gpus, job.n_gpus, "GPU")),
+        "gpus": _capital(part_of(job.n_gpus, job.n_gpus, "GPU")) if job.n_gpus else texts.CORES,
+        "all": "all GPUs" if job.n_gpus else texts.CORES.lower(),
+        "All": "All GPUs" if job.n_gpus else texts.CORES,
         "place": write(place, main=main, number=number),
         "others": others,
         "unknown": texts.UNKNOWN,

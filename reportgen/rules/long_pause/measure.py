@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ from reportgen.rules.base import param
 from reportgen.rules.kit import col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
 
+OF_CORES = "idle cores"
 WORKING_RATIO = 0.5
 """GPUs that are used half as much as otherwise do work in which no step was recorded, such as an
 evaluation: this is no pause."""
@@ -82,7 +83,7 @@ class Pause:
     """One pause of one worker, or of all GPUs of one node.
 
     Attributes:
-        worker: empty for GPUs; so is ``phase``.
+        worker: empty for GPUs, and for the cores of a node without one; so is ``phase``.
         step: number of the step that is slow, or behind which the pause lies.
         loop_ns: of the worker, or the time from the first work of the GPUs to their last.
     """
@@ -93,8 +94,9 @@ class Pause:
     step: int | None = col()
     is_between: bool
     part: str = derived(
-        lambda item: "between steps" if item.is_between else "step" if item.worker else "idle GPUs"
+        lambda item: "between steps" if item.is_between else "step" if item.worker else item.what
     )
+    what: str = "idle GPUs"
     start_ns: int = col("s", name="start_s", per=NS_PER_S)
     end_ns: int = col("s", name="end_s", per=NS_PER_S)
     length_ns: int = derived(
@@ -133,7 +135,7 @@ class NodePauses:
         n_workers: workers with steps.
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
-        n_idle_nodes: nodes whose GPUs were looked at, because no steps were recorded.
+        n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
         pauses: of workers where there are steps, else of GPUs.
         meanwhile: of each worker, or node, that paused.
     """
@@ -145,6 +147,7 @@ class NodePauses:
     n_gpus: int = merged(sum, default=0)
     n_samples: int = merged(max, default=0)
     n_idle_nodes: int = merged(sum, default=0)
+    n_core_nodes: int = merged(sum, default=0)
     pauses: tuple[Pause, ...] = merged(concat, default=())
     meanwhile: tuple[Meanwhile, ...] = merged(concat, default=())
 
@@ -155,6 +158,7 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
     workers = pauses_of_workers(
         part.spans, least_steps=params.min_steps, unrecorded=unrecorded_ns(system, part.spans)
     )
+    n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
     idle = None if workers else pauses_of_gpus(system)
     found = [_of_worker(part, worker) for worker in workers]
     if idle is not None:
@@ -164,9 +168,10 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         n_workers=len(workers),
         longest=max((worker.n_steps for worker in workers), default=0),
         n_ticks=system.n_ticks,
-        n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
+        n_gpus=n_gpus,
         n_samples=idle.n_ticks if idle else 0,
-        n_idle_nodes=int(idle is not None),
+        n_idle_nodes=int(idle is not None and n_gpus > 0),
+        n_core_nodes=int(idle is not None and n_gpus == 0),
         pauses=tuple(pause for pauses, _ in found for pause in pauses),
         meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
     )
@@ -184,7 +189,9 @@ def _of_worker(part: NodeProfile, its: WorkerPauses) -> tuple[tuple[Pause, ...],
 def _of_gpus(part: NodeProfile, its: IdlePauses) -> tuple[tuple[Pause, ...], Meanwhile]:
     first_ns, last_ns = its.work_ns
     work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
-    rows = tuple(_rows(part.node, its.pauses, last_ns - first_ns))
+    what = "idle GPUs" if part.system.names(SeriesKind.GPU_UTILIZATION) else OF_CORES
+    found = _rows(part.node, its.pauses, last_ns - first_ns)
+    rows = tuple(replace(row, what=what) for row in found)
     return rows, _meanwhile(part, its.pauses, work)
 
 

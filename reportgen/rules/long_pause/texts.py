@@ -50,10 +50,11 @@ SEVERAL = kit.Message(
     advice=ONE.advice,
     exhibit="pauses",
 )
+EVALUATED = "the model was evaluated on the CPU"
 IDLE_ONE = kit.Message(
     id=ONE.id,
     cause=ONE.cause,
-    title="All GPUs paused once for {main.length_ns:ns}: {measured:pct} of the working time",
+    title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
     text=(
         "{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the "
         "time from the first work to the last would be {measured:pct} shorter.{meanwhile}{unknown}"
@@ -65,7 +66,7 @@ IDLE_ONE = kit.Message(
     exhibit="pauses",
     possible_causes=(
         "a checkpoint was written or uploaded",
-        "the model was evaluated on the CPU",
+        EVALUATED,
         "data were downloaded, shuffled or indexed anew",
         "a worker hung or restarted, and the others waited for it",
         "Python collected garbage or compiled",
@@ -74,7 +75,7 @@ IDLE_ONE = kit.Message(
 IDLE_SEVERAL = kit.Message(
     id=SEVERAL.id,
     cause=ONE.cause,
-    title="{n:n} times all GPUs paused: {measured:pct} of the working time",
+    title="{n:n} times {all} paused: {measured:pct} of the working time",
     text=(
         "{gpus} idled {n:n} times for {shortest:ns} to {longest:ns}, without a rhythm. Without "
         "these pauses the time from the first work to the last would be {measured:pct} "
@@ -84,6 +85,7 @@ IDLE_SEVERAL = kit.Message(
     exhibit="pauses",
     possible_causes=IDLE_ONE.possible_causes,
 )
+CORES = "All cores"
 UNKNOWN = (
     " The samples do not show what the script did then; framework events and a Python profile do."
 )

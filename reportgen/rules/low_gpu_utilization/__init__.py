@@ -31,7 +31,8 @@ from reportgen.units import NS_PER_MINUTE
 COMMON_NS = NS_PER_MINUTE
 COMMON_RATIO = 0.1
 """Before and after the training all GPUs idle: up to a minute is the start and the end of an
-ordinary job, unless that is a tenth of it. A GPU that idles while others work has no such reason.
+ordinary job, unless that is a tenth of it, or nothing at all goes on in the end. A GPU that idles
+while others work has no such reason.
 """
 CHEAP_RATIO = 0.05
 """GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
@@ -165,7 +166,9 @@ def _with_long_edge(
     """Return the GPUs that begin late, or that end; none in an ordinary start or end of the job."""
     found = [gpu for gpu in used if edge_of(gpu)]
     edges = [edge for gpu in found if (edge := edge_of(gpu))]
-    is_long = any(its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO for its in edges)
+    is_long = any(
+        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet for its in edges
+    )
     return found if is_long or len(found) < len(used) else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -13,7 +13,7 @@ from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
 from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.merging import rows_by_code
-from reportgen.profile import NodeProfile, SeriesKind, SpanTable
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
@@ -25,6 +25,9 @@ START_NS = 15 * NS_PER_S
 END_NS = 30 * NS_PER_S
 """Imports and the first use of a GPU take up to the first in any job, saving and uploading a model
 up to the second."""
+
+SAVES_FROM = 2.0
+"""A node that writes and sends twice as much as usual saves or uploads something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +67,15 @@ class FaultyMinutes:
 
 @row
 class IdleEdge:
-    """The time before a GPU first worked, or after it last worked; ``pct`` of its recording."""
+    """The time before a GPU first worked, or after it last worked; ``pct`` of its recording.
+
+    ``is_quiet``: of an end, whether the cores rest in it and nothing is saved or uploaded.
+    """
 
     pct: float
     start_ns: int
     end_ns: int
+    is_quiet: bool = False
     length_ns: int = derived(lambda edge: edge.end_ns - edge.start_ns)
 
 
@@ -183,6 +190,8 @@ def _measure_gpu(
 ) -> GpuUse:
     time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
     work, late, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
+    if ended:
+        ended = replace(ended, is_quiet=_is_quiet(part.system, ended.start_ns, ended.end_ns))
     working, ticks = values[work.first : work.stop], series.row[work.first : work.stop]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[ticks][is_idle]
@@ -258,6 +267,21 @@ def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdg
         return None
     pct = 100 * length_ns / whole_ns
     return IdleEdge(pct=pct, start_ns=int(time_ns[first]), end_ns=int(time_ns[last]))
+
+
+def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
+    """Return whether the cores of a node rest from an instant on and it writes and sends no more.
+
+    Saving, uploading or evaluating a model keeps cores, disks or the network busy.
+    """
+    rates = [system.matrix(kind) for kind in (SeriesKind.WRITE_RATE, SeriesKind.TRANSMIT_ALGORITHM)]
+    columns = np.stack([cores_mean_pct(system), samples.sum_over(np.hstack(rates))], axis=1)
+    is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
+    (cores, moved), (usual, usually_moved) = (
+        np.nan_to_num(samples.mean_over(columns[rows].T)) for rows in (is_end, ~is_end)
+    )
+    is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
+    return bool(is_resting and moved <= SAVES_FROM * usually_moved)
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:

@@ -15,7 +15,7 @@ import numpy as np
 
 from reportgen.facts import breakdown as sums
 from reportgen.facts import intervals
-from reportgen.facts.between_steps import between_steps_of, idle_between_ratio
+from reportgen.facts.between_steps import between_steps_of, idle_between_of
 from reportgen.facts.breakdown import Mask, SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
@@ -120,7 +120,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
     """Yield what lies between the steps of each worker."""
     is_whole = loader_rows(part.spans).is_tensorflow
-    idle_ratio = 1.0 if is_whole else idle_between_ratio(part)
+    idle = None if is_whole else idle_between_of(part)
     for item in between_steps_of(part):
         is_unpinned = (part.spans.pin_memory == 0).any()
         yield tables.Between(
@@ -128,7 +128,8 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             n_steps=item.n_steps,
             loop_ns=item.loop_ns,
             regular_ns=item.regular_ns - (item.copied_ns if is_unpinned else 0.0),
-            idle_ratio=idle_ratio,
+            idle_ratio=1.0 if is_whole else idle.ratio if idle else None,
+            idle_at_most_ratio=idle.at_most_ratio if idle else 1.0,
             is_waiting_known=item.is_waiting_known,
         )
 

@@ -34,8 +34,6 @@ LEAST_STEPS = 5
 AT_WORK_BELOW = 0.25
 """GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
 what the host launched before."""
-IN_DOUBT_RATIO = 0.05
-"""What the use of the GPUs may tell wrong: meters and samples are not exactly simultaneous."""
 
 
 def _host_ratio(item: Between) -> float | None:
@@ -44,7 +42,7 @@ def _host_ratio(item: Between) -> float | None:
         return None
     if item.idle_ratio < AT_WORK_BELOW:
         return 0.0
-    share = item.regular_ns / item.loop_ns * min(item.idle_ratio + IN_DOUBT_RATIO, 1.0)
+    share = item.regular_ns / item.loop_ns * item.idle_at_most_ratio
     return min(max(share, 0.0), 1.0)
 
 
@@ -55,7 +53,8 @@ class Between:
     Attributes:
         n_steps, loop_ns: its steps and its loop.
         regular_ns: the sum over all steps.
-        idle_ratio: how much less the GPUs do between steps than in them, ``None`` if unknown.
+        idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
+            first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
     """
 
@@ -66,6 +65,7 @@ class Between:
     host_work_pct: float | None = derived(
         lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
     )
+    idle_at_most_ratio: float = 1.0
     loop_ns: int
     is_waiting_known: bool
 

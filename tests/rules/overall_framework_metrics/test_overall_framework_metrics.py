@@ -239,12 +239,20 @@ def test_a_straggler_that_costs_next_to_nothing_is_none(every_s: float, is_told:
 
 
 def test_workers_with_longer_steps_are_compared_by_steps_when_forward_is_unknown() -> None:
-    rows = step_rows([0.5] * 30, worker="algo-1-27") + step_rows([0.8] * 30, worker="algo-1-28")
+    rows = step_rows([0.5] * 30, worker="algo-1-27", every_s=0.7)
+    rows += step_rows([0.8] * 30, worker="algo-1-28")
     found = finding(run(RULE, node(rows)), "STRAG-1")
 
     assert found is not None
     assert found.where.device == "algo-1-28"
     assert "wait for it" not in found.text
+
+
+def test_a_worker_that_may_wait_inside_its_longer_steps_is_no_straggler() -> None:
+    # Both need a second for a step and what follows it: one waits where the other does not.
+    rows = step_rows([0.5] * 30, worker="algo-1-27") + step_rows([0.8] * 30, worker="algo-1-28")
+
+    assert finding(run(RULE, node(rows)), "STRAG-1") is None
 
 
 @pytest.mark.parametrize("n_steps", [9, 10])
