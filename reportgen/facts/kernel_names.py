@@ -206,21 +206,27 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
 
 
 _FLOATING = (
+    (re.compile(r"fp4(?![a-z])|e2m1", re.IGNORECASE), Precision.FP4),
     (re.compile(r"float8|fp8(?!kvcache)|e4m3|e5m2", re.IGNORECASE), Precision.FP8),
-    (re.compile(r"bfloat16|\bbf16|^_Z.*DF16b", re.IGNORECASE), Precision.BF16),
+    (re.compile(r"bfloat16|(?<![a-z0-9])bf16|^_Z.*DF16b", re.IGNORECASE), Precision.BF16),
     (
-        re.compile(r"c10::Half|\b_*half2?(_t)?\b|::half_t|\bfp16|^_Z.*DF16_", re.IGNORECASE),
+        re.compile(
+            r"c10::Half|\b_*half2?(_t)?\b|::half_t|(?<![a-z0-9])fp16|^_Z.*DF16_", re.IGNORECASE
+        ),
         Precision.FP16,
     ),
-    (re.compile(r"tfloat32|\btf32", re.IGNORECASE), Precision.TF32),
-    (re.compile(r"\bfloat[1-4]?\b"), Precision.FP32),
-    (re.compile(r"\bdouble[1-4]?\b"), Precision.FP64),
+    (re.compile(r"tfloat32|(?<![a-z0-9])tf32", re.IGNORECASE), Precision.TF32),
+    (re.compile(r"\bfloat[1-4]?\b|(?<![A-Za-z0-9])fp32(?![A-Za-z0-9])"), Precision.FP32),
+    (re.compile(r"\bdouble[1-4]?\b|(?<![A-Za-z0-9])fp64(?![A-Za-z0-9])"), Precision.FP64),
 )
 """Narrow types first: a kernel that mixes them is named after the narrowest."""
 _WHOLE = (
     (re.compile(r"(?<!unsigned )\b(long|int64_t)\b"), Precision.INT64),
     (
-        re.compile(r"\b(bool|u?int8_t|(signed |unsigned )?char)\b(?!\s*(const)?\s*\*)"),
+        re.compile(
+            r"\b(bool|u?int8_t|(signed |unsigned )?char)\b(?!\s*(const)?\s*\*)"
+            r"|(?<![A-Za-z0-9])int8(?![A-Za-z0-9])"
+        ),
         Precision.INT8,
     ),
     (re.compile(r"\bshort\b"), Precision.INT16),
@@ -228,6 +234,11 @@ _WHOLE = (
 )
 _OPAQUE = re.compile(r"OpaqueType<|batched_transpose_\w*half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
 """Copies that move bytes of any 16- or 32-bit type."""
+_MOVED = re.compile(r"OpaqueType<(\d)|batched_transpose_\w*(half)", re.IGNORECASE)
+FLOATING_BITS = {Precision(name): bits for name, bits in _BITS.items() if name[0] != "I"} | {
+    Precision.TF32: 32
+}
+"""How long elements of floating formats are in memory."""
 _MATRIX_HINT = re.compile(
     r"fmha|flash_(fwd|bwd)|flash::.*(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
 )
@@ -245,6 +256,17 @@ def _by_types(name: str) -> Precision:
                 if pattern.search(text):
                     return precision
     return Precision.UNKNOWN
+
+
+def moved_bits(name: str) -> int | None:
+    """Return how long the elements are that a kernel of any type moves, ``None`` if untold.
+
+    Example:
+        >>> moved_bits("CatArrayBatchedCopy<OpaqueType<2u>, 3>"), moved_bits("attn_fwd")
+        (16, None)
+    """
+    found = _MOVED.search(name)
+    return None if found is None else 8 * int(found[1] or 2)
 
 
 def floating_type(text: str) -> Precision:
