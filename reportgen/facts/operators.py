@@ -159,7 +159,7 @@ def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelRead
         lost_ns = item.time_ns.get(Precision.UNKNOWN, 0)
         if not lost_ns or usual.get(most, 0) < ONLY_RATIO * sum(usual.values()):
             return item
-        rest = {its: ns for its, ns in item.time_ns.items() if its is not Precision.UNKNOWN}
+        rest: dict[Precision, int] = {**item.time_ns, Precision.UNKNOWN: 0}
         return replace(item, time_ns=sum_by_key([rest, {most: lost_ns}]))
 
     return tuple(map(told, readings))

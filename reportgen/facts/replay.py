@@ -27,7 +27,7 @@ from reportgen.facts.device_busy import (
     rows_named,
     windows_of,
 )
-from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join
+from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -207,14 +207,26 @@ def blocking_copies(trace: RankTrace) -> Mask:
 
 
 def from_pinned(trace: RankTrace, track: Track) -> Change:
-    """Return copies as they would be from pinned memory: nobody waits, and they are faster."""
+    """Return copies as they would be from pinned memory: nobody waits, and they are faster.
+
+    A call that copies from pageable memory returns when the last piece is staged, a little before
+    the device is done: the host is spared what it is in the call while the copy runs.
+    """
     ops = trace.gpu_ops
     is_pageable = rows_named(trace, ops.name, _PAGEABLE.search) & (ops.kind == GpuKind.MEMCPY)
     is_pageable &= ops.bytes >= LEAST_COPY_BYTES
     pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
     left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
     length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
-    return Change(is_free=waits_of(trace, track, is_pageable), length_ns=length_ns.astype(np.int64))
+    rows = np.flatnonzero(is_pageable & ~blocking_copies(trace) & (ops.launch != NONE))
+    low_ns = np.maximum(ops.start_ns[rows], launch_start_ns(trace)[rows])
+    high_ns = np.minimum(ops.end_ns[rows], launch_end_ns(trace)[rows])
+    is_inside = high_ns > low_ns
+    return Change(
+        spared=union_of(low_ns[is_inside], high_ns[is_inside]),
+        is_free=waits_of(trace, track, is_pageable),
+        length_ns=length_ns.astype(np.int64),
+    )
 
 
 def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:

@@ -370,6 +370,28 @@ def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> Non
     assert ranked[0].finding.id == first
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a100_alexnet_sync_events",
+        "v100_resnet50_torch19_workers0",
+        "v100_resnet50_torch19_workers4",
+    ],
+)
+def test_pinning_wins_what_the_copies_last_too_long(name: str) -> None:
+    """Here the host and the GPU wait for each copy, though its call returns before it is done."""
+    (path,) = files_of(name)
+    raw = second_of(path)
+    is_pageable = np.array(["Pageable" in text for text in raw.names]) & (raw.bytes >= 65_536)
+    too_long_us = (raw.duration - raw.bytes / 25_000)[is_pageable].sum()
+    copies = next(item for item in results_of(name)["MemoryOperations"].findings)
+
+    assert copies.id == "COPY-1"
+    assert copies.measured is not None
+    window_us = rows_of(name, "GPUActivity", "activity_by_device")[-1]["window_us"]
+    assert copies.measured / 100 * window_us == pytest.approx(too_long_us, rel=0.02)
+
+
 @every_set
 def test_kernels_are_labelled_without_operators_as_with_them(name: str) -> None:
     labelled_ns = right_ns = every_ns = 0
