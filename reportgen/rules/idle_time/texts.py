@@ -177,7 +177,7 @@ FAULTS = (
                 "loop, or do them every nth step."
             ),
         ),
-        without="the synchronizing calls",
+        without="the synchronizing calls, once its other costs are mended,",
     ),
     _fault(
         "IDLE-3",
