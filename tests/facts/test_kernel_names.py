@@ -156,8 +156,12 @@ def test_long_arguments_are_told_apart_by_their_own_words() -> None:
     ]
 
 
-def test_what_no_argument_tells_apart_has_its_full_name() -> None:
-    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["void a::f(int)", "void b::f(int)"]
+def test_what_no_word_tells_apart_has_its_full_name() -> None:
+    assert short_names(["f<int*>(x)", "f<int>(x)"]) == ["f<int*>(x)", "f<int>(x)"]
+
+
+def test_names_without_arguments_are_told_apart_by_other_words() -> None:
+    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["f<a>", "f<b>"]
 
 
 @needs_shared_data

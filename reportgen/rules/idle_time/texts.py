@@ -46,7 +46,7 @@ STRETCHES_CAPTION = (
     "time. By the cause that takes most of each: {counts}.{apart}{rest}"
 )
 OTHER_WINDOW = " It is {share:pct} of {window}."
-WORST = " Most on {node}: {share:pct}."
+WORST = " {most} {node}: {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
 START = Message(
