@@ -12,17 +12,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import (
-    COMM,
-    FLOATING_BITS,
-    Precision,
-    Reading,
-    floating_type,
-    moved_bits,
-    read_computing,
-)
+from reportgen.facts.kernel_names import Precision, Reading
 from reportgen.merging import concat, merged, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -125,7 +118,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
     communicating = set(ops.name[communication_rows(trace, also)].tolist())
-    types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
+    types = [Precision.UNKNOWN, *(kernel_names.floating_type(text) for text in trace.input_types)]
     operator = launching_operators(trace)[rows]
     # Types are known as far as shapes were recorded; ``NONE`` becomes the first.
     type_of = np.append(trace.slices.input_type, NONE)[operator] + 1
@@ -135,7 +128,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     found = []
     for code, spent in zip(codes.tolist(), spent_ns, strict=True):
         name = trace.names[code]
-        by_name = COMM if code in communicating else read_computing(name)
+        by_name = kernel_names.COMM if code in communicating else kernel_names.read_computing(name)
         time_ns = {by_name.precision: int(spent.sum())}
         if by_name.precision is Precision.UNKNOWN:
             time_ns = _by_precision(types, spent)
@@ -150,11 +143,15 @@ def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelRead
     nearly all of the time, others the one of any size.
     """
     known = sum_by_key(item.time_ns for item in readings)
-    floating = {its: ns for its, ns in known.items() if its in FLOATING_BITS and ns}
+    floating = {its: ns for its, ns in known.items() if its in kernel_names.FLOATING_BITS and ns}
 
     def told(item: KernelReading) -> KernelReading:
-        bits = moved_bits(item.name)
-        usual = {its: ns for its, ns in floating.items() if bits in (None, FLOATING_BITS[its])}
+        bits = kernel_names.moved_bits(item.name)
+        usual = {
+            its: ns
+            for its, ns in floating.items()
+            if bits in (None, kernel_names.FLOATING_BITS[its])
+        }
         most = max(usual, key=usual.__getitem__, default=Precision.UNKNOWN)
         lost_ns = item.time_ns.get(Precision.UNKNOWN, 0)
         if not lost_ns or usual.get(most, 0) < ONLY_RATIO * sum(usual.values()):
