@@ -14,18 +14,11 @@ from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, union_of
 from reportgen.merging import merged
+from reportgen.profile import trace_tables
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import (
-    NONE,
-    NUMBERED_STEP,
-    PROFILER_STEP,
-    Codes,
-    GpuKind,
-    SliceKind,
-    Times,
-)
+from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
 from reportgen.units import NS_PER_S
 
 Mask = NDArray[np.bool_]
@@ -155,9 +148,11 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
 
 def step_marks(trace: RankTrace) -> Mask:
     """Return an (n_slices,) mask of the marks of steps, which span all that their thread does."""
-    is_profiler = rows_named(trace, trace.slices.name, PROFILER_STEP.fullmatch)
-    is_numbered = rows_named(trace, trace.slices.name, NUMBERED_STEP.fullmatch)
-    return np.asarray(is_profiler | (is_numbered & (trace.slices.kind == SliceKind.ANNOTATION)))
+    is_profiler = rows_named(trace, trace.slices.name, trace_tables.PROFILER_STEP.fullmatch)
+    is_numbered = rows_named(trace, trace.slices.name, trace_tables.NUMBERED_STEP.fullmatch)
+    return np.asarray(
+        is_profiler | (is_numbered & (trace.slices.kind == trace_tables.SliceKind.ANNOTATION))
+    )
 
 
 # Unions

@@ -14,36 +14,12 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.device_busy import (
-    SYNC_CALL,
-    Mask,
-    Window,
-    rows_named,
-    step_marks,
-    unions_of,
-)
-from reportgen.facts.idle import (
-    Gaps,
-    HostCause,
-    causes_of,
-    gaps_in,
-    is_training,
-    waiting_for_batches,
-)
+from reportgen.facts import device_busy, idle, replay
+from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.idle import Gaps, HostCause
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
 from reportgen.facts.kernel_names import short_name
-from reportgen.facts.replay import (
-    LEAST_COPY_BYTES,
-    Change,
-    Places,
-    Track,
-    from_pinned,
-    launches_of,
-    track_of,
-    waits_of,
-    won_by_pinning_ns,
-    won_ns,
-)
+from reportgen.facts.replay import Change, Places, Track
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -160,15 +136,15 @@ class HostCosts:
 @fact
 def host_costs(trace: RankTrace) -> HostCosts | None:
     """Return what the host costs a rank, ``None`` where nothing ran on a GPU."""
-    track = track_of(trace)
+    track = replay.track_of(trace)
     if track is None:
         return None
-    loader = waiting_for_batches(trace)
+    loader = idle.waiting_for_batches(trace)
     first_use = _first_use(trace, track)
     device = int(trace.gpu_ops.device[track.rows[0]])
-    unions = next(item for item in unions_of(trace, None) if item.device == device)
-    gaps = gaps_in(trace, unions, track.window)
-    late_ns = causes_of(trace, gaps)
+    unions = next(item for item in device_busy.unions_of(trace, None) if item.device == device)
+    gaps = idle.gaps_in(trace, unions, track.window)
+    late_ns = idle.causes_of(trace, gaps)
     stops = _stops(trace, track, gaps, late_ns, first_use)
     is_sync = _synchronizes(trace, track)
     stopped = union_of(
@@ -179,7 +155,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     small, n_small = _small(trace, track, once)
     others = (
         Change(spared=loader),
-        from_pinned(trace, track),
+        replay.from_pinned(trace, track),
         Change(spared=first_use),
         Change(spared=stopped),
     )
@@ -188,21 +164,23 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
         join((loader, first_use, stopped)),
     )
-    sync_ns = won_ns(track, (*others, small, sync)) - won_ns(track, (*others, small))
+    sync_ns = replay.won_ns(track, (*others, small, sync)) - replay.won_ns(track, (*others, small))
     if _turnaround_ns(track, gaps, late_ns, is_sync) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
     before_work = (*others, sync) if sync_ns else others
-    work_ns = won_ns(track, (*before_work, Change(spared=work))) - won_ns(track, before_work)
+    work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
+        track, before_work
+    )
     return HostCosts(
         rank=trace.rank,
         node=trace.node,
         window=track.window,
         won_ns={
-            Cost.LOADER: won_ns(track, (Change(spared=loader),)),
-            Cost.COPIES: won_by_pinning_ns(trace),
-            Cost.FIRST_USE: won_ns(track, (Change(spared=first_use),)),
-            Cost.LONG_GAP: won_ns(track, (Change(spared=stopped),)),
-            Cost.SMALL: won_ns(track, (small,)),
+            Cost.LOADER: replay.won_ns(track, (Change(spared=loader),)),
+            Cost.COPIES: replay.won_by_pinning_ns(trace),
+            Cost.FIRST_USE: replay.won_ns(track, (Change(spared=first_use),)),
+            Cost.LONG_GAP: replay.won_ns(track, (Change(spared=stopped),)),
+            Cost.SMALL: replay.won_ns(track, (small,)),
             Cost.SYNC: max(sync_ns, 0),
             Cost.HOST: max(work_ns, 0),
         },
@@ -211,7 +189,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         n_syncs=int(is_sync.sum()),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
-        trains=is_training(trace),
+        trains=idle.is_training(trace),
     )
 
 
@@ -228,9 +206,9 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
 def _synchronizes(trace: RankTrace, track: Track) -> Mask:
     """Return an (m,) mask of waits in synchronizing calls, or for a number that is read back."""
     ops = trace.gpu_ops
-    is_named = rows_named(trace, trace.calls.name, SYNC_CALL.search)[track.waits]
-    is_read_back = (ops.bytes < LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
-    return np.asarray(is_named | waits_of(trace, track, is_read_back))
+    is_named = rows_named(trace, trace.calls.name, device_busy.SYNC_CALL.search)[track.waits]
+    is_read_back = (ops.bytes < replay.LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
+    return np.asarray(is_named | replay.waits_of(trace, track, is_read_back))
 
 
 def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask) -> int:
@@ -295,11 +273,11 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
     first = np.full(len(trace.names), NONE)
     first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]
     first = first[first != NONE]
-    every = launches_of(trace, ops.launch)
+    every = replay.launches_of(trace, ops.launch)
     usual_ns = float(np.median(calls.duration_ns[every])) if every.size else 0.0
     least_ns = max(LONG_FIRST_CALL_NS, FIRST_CALL_TIMES * usual_ns)
     is_first = np.zeros(calls.start_ns.shape, dtype=bool)
-    is_first[launches_of(trace, ops.launch[first[ops.kind[first] == GpuKind.KERNEL]])] = True
+    is_first[replay.launches_of(trace, ops.launch[first[ops.kind[first] == GpuKind.KERNEL]])] = True
     is_first[track.waits] = False
     is_first &= calls.duration_ns >= least_ns
     is_first |= rows_named(trace, calls.name, _LOADS.search) & (
@@ -354,7 +332,7 @@ def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
     Of what is around it the range that the script marks is named, and its own Python function.
     """
     low_ns, slices, found = int(gaps.low_ns[place]), trace.slices, list[tuple[int, int, int]]()
-    is_told = ~step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
+    is_told = ~device_busy.step_marks(trace) & (slices.kind != SliceKind.OVERHEAD)
     of_calls = np.full(trace.calls.start_ns.shape, NONE)
     for table, kind, is_meant in (
         (slices, slices.kind, is_told),

@@ -17,14 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import (
-    DeviceUnions,
-    Mask,
-    Window,
-    launch_end_ns,
-    launch_start_ns,
-    rows_named,
-)
+from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -90,13 +83,16 @@ class Gaps:
     before: NDArray[np.int64]
 
 
-def gaps_in(trace: RankTrace, unions: DeviceUnions, window: Window) -> Gaps:
+def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) -> Gaps:
     """Return the gaps of a device and the launches of the operations that end them."""
     ops = trace.gpu_ops
     idle = gaps_of(unions.busy, window.start_ns, window.end_ns)
     low, high = idle.start_ns, idle.end_ns
     rows = np.flatnonzero(ops.device == unions.device)
-    launched, returned = launch_start_ns(trace)[rows], launch_end_ns(trace)[rows]
+    launched, returned = (
+        device_busy.launch_start_ns(trace)[rows],
+        device_busy.launch_end_ns(trace)[rows],
+    )
     # Of operations that start together, the one that was launched first ends the gap.
     order = np.lexsort((launched, ops.start_ns[rows]))
     place = np.searchsorted(ops.start_ns[rows][order], high, side="left")

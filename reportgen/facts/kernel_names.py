@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import zip_longest
 
 from reportgen.facts.device_busy import is_communication
 
@@ -206,21 +207,27 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
 
 
 _FLOATING = (
+    (re.compile(r"fp4(?![a-z])|e2m1", re.IGNORECASE), Precision.FP4),
     (re.compile(r"float8|fp8(?!kvcache)|e4m3|e5m2", re.IGNORECASE), Precision.FP8),
-    (re.compile(r"bfloat16|\bbf16|^_Z.*DF16b", re.IGNORECASE), Precision.BF16),
+    (re.compile(r"bfloat16|(?<![a-z0-9])bf16|^_Z.*DF16b", re.IGNORECASE), Precision.BF16),
     (
-        re.compile(r"c10::Half|\b_*half2?(_t)?\b|::half_t|\bfp16|^_Z.*DF16_", re.IGNORECASE),
+        re.compile(
+            r"c10::Half|\b_*half2?(_t)?\b|::half_t|(?<![a-z0-9])fp16|^_Z.*DF16_", re.IGNORECASE
+        ),
         Precision.FP16,
     ),
-    (re.compile(r"tfloat32|\btf32", re.IGNORECASE), Precision.TF32),
-    (re.compile(r"\bfloat[1-4]?\b"), Precision.FP32),
-    (re.compile(r"\bdouble[1-4]?\b"), Precision.FP64),
+    (re.compile(r"tfloat32|(?<![a-z0-9])tf32", re.IGNORECASE), Precision.TF32),
+    (re.compile(r"\bfloat[1-4]?\b|(?<![A-Za-z0-9])fp32(?![A-Za-z0-9])"), Precision.FP32),
+    (re.compile(r"\bdouble[1-4]?\b|(?<![A-Za-z0-9])fp64(?![A-Za-z0-9])"), Precision.FP64),
 )
 """Narrow types first: a kernel that mixes them is named after the narrowest."""
 _WHOLE = (
     (re.compile(r"(?<!unsigned )\b(long|int64_t)\b"), Precision.INT64),
     (
-        re.compile(r"\b(bool|u?int8_t|(signed |unsigned )?char)\b(?!\s*(const)?\s*\*)"),
+        re.compile(
+            r"\b(bool|u?int8_t|(signed |unsigned )?char)\b(?!\s*(const)?\s*\*)"
+            r"|(?<![A-Za-z0-9])int8(?![A-Za-z0-9])"
+        ),
         Precision.INT8,
     ),
     (re.compile(r"\bshort\b"), Precision.INT16),
@@ -228,6 +235,11 @@ _WHOLE = (
 )
 _OPAQUE = re.compile(r"OpaqueType<|batched_transpose_\w*half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
 """Copies that move bytes of any 16- or 32-bit type."""
+_MOVED = re.compile(r"OpaqueType<(\d)|batched_transpose_\w*(half)", re.IGNORECASE)
+FLOATING_BITS = {Precision(name): bits for name, bits in _BITS.items() if name[0] != "I"} | {
+    Precision.TF32: 32
+}
+"""How long elements of floating formats are in memory."""
 _MATRIX_HINT = re.compile(
     r"fmha|flash_(fwd|bwd)|flash::.*(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
 )
@@ -245,6 +257,17 @@ def _by_types(name: str) -> Precision:
                 if pattern.search(text):
                     return precision
     return Precision.UNKNOWN
+
+
+def moved_bits(name: str) -> int | None:
+    """Return how long the elements are that a kernel of any type moves, ``None`` if untold.
+
+    Example:
+        >>> moved_bits("CatArrayBatchedCopy<OpaqueType<2u>, 3>"), moved_bits("attn_fwd")
+        (16, None)
+    """
+    found = _MOVED.search(name)
+    return None if found is None else 8 * int(found[1] or 2)
 
 
 def floating_type(text: str) -> Precision:
@@ -286,8 +309,6 @@ _GENERIC = re.compile(
 )
 _SAYS_NOTHING = re.compile(r"^(?:device_kernel|Kernel2?)$")
 _WORD = re.compile(r"\w+|#\d+")
-_LONG = 24
-"""A longer argument is told by the words that others do not have."""
 
 
 def short_name(name: str) -> str:
@@ -316,9 +337,9 @@ def short_name(name: str) -> str:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Return a short name for each; of kernels that would be alike with what tells them apart.
+    """Return a short name for each; of kernels that would be alike with the words that differ.
 
-    That is the first template arguments in which they differ; without such the name is full.
+    They are the first by which all are told apart, mostly template arguments.
 
     Example:
         >>> short_names(["void conv<float, 128, 5>(int)", "void conv<float, 64, 5>(int)", "g"])
@@ -327,49 +348,13 @@ def short_names(names: Sequence[str]) -> list[str]:
     alike: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         alike.setdefault(short_name(name), []).append(name)
-    labels = {group[0]: label for label, group in alike.items()}
+    labels = dict[str, str]()
     for label, group in alike.items():
-        if len(group) > 1:
-            told = _differing_arguments(group)
+        told: list[tuple[str, ...]] = [()] * len(group)
+        for column in zip_longest(*map(_WORD.findall, group), fillvalue=""):
+            if len(set(column)) > 1 and len(set(told)) < len(group):
+                told = [own + (word,) * bool(word) for own, word in zip(told, column, strict=True)]
+        for name, own in zip(group, told, strict=True):
             is_told = len(set(told)) == len(group)
-            labels |= {
-                name: f"{label}<{', '.join(own)}>" if is_told else name
-                for name, own in zip(group, told, strict=True)
-            }
+            labels[name] = (f"{label}<{', '.join(own)}>" if own else label) if is_told else name
     return [labels[name] for name in names]
-
-
-def _differing_arguments(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the first template arguments that tell names apart; long ones by their own words."""
-    told: list[tuple[str, ...]] = [()] * len(names)
-    lists = [_template_arguments(_split_parameters(name)[0]) for name in names]
-    for column in zip(*lists, strict=False):
-        if len(set(column)) > 1 and len(set(told)) < len(names):
-            short = column if max(map(len, column)) <= _LONG else _own_words(column)
-            told = [own + (text,) * bool(text) for own, text in zip(told, short, strict=True)]
-    return told
-
-
-def _own_words(texts: Sequence[str]) -> list[str]:
-    """Return of each text the first words that not all of them have, at most three."""
-    words = [dict.fromkeys(_WORD.findall(_NAMESPACE.sub("", text))) for text in texts]
-    common = set.intersection(*map(set, words))
-    return [" ".join([word for word in own if word not in common][:3]) for own in words]
-
-
-def _template_arguments(name: str) -> list[str]:
-    """Return the outermost template arguments of a name.
-
-    Example:
-        >>> _template_arguments("void at::f<4, Add<float, int> >::g")
-        ['4', 'Add<float, int>']
-    """
-    found, depth = [""], 0
-    for letter in name:
-        depth -= letter == ">"
-        if depth and not (depth == 1 and letter == ","):
-            found[-1] += letter
-        elif depth:
-            found.append("")
-        depth += letter == "<"
-    return [item.strip() for item in found]

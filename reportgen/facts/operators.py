@@ -6,15 +6,16 @@ Durations are kept by key as each distinct value and its count, so that ranks ad
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import COMM, Precision, Reading, floating_type, read_computing
+from reportgen.facts.kernel_names import Precision, Reading
 from reportgen.merging import concat, merged, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -23,6 +24,9 @@ from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
 Rows = NDArray[np.int64]
 Counts = NDArray[np.int64]
 Key = tuple[str, ...]
+ONLY_RATIO = 0.9
+"""A format that makes so much of the time that is told is the only one of a rank: training in half
+precision keeps a few kernels in single precision."""
 
 
 @fact
@@ -93,7 +97,7 @@ class KernelReading:
     Attributes:
         by_name: what the name says.
         time_ns: ns by precision, at least one: that of the name, else those of the inputs of the
-            operators that launched it.
+            operators that launched it, else the only one of the rank.
     """
 
     name: str
@@ -114,7 +118,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
     communicating = set(ops.name[communication_rows(trace, also)].tolist())
-    types = [Precision.UNKNOWN, *(floating_type(text) for text in trace.input_types)]
+    types = [Precision.UNKNOWN, *(kernel_names.floating_type(text) for text in trace.input_types)]
     operator = launching_operators(trace)[rows]
     # Types are known as far as shapes were recorded; ``NONE`` becomes the first.
     type_of = np.append(trace.slices.input_type, NONE)[operator] + 1
@@ -124,12 +128,38 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     found = []
     for code, spent in zip(codes.tolist(), spent_ns, strict=True):
         name = trace.names[code]
-        by_name = COMM if code in communicating else read_computing(name)
+        by_name = kernel_names.COMM if code in communicating else kernel_names.read_computing(name)
         time_ns = {by_name.precision: int(spent.sum())}
         if by_name.precision is Precision.UNKNOWN:
             time_ns = _by_precision(types, spent)
         found.append(KernelReading(name=name, by_name=by_name, time_ns=time_ns))
-    return tuple(found)
+    return _with_the_only_format(found)
+
+
+def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelReading, ...]:
+    """Return readings in which what nothing tells has the format of the others, if they have one.
+
+    Kernels that move elements of 16 or 32 bits have the floating format of that size that makes
+    nearly all of the time, others the one of any size.
+    """
+    known = sum_by_key(item.time_ns for item in readings)
+    floating = {its: ns for its, ns in known.items() if its in kernel_names.FLOATING_BITS and ns}
+
+    def told(item: KernelReading) -> KernelReading:
+        bits = kernel_names.moved_bits(item.name)
+        usual = {
+            its: ns
+            for its, ns in floating.items()
+            if bits in (None, kernel_names.FLOATING_BITS[its])
+        }
+        most = max(usual, key=usual.__getitem__, default=Precision.UNKNOWN)
+        lost_ns = item.time_ns.get(Precision.UNKNOWN, 0)
+        if not lost_ns or usual.get(most, 0) < ONLY_RATIO * sum(usual.values()):
+            return item
+        rest: dict[Precision, int] = {**item.time_ns, Precision.UNKNOWN: 0}
+        return replace(item, time_ns=sum_by_key([rest, {most: lost_ns}]))
+
+    return tuple(map(told, readings))
 
 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:

@@ -16,18 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import (
-    SYNC_CALL,
-    Mask,
-    Window,
-    WindowKind,
-    headline,
-    launch_end_ns,
-    launch_start_ns,
-    rows_named,
-    windows_of,
-)
-from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join
+from reportgen.facts import device_busy
+from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -123,10 +114,10 @@ class Change:
 
 def track_of(trace: RankTrace) -> Track | None:
     """Return what is played of a rank, ``None`` where it ran nothing in its headline window."""
-    windows = windows_of(trace)
+    windows = device_busy.windows_of(trace)
     if not windows:
         return None
-    ops, steps, window = trace.gpu_ops, trace.steps, headline(windows)
+    ops, steps, window = trace.gpu_ops, trace.steps, device_busy.headline(windows)
     devices, n_of = np.unique(ops.device, return_counts=True)
     device = int(devices[n_of.argmax()])
     is_inside = (ops.start_ns >= window.start_ns) & (ops.end_ns <= window.end_ns)
@@ -146,7 +137,9 @@ def track_of(trace: RankTrace) -> Track | None:
     track = Track(
         window=window,
         done_ns=NEVER,
-        host_end_ns=int(steps.end_ns.max()) if window.kind is WindowKind.STEPS else NEVER,
+        host_end_ns=int(steps.end_ns.max())
+        if window.kind is device_busy.WindowKind.STEPS
+        else NEVER,
         rows=rows,
         base_ns=base_ns,
         delay_ns=delay_ns,
@@ -185,7 +178,9 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
 def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Times, Times]:
     """Return when operations were launched, how long a launch takes, and gaps of other kinds."""
     start_ns = trace.gpu_ops.start_ns[rows]
-    returned_ns = np.where(blocking_copies(trace), launch_start_ns(trace), launch_end_ns(trace))
+    returned_ns = np.where(
+        blocking_copies(trace), device_busy.launch_start_ns(trace), device_busy.launch_end_ns(trace)
+    )
     is_orphan = trace.gpu_ops.launch[rows] == NONE
     base_ns = np.where(is_orphan, NEVER, np.minimum(returned_ns[rows], start_ns))
     delay_ns = np.where(is_orphan, 0, start_ns - base_ns)
@@ -203,18 +198,30 @@ def blocking_copies(trace: RankTrace) -> Mask:
     """Return an (n_ops,) mask of copies whose call returned only when they were done."""
     ops = trace.gpu_ops
     is_copy = (ops.kind == GpuKind.MEMCPY) & (ops.launch != NONE)
-    return np.asarray(is_copy & (launch_end_ns(trace) >= ops.end_ns))
+    return np.asarray(is_copy & (device_busy.launch_end_ns(trace) >= ops.end_ns))
 
 
 def from_pinned(trace: RankTrace, track: Track) -> Change:
-    """Return copies as they would be from pinned memory: nobody waits, and they are faster."""
+    """Return copies as they would be from pinned memory: nobody waits, and they are faster.
+
+    A call that copies from pageable memory returns when the last piece is staged, a little before
+    the device is done: the host is spared what it is in the call while the copy runs.
+    """
     ops = trace.gpu_ops
     is_pageable = rows_named(trace, ops.name, _PAGEABLE.search) & (ops.kind == GpuKind.MEMCPY)
     is_pageable &= ops.bytes >= LEAST_COPY_BYTES
     pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
     left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
     length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
-    return Change(is_free=waits_of(trace, track, is_pageable), length_ns=length_ns.astype(np.int64))
+    rows = np.flatnonzero(is_pageable & ~blocking_copies(trace) & (ops.launch != NONE))
+    low_ns = np.maximum(ops.start_ns[rows], device_busy.launch_start_ns(trace)[rows])
+    high_ns = np.minimum(ops.end_ns[rows], device_busy.launch_end_ns(trace)[rows])
+    is_inside = high_ns > low_ns
+    return Change(
+        spared=union_of(low_ns[is_inside], high_ns[is_inside]),
+        is_free=waits_of(trace, track, is_pageable),
+        length_ns=length_ns.astype(np.int64),
+    )
 
 
 def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
@@ -233,7 +240,7 @@ def launches_of(trace: RankTrace, launch: NDArray[np.integer]) -> Places:
 def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     """Return the calls in which the host waits, in order, and the operation of each."""
     calls, ops = trace.calls, trace.gpu_ops
-    is_wait = rows_named(trace, calls.name, SYNC_CALL.search)
+    is_wait = rows_named(trace, calls.name, device_busy.SYNC_CALL.search)
     is_wait[ops.launch[blocking_copies(trace)]] = True
     launches = launches_of(trace, ops.launch[rows])
     by_end = np.argsort(ops.end_ns[rows], kind="stable")

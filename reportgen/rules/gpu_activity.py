@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -114,6 +115,9 @@ MOST_LINES = 16
 """More lines than this cannot be told apart in a chart; all numbers stay in the table."""
 LEAST_SAVED_RATIO = 0.01
 """Uneven ranks that cost less than 1 % of the window are not worth a finding."""
+_HOST = re.compile(
+    r"(?:^|[/_.])(algo-\d+)(?=[/_.])|(?:^|/)([^/]+)_\d+\.\d{10,19}\.|(?:^|/)([^/]+?)[_.-]rank"
+)
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
     "exposed_communication",
@@ -148,6 +152,7 @@ class RankActivity:
     """One rank.
 
     Attributes:
+        host: the machine, as the name of the file tells it, else empty.
         local_size: GPUs of the node, 0 where the trace does not say them.
         clock_ns: what the trace's own clock showed at its origin.
         devices: one for each device and window.
@@ -159,6 +164,7 @@ class RankActivity:
     rank: int
     node: str
     n_ops: int
+    host: str
     local_size: int
     clock_ns: int
     devices: tuple[DeviceTime, ...]
@@ -178,6 +184,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         rank=part.rank,
         node=part.node,
         n_ops=ops.start_ns.size,
+        host=host_in(part.path),
         local_size=len(part.devices) if part.is_rank_known else 0,
         clock_ns=device_busy.own_clock_ns(part),
         devices=tuple(
@@ -333,13 +340,30 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     """Return name and places of all GPUs, or of those of each node where ranks fill several."""
     if len(owners) < 2:
         return []
-    nodes: dict[int, list[int]] = {}
+    nodes: dict[str, list[int]] = {}
+    are_hosts = len({rank.host for rank, _ in owners}) > 1
     for place, (rank, _) in enumerate(owners):
-        nodes.setdefault(rank.rank // rank.local_size if rank.local_size else 0, []).append(place)
+        number = rank.rank // rank.local_size if rank.local_size else 0
+        nodes.setdefault(rank.host if are_hosts else f"node {number}", []).append(place)
     if len(nodes) == 1:
         return [("mean of GPUs", nodes.popitem()[1])]
-    means = [(f"mean of GPUs of node {node}", places) for node, places in sorted(nodes.items())]
+    means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
     return means[:MOST_LINES]
+
+
+def host_in(path: str) -> str:
+    """Return the machine that a file or folder is named after, empty where none is.
+
+    SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
+
+    Example:
+        >>> host_in("traces/algo-1_rank0.json"), host_in("gpu7_2113.1795274438178.pt.trace.json")
+        ('algo-1', 'gpu7')
+        >>> host_in("rank0.json")
+        ''
+    """
+    found = _HOST.search(path)
+    return (found[1] or found[2] or found[3]) if found else ""
 
 
 def _exposed(

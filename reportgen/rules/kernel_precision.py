@@ -44,7 +44,8 @@ ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
     reading=(
         "Precision is read off the kernel's name; where it says nothing, off the inputs of the "
-        "operator that launched it; else it is Unknown. Communication is left out."
+        "operator that launched it, or off all other kernels if these have one format; else it is "
+        "Unknown. Communication is left out."
     ),
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
@@ -81,7 +82,10 @@ READING = kit.Message(
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
-        "Unknown: neither the name nor the operator's inputs tell it.",
+        (
+            "Read off the name, else off the operator's inputs, else that of nearly all other "
+            "kernels of the rank; what none of them tells is Unknown."
+        ),
     ),
     "precision_shares_folded": (
         "Kernel time by SageMaker Profiler's formats",

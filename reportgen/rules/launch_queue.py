@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts.device_busy import launch_end_ns
+from reportgen.facts.intervals import covered_each, union_of
+from reportgen.facts.replay import LONG_CALL_NS, launches_of
 from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
@@ -24,9 +26,9 @@ docs/definitions.md, Launch queue."""
 ABOUT = About(
     checks="How many launched operations wait on each stream.",
     reading=(
-        "A queue that never empties means that the host keeps up with the GPU. At about 1,024 the "
-        "hardware's queue is full and the host blocks in launch calls, which costs the GPU "
-        "nothing."
+        "A queue that never empties means that the host keeps up with the GPU. At about 1,024 "
+        "CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; "
+        "HIP's is longer."
     ),
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
     section=results.Section(id="launches", title="Launches", order=100),
@@ -34,11 +36,11 @@ ABOUT = About(
 FULL = kit.Message(
     id="QUEUE-1",
     cause=results.Cause.FULL_LAUNCH_QUEUE,
-    title="The launch queue is full {measured:pct} of the time",
+    title=f"The launch queue holds {FULL_FROM:,} operations or more {{measured:pct}} of the time",
     text=(
         "For {q.full_ns:ns} of {q.length_ns:ns} stream {q.stream} of {q.node} held at least "
-        f"{FULL_FROM:,} operations: the host is ahead and blocks in launch calls. The GPU is the "
-        "bottleneck, not the host."
+        f"{FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for "
+        "{q.blocked_ns:ns} of it. Meanwhile the GPU is the bottleneck, not the host."
     ),
     advice="Speed up the GPU's work; the host's does not matter here.",
     exhibit="queue_depth",
@@ -67,6 +69,7 @@ class StreamQueue:
     mean_depth: float = kit.col()
     max_depth: int = kit.col()
     full_ns: int = kit.col("us", name="full_us", per=NS_PER_US)
+    blocked_ns: int = kit.col("us", name="blocked_us", per=NS_PER_US)
     curve: ThinCurve | None
 
     @property
@@ -80,8 +83,12 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
     queues = list(_depths(trace))
     deepest = max((int(depth.max()) for *_, depth in queues), default=0)
     found: list[StreamQueue] = []
+    launches = launches_of(trace, trace.gpu_ops.launch)
+    launches = launches[trace.calls.duration_ns[launches] > LONG_CALL_NS]
+    long = union_of(trace.calls.start_ns[launches], trace.calls.end_ns[launches])
     for device, stream, time_ns, depth in queues:
         length_ns, lasting_ns = int(time_ns[-1] - time_ns[0]), np.diff(time_ns)
+        full = np.flatnonzero(depth[:-1] >= FULL_FROM)
         curve = None
         if int(depth.max()) == deepest and all(item.curve is None for item in found):
             curve = thin(trace.origin_ns + time_ns, depth.astype(np.float64))
@@ -95,7 +102,8 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
                 length_ns=length_ns,
                 mean_depth=float((lasting_ns * depth[:-1]).sum() / length_ns) if length_ns else 0.0,
                 max_depth=int(depth.max()),
-                full_ns=int(lasting_ns[depth[:-1] >= FULL_FROM].sum()),
+                full_ns=int(lasting_ns[full].sum()),
+                blocked_ns=int(covered_each(long, time_ns[full], time_ns[full + 1]).sum()),
                 curve=curve,
             )
         )
@@ -144,7 +152,8 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
         title="Queues by rank, device and stream",
         caption=(
             "From the first recorded launch to the last begin: depth averaged over time and at "
-            f"most; full is how long at least {FULL_FROM:,} operations were in store."
+            f"most; full is how long at least {FULL_FROM:,} operations were in store, blocked how "
+            f"long of it the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs."
         ),
     )
     return Outcome(

@@ -22,6 +22,15 @@ LEAST_RIGHT_RATIO = 0.995
         ("Cijk_Alik_Bljk_BBS_BH_MT64x64x64_MI16x16x1_SN", "BF16", True),
         ("Cijk_Alik_Bljk_B_BS_BH_Bias_MT64x64x64_MI16x16x1_SN", "BF16", True),
         ("Cijk_Alik_Bljk_SB_Bias_AS_SAV_UserArgs_MT64x16x32_MI16x16x1_SN", "FP32", True),
+        ("triton_poi_fused_bf16_add_3", "BF16", False),
+        ("_fwd_kernel_fp16_causal", "FP16", False),
+        ("_ZN5aiter37_fmha_fwd_hd128_bf16_causalE", "BF16", True),
+        ("bf16gemm_outbf16_tn_96x64_splitk_clean", "BF16", False),
+        ("_w8a8_block_fp8_matmul", "FP8", False),
+        ("f4gemm_bf16_per1x32Fp4_tn_96x64", "FP4", False),
+        ("triton_tem_fused_fp32_mm_2", "FP32", False),
+        ("_per_token_int8_quant", "INT8", False),
+        ("xbf16x_kernel", "Unknown", False),
         ("Cijk_Alik_Bljk_HHS_BH_MT64x64x64_SN_K1", "FP16", False),
         ("Cijk_Alik_Bljk_F8BS_BH_MT64x64x64_MI16x16x1_SN", "FP8", True),
         ("Cijk_Ailk_Bljk_DB_MT64x64x16_MI16x16x4x1_SN", "FP64", True),
@@ -147,8 +156,12 @@ def test_long_arguments_are_told_apart_by_their_own_words() -> None:
     ]
 
 
-def test_what_no_argument_tells_apart_has_its_full_name() -> None:
-    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["void a::f(int)", "void b::f(int)"]
+def test_what_no_word_tells_apart_has_its_full_name() -> None:
+    assert short_names(["f<int*>(x)", "f<int>(x)"]) == ["f<int*>(x)", "f<int>(x)"]
+
+
+def test_names_without_arguments_are_told_apart_by_other_words() -> None:
+    assert short_names(["void a::f(int)", "void b::f(int)"]) == ["f<a>", "f<b>"]
 
 
 @needs_shared_data

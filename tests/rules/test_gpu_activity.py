@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -46,3 +47,28 @@ def test_uneven_ranks_are_named(most_us: float, is_fault: bool) -> None:
     assert bool(uneven) is is_fault
     if uneven:
         assert uneven[0].where.node == "rank 1"
+
+
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (
+            ["algo-1_rank0.json", "algo-1_rank1.json", "algo-2_rank2.json"],
+            ["mean of GPUs of algo-1", "mean of GPUs of algo-2"],
+        ),
+        (
+            ["a_17.1795274438178.pt.trace.json", "b_9.1795274438178.pt.trace.json", "rank2.json"],
+            ["mean of GPUs of a", "mean of GPUs of b", "mean of GPUs of others"],
+        ),
+        (["job/run_rank0.json", "job/run_rank1.json", "job/run_rank2.json"], ["mean of GPUs"]),
+    ],
+)
+def test_nodes_are_told_by_the_names_of_files(paths: list[str], names: list[str]) -> None:
+    ranks = [
+        replace(rank_trace(gpu=[("k", 0.0, 10.0), ("k", 20.0, 10.0)], rank=rank), path=path)
+        for rank, path in enumerate(paths)
+    ]
+    use = run(RULE, *ranks).exhibit("utilization")
+
+    assert use is not None
+    assert [item.name for item in use.columns if item.name.startswith("mean")] == names

@@ -77,6 +77,33 @@ def test_launches_that_agree_tell_the_precision_of_those_that_say_nothing(
     assert dict(rows) == expected
 
 
+@pytest.mark.parametrize(
+    ("fp32_us", "expected"),
+    [
+        (9.0, {"BF16": 100.0, "FP32": 9.0}),
+        (10.5, {"BF16": 95.0, "FP32": 10.5, "Unknown": 5.0}),
+    ],
+)
+def test_what_nothing_tells_has_the_only_format_of_the_rank(
+    fp32_us: float, expected: dict[str, float]
+) -> None:
+    """Elements of 16 bits are BF16 in both cases: no other format of that size is there."""
+    gpu = [
+        ("void k<c10::BFloat16>()", 0.0, 85.0),
+        ("void k<float>()", 100.0, fp32_us),
+        ("attn_fwd", 200.0, 5.0),
+        ("void CatArrayBatchedCopy<OpaqueType<2u>, 3>()", 300.0, 10.0),
+    ]
+    result = run(RULE, rank_trace(gpu=gpu))
+
+    found = zip(
+        column(result, "precision", "precision"),
+        column(result, "precision", "time_us"),
+        strict=True,
+    )
+    assert dict(found) == expected
+
+
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(RULE, trace)

@@ -247,7 +247,8 @@ def _fault(
         worst = next((item for item in told if item.rank == won.rank), worst)
     own = [stretch for stretch in worst.stretches if stretch.cause in causes]
     other_share, worst_share = _share_pct(others, causes), _share_pct([worst], causes)
-    of_worst = write(texts.WORST, node=worst.node, share=worst_share)
+    most = "Most on" if won is None else "On"
+    of_worst = write(texts.WORST, most=most, node=worst.node, share=worst_share)
     other = ""
     if others:
         other = write(texts.OTHER_WINDOW, share=other_share, window=_window(others))

@@ -46,7 +46,7 @@ STRETCHES_CAPTION = (
     "time. By the cause that takes most of each: {counts}.{apart}{rest}"
 )
 OTHER_WINDOW = " It is {share:pct} of {window}."
-WORST = " Most on {node}: {share:pct}."
+WORST = " {most} {node}: {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
 START = Message(
@@ -177,7 +177,7 @@ FAULTS = (
                 "loop, or do them every nth step."
             ),
         ),
-        without="the synchronizing calls",
+        without="the synchronizing calls, once its other costs are mended,",
     ),
     _fault(
         "IDLE-3",
