@@ -23,6 +23,10 @@ from reportgen.units import NS_PER_S
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock; PyTorch is younger."""
 
+_LATEST_NS = 2**62
+"""In the year 2116: int64 must hold the sum of an origin and a week of events."""
+
+_SAY_NO_CLOCK = "Its times are none that a clock can show; they count from its first event."
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
@@ -45,7 +49,11 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     _tell_losses(trace, file.key, problems)
     tell_oddities(trace.tables, file.key, problems)
     tables, header = trace.tables, trace.header
-    origin_ns = (header.base_ns or 0) + tables.origin_ns
+    base_ns = header.base_ns or 0
+    origin_ns = base_ns + tables.origin_ns
+    if abs(origin_ns) > _LATEST_NS:
+        problems.remark(_SAY_NO_CLOCK, path=file.key)
+        base_ns = origin_ns = 0
     extent_ns = _extent_ns(tables)
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
@@ -59,7 +67,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         path=file.key,
         clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
         origin_ns=origin_ns,
-        base_ns=header.base_ns or 0,
+        base_ns=base_ns,
         **held,
         devices=header.devices,
         versions=header.versions,

@@ -13,6 +13,7 @@ from math import inf, isfinite
 from typing import Any
 
 from reportgen.errors import ConfigError
+from reportgen.profile.patterns import found_in
 from reportgen.results import RuleId, Scalar
 from reportgen.rules.base import AnyRule, ParamSpec, param_specs
 
@@ -131,10 +132,11 @@ def _pattern(name: str, value: object) -> str:
     try:
         with warnings.catch_warnings(action="error"):  # such as of "[[:alpha:]]", which is no class
             re.compile(text)
-    except (re.error, OverflowError, RecursionError, Warning) as err:
+        found_in([""], text)
+    except (re.error, ValueError, OverflowError, RecursionError, Warning) as err:
         raise ConfigError(
             f"{name} cannot be {text!r}: it is no regular expression ({err}).",
-            hint='Write one as Python does, for example "^my_all_reduce|fused_gather".',
+            hint='Write one without look-around, for example "^my_all_reduce|fused_gather".',
             param=name,
         ) from err
     if not text:
