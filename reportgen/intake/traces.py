@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.decompression import SAY_GIVEN_UP
+from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
@@ -106,6 +107,8 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
     problems.add(Quality.VALUES_BROKEN, key, trace.n_numbers_dropped, what=_SAY_NUMBER)
+    if trace.n_beyond:
+        problems.remark(_SAY_BEYOND.format(n=format_count(trace.n_beyond)), path=key)
     if trace.n_uncategorized:
         said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
@@ -148,6 +151,10 @@ _SAY_APART = (
 )
 _SAY_NUMBER = (
     "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
+)
+_SAY_BEYOND = (
+    f"It has more than {MOST_NAMES:,} names or {MOST_THREADS:,} threads; what lies beyond, {{n}} "
+    "times, counts as one name and one thread."
 )
 _SAY_UNCATEGORIZED = (
     "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
