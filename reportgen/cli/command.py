@@ -6,6 +6,7 @@ import contextlib
 import gc
 import logging
 import os
+import signal
 import sys
 import webbrowser
 from pathlib import Path
@@ -16,7 +17,7 @@ import click
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import OutputType, reach_buckets
+from reportgen.cli.places import FileType, OutputType, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from reportgen.report import Report
 
 EXIT_FAIL_ON = 3
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 _OBJECTS_PER_COLLECTION = 100_000
 """Python's own 700 cost a small job a twentieth of its time. Source: measured."""
@@ -55,7 +56,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 )
 @click.option(
     "--config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileType(),
     metavar="FILE.toml",
     help="Parameters of rules, one table per rule. --set wins.",
 )
@@ -85,7 +86,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 )
 @click.option(
     "--notebook",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileType(),
     metavar="FILE",
     help="Make the page from this notebook, for example an edited profiler-report.ipynb.",
 )
@@ -115,7 +116,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 )
 @click.option(
     "--profiler-config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FileType(),
     metavar="FILE.json",
     help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): says in the report "
     "what was profiled.",
@@ -164,7 +165,7 @@ def command(
     results. The path of the page is printed to stdout.
 
     Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
-    3 made and --fail-on was met, 130 interrupted.
+    3 made and --fail-on was met, 130 interrupted, 143 terminated.
     """
     _configure_logging(quiet=quiet, verbose=verbose)
     given = {
@@ -173,8 +174,8 @@ def command(
         **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
     }
     if passed_on["plugins"]:
-        # As with `python -m`: modules in the current folder can be named.
-        sys.path.insert(0, "")
+        # Modules in the current folder can be named, and shadow no module of a library.
+        sys.path.append("")
     if init_notebook is not None:
         click.echo(copy_notebook(init_notebook, Path(path), force=force))
         return
@@ -238,9 +239,15 @@ def run_command(called: click.Command) -> int:
     except ReportgenError as err:
         _print_error(err)
         return err.exit_code
-    except (KeyboardInterrupt, click.Abort):
+    except (KeyboardInterrupt, click.Abort) as err:
         click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
-        return EXIT_INTERRUPTED
+        is_killed = signal.SIGTERM in (err.__cause__ or err).args  # click's Abort has a cause
+        return EXIT_TERMINATED if is_killed else EXIT_INTERRUPTED
+    except (MemoryError, ImportError) as err:
+        what = str(err).strip().rpartition("\n")[2] or "there is too little memory"
+        click.echo(f"error: The report cannot be made: {what}.", err=True)
+        click.echo("       Give it more memory, or pass fewer or smaller files at once.", err=True)
+        return EXIT_FAILED
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
         click.echo(f"error: {place}{err.strerror or err}", err=True)
@@ -273,5 +280,5 @@ def _configure_logging(*, quiet: bool, verbose: int) -> None:
         level = logging.ERROR
     elif verbose:
         level = logging.INFO if verbose == 1 else logging.DEBUG
-    logging.basicConfig(level=logging.ERROR, format="%(message)s", stream=sys.stderr, force=True)
+    logging.basicConfig(level=logging.CRITICAL, format="%(message)s", stream=sys.stderr, force=True)
     logging.getLogger("reportgen").setLevel(level)

@@ -1,4 +1,4 @@
-"""Let Ctrl-C wait until an import is done.
+"""Let Ctrl-C and SIGTERM wait until an import is done.
 
 ``KeyboardInterrupt`` in the middle of an import can leave the import's lock taken, and then every
 other thread that needs the module waits for good; inside a callback of the import system it is
@@ -18,28 +18,31 @@ _IMPORT_SYSTEM = "<frozen importlib"
 
 @contextmanager
 def interrupts_spare_imports() -> Iterator[None]:
-    """Raise ``KeyboardInterrupt`` on Ctrl-C, but never while the main thread imports.
+    """Raise ``KeyboardInterrupt(signal)`` on Ctrl-C or SIGTERM, never in the midst of an import.
 
-    Ctrl-C stays ignored where this process was started so, as shells do with jobs in background.
+    A signal stays ignored where this process was started so, as shells do with jobs in background.
     """
-    is_ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    if is_ignored or not hasattr(signal, "setitimer"):
+    heard = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    if not heard or not hasattr(signal, "setitimer"):
         yield
         return
-    before = {number: signal.signal(number, _interrupt) for number in _SIGNALS}
+    waiting: list[int] = []
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if number != signal.SIGALRM:
+            waiting[:] = [number]
+        if _is_importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, _RETRY_S)
+            return
+        raise KeyboardInterrupt(*waiting)
+
+    before = {number: signal.signal(number, interrupt) for number in (*heard, signal.SIGALRM)}
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _interrupt(_number: int, frame: FrameType | None) -> None:
-    if _is_importing(frame):
-        signal.setitimer(signal.ITIMER_REAL, _RETRY_S)
-        return
-    raise KeyboardInterrupt
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -50,4 +53,4 @@ def _is_importing(frame: FrameType | None) -> bool:
     return False
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGALRM) if hasattr(signal, "SIGALRM") else ()
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)

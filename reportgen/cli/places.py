@@ -18,6 +18,21 @@ _IN_ENVIRONMENT = (
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
 
+class FileType(click.Path):
+    """A file; pipes and devices, which would be waited for, are refused."""
+
+    def __init__(self) -> None:
+        """Take files that need not exist: who reads them says more."""
+        super().__init__(path_type=Path, dir_okay=False)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return a path; fail where it is neither a file nor nothing."""
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if path.exists() and not path.is_file():
+            self.fail(f"{click.format_filename(path)!r} is not a plain file.", param, ctx)
+        return path
+
+
 class OutputType(click.Path):
     """A folder, or ``s3://bucket/prefix``, which stays text."""
 

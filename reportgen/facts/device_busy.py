@@ -16,6 +16,7 @@ from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, uni
 from reportgen.merging import merged
 from reportgen.profile import trace_tables
 from reportgen.profile.memo import fact
+from reportgen.profile.patterns import found_in
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
@@ -204,10 +205,8 @@ class DeviceTime:
         return self.communication_ns - self.overlap_ns
 
 
-def is_communication(name: str, also: str | None = None) -> bool:
+def is_communication(name: str) -> bool:
     """Return whether a kernel exchanges data with other GPUs, by its name.
-
-    ``also`` finds further names of communication, a regular expression.
 
     Example:
         >>> is_communication("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)")
@@ -215,16 +214,21 @@ def is_communication(name: str, also: str | None = None) -> bool:
         >>> is_communication("hipMemcpyPeerKernel")
         False
     """
-    if also and re.search(also, name, re.IGNORECASE):
-        return True
     return _COMMUNICATION.search(name) is not None
 
 
 @fact
 def communication_rows(trace: RankTrace, also: str | None) -> Mask:
-    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say."""
+    """Return an (n_ops,) mask of the communication kernels: by name, or by what they say.
+
+    ``also`` finds further names of communication, a regular expression.
+    """
     ops = trace.gpu_ops
-    is_named = rows_named(trace, ops.name, lambda name: is_communication(name, also))
+    is_named = rows_named(trace, ops.name, is_communication)
+    if also and ops.name.size:
+        codes, index = np.unique(ops.name, return_inverse=True)
+        found = found_in([trace.names[code] for code in codes.tolist()], also)
+        is_named |= np.array(found)[index]
     return np.asarray((ops.kind == GpuKind.KERNEL) & (is_named | (ops.collective != NONE)))
 
 

@@ -39,6 +39,31 @@ class Codes(dict[Any, int]):
         return np.fromiter(map(self.__getitem__, values), dtype=np.int32, count=len(values))
 
 
+class BoundedCodes(Codes):
+    """Numbers for values, of which those beyond the first ``most`` share that of ``others``.
+
+    ``n_beyond`` is how often such a value was met.
+
+    Example:
+        >>> codes = BoundedCodes(2, "others")
+        >>> codes.of(["a", "b", "c", "a", "d"]).tolist(), list(codes), codes.n_beyond
+        ([0, 1, 2, 0, 2], ['a', 'b', 'others'], 2)
+    """
+
+    def __init__(self, most: int, others: Any) -> None:
+        """Start without values."""
+        super().__init__()
+        self.n_beyond = 0
+        self._most, self._others = most, others
+
+    def __missing__(self, value: Any) -> int:
+        """Number a new value."""
+        if len(self) < self._most:
+            return super().__missing__(value)
+        self.n_beyond += 1
+        return self.setdefault(self._others, len(self))
+
+
 def distinct(values: Sequence[Key]) -> tuple[list[Key], NDArray[np.int32]]:
     """Return the different values in the order in which they are met, and the index of each value.
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from reportgen.formats.diagnostics import printable
 from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.horovod import HOROVOD
 from reportgen.formats.kineto.detection import KERNEL_TRACES
@@ -33,7 +36,10 @@ def claim(key: str) -> Claim | None:
         >>> claim("framework/pevents/1783071061000000_27-algo-1_model_timeline.json").worker
         'algo-1-27'
     """
-    return next((found for item in FORMATS if (found := item.claims(key)) is not None), None)
+    found = next((found for item in FORMATS if (found := item.claims(key)) is not None), None)
+    if found is None or key.isascii():
+        return found
+    return replace(found, node=printable(found.node), worker=printable(found.worker))
 
 
 def format_of(format_id: str) -> Format:

@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.decompression import SAY_GIVEN_UP
+from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
@@ -23,6 +24,10 @@ from reportgen.units import NS_PER_S
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
 """2010 to 2100: what lies outside is no wall clock; PyTorch is younger."""
 
+_LATEST_NS = 2**62
+"""In the year 2116: int64 must hold the sum of an origin and a week of events."""
+
+_SAY_NO_CLOCK = "Its times are none that a clock can show; they count from its first event."
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
@@ -45,7 +50,11 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     _tell_losses(trace, file.key, problems)
     tell_oddities(trace.tables, file.key, problems)
     tables, header = trace.tables, trace.header
-    origin_ns = (header.base_ns or 0) + tables.origin_ns
+    base_ns = header.base_ns or 0
+    origin_ns = base_ns + tables.origin_ns
+    if abs(origin_ns) > _LATEST_NS:
+        problems.remark(_SAY_NO_CLOCK, path=file.key)
+        base_ns = origin_ns = 0
     extent_ns = _extent_ns(tables)
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
@@ -59,7 +68,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         path=file.key,
         clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
         origin_ns=origin_ns,
-        base_ns=header.base_ns or 0,
+        base_ns=base_ns,
         **held,
         devices=header.devices,
         versions=header.versions,
@@ -98,6 +107,8 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
     problems.add(Quality.VALUES_BROKEN, key, trace.n_numbers_dropped, what=_SAY_NUMBER)
+    if trace.n_beyond:
+        problems.remark(_SAY_BEYOND.format(n=format_count(trace.n_beyond)), path=key)
     if trace.n_uncategorized:
         said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
@@ -140,6 +151,10 @@ _SAY_APART = (
 )
 _SAY_NUMBER = (
     "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
+)
+_SAY_BEYOND = (
+    f"It has more than {MOST_NAMES:,} names or {MOST_THREADS:,} threads; what lies beyond, {{n}} "
+    "times, counts as one name and one thread."
 )
 _SAY_UNCATEGORIZED = (
     "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "

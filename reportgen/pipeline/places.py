@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reportgen.errors import ConfigError
 from reportgen.storage import is_remote, open_location
-from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report
+from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report, put_back
 
 _RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
 
@@ -18,12 +18,16 @@ def saved_report(path: str) -> Iterator[Path | None]:
     """Yield the folder of a saved report: ``path`` itself, or ``profiler-report`` below it.
 
     Of a report in a bucket it is a copy, which is gone afterwards. Yields ``None`` without one.
+    Results that a killed run had moved aside are put back first.
     """
     if is_remote(path):
         with fetched_report(open_location(path)) as folder:
             yield folder
         return
-    candidates = (Path(path), Path(path) / OUTPUT_FOLDER)
+    place = Path(path)
+    with suppress(OSError):  # where nothing can be renamed nothing is lost either
+        put_back(place.parent if place.name == OUTPUT_FOLDER else place)
+    candidates = (place, place / OUTPUT_FOLDER)
     yield next((folder for folder in candidates if (folder / REPORT_FILE).is_file()), None)
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from reportgen.errors import WouldOverwriteError
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.products import check_old, outdated
+from reportgen.scratch import scratch_folder
 from reportgen.store import RemoteOutput
 
 
@@ -21,8 +20,8 @@ def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[st
         OutputError: the upload failed; the page, which comes last, is the old one then.
     """
     target = RemoteOutput(url)
-    with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
-        old, new = Path(folder) / "old", Path(folder) / "new"
+    with scratch_folder() as folder:
+        old, new = folder / "old", folder / "new"
         old.mkdir()
         target.fetch(old)
         earlier = replace(options, output=old)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +13,7 @@ from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, Watcher
 from reportgen.pipeline.remote import make_remote_report
+from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_remote, open_location
 
 Listing = Mapping[str, tuple[int, str]]
@@ -158,8 +157,5 @@ def _name_of(url: str) -> str:
 
 @contextmanager
 def _copy_of(url: str) -> Iterator[_Copy]:
-    folder = Path(tempfile.mkdtemp(prefix="profiler-watch-"))
-    try:
+    with scratch_folder() as folder:
         yield _Copy(url, folder)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

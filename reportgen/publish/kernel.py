@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sys
-import tempfile
 import time
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -21,6 +19,7 @@ from threading import Thread
 from typing import Any
 
 from reportgen.errors import OutputError
+from reportgen.scratch import scratch_folder
 
 logger = logging.getLogger(__name__)
 
@@ -51,13 +50,19 @@ class ReadyKernel:
     """
 
     def __init__(self) -> None:
-        self._private_dir = Path(tempfile.mkdtemp(prefix="reportgen-kernel-"))
+        self._exits = ExitStack()
+        self._private_dir = self._exits.enter_context(scratch_folder())
         self._launched: Future[Any] = Future()
         self._preloaded: Future[None] = Future()
         self._thread: Thread | None = None
 
     def start(self, cwd: Path) -> None:
-        """Begin to start a kernel whose working directory is ``cwd``."""
+        """Begin to start a kernel whose working directory is ``cwd``.
+
+        Raises:
+            OutputError: the limits of this process are so low that ZeroMQ would abort it.
+        """
+        _check_limits()
         self._thread = Thread(target=self._work, args=(cwd,), name="kernel", daemon=True)
         self._thread.start()
 
@@ -71,13 +76,14 @@ class ReadyKernel:
             OutputError: the kernel did not start.
         """
         try:
+            manager = self._launched.result(timeout=_START_TIMEOUT_S)
             self._preloaded.result(timeout=_START_TIMEOUT_S)
-            return self._launched.result()
         except Exception as err:
             raise OutputError(
                 f"The notebook's kernel did not start ({type(err).__name__}: {err}).",
                 hint="Check that `python -m ipykernel_launcher --version` works here.",
             ) from err
+        return manager
 
     def close(self) -> None:
         """End the kernel at once and remove its private folder."""
@@ -90,7 +96,7 @@ class ReadyKernel:
                 manager.cleanup_resources()
             except Exception:  # whatever kept it from starting
                 logger.debug("no kernel to end", exc_info=True)
-        shutil.rmtree(self._private_dir, ignore_errors=True)
+        self._exits.close()
 
     def _work(self, cwd: Path) -> None:
         for future, task in (
@@ -103,6 +109,32 @@ class ReadyKernel:
                 future.set_exception(err)
         with suppress(Exception):  # nobody waits for the page's library before the notebook ran
             import_module("reportgen.publish.library").own_library()
+
+
+_LEAST = (
+    ("RLIMIT_NOFILE", 64, "open files", "ulimit -n 256"),
+    ("RLIMIT_AS", 1 << 30, "bytes of memory", "ulimit -v unlimited"),
+)
+"""What Jupyter and ZeroMQ take, in turn of a limit. Source: measured, with room to spare."""
+
+
+def _check_limits() -> None:
+    """Raise a limit of this process as far as it may be; refuse to work below what is needed."""
+    try:
+        import resource
+    except ImportError:  # not on this system
+        return
+    for name, least, noun, remedy in _LEAST:
+        limit = getattr(resource, name)
+        soft, hard = resource.getrlimit(limit)
+        if soft == resource.RLIM_INFINITY or soft >= least:
+            continue
+        if hard != resource.RLIM_INFINITY and hard < least:
+            raise OutputError(
+                f"The notebook's kernel needs {least:,} {noun}; the limit here is {hard:,}.",
+                hint=f"Raise it (`{remedy}`), or make a summary alone with --format md.",
+            )
+        resource.setrlimit(limit, (least, hard))
 
 
 def _preload() -> None:

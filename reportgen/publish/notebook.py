@@ -127,7 +127,8 @@ def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
     except RuntimeError as err:
         raise OutputError(
             f"The notebook's kernel died ({err}).",
-            hint="Look for a cell that needs more memory than there is.",
+            hint="Mostly there is too little memory: free some, look for a cell that needs much, "
+            "or make a summary alone with --format md.",
         ) from err
 
 

@@ -74,7 +74,12 @@ def _page_exporter() -> Any:
         """The HTML exporter without its second pass, which parses and rewrites all of the page.
 
         That pass adds attributes for nbconvert's own templates and takes as long as the rest.
+        Templates are looked for in our folder alone: a ``page/conf.json`` among the user's own
+        would be merged with ours, and can name objects to be run.
         """
+
+        def get_prefix_root_dirs(self) -> list[str]:
+            return []
 
         def from_notebook_node(  # type: ignore[override]  # as in HTMLExporter
             self, nb: Any, resources: dict[str, Any] | None = None, **kw: Any

@@ -96,7 +96,9 @@ def all_rules(
     for entry in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda item: item.name):
         try:
             loaded = entry.load()
-        except Exception as err:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as err:
             raise PluginError(
                 f"The installed rule {entry.value} cannot be imported ({_say(err)}).",
                 hint=f"Mend or uninstall the package that provides {entry.name}.",
@@ -111,7 +113,9 @@ def all_rules(
 def _from_module(name: str) -> tuple[AnyRule, ...]:
     try:
         module = import_module(name)
-    except Exception as err:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as err:
         raise PluginError(
             f"The plugin {name} cannot be imported ({_say(err)}).",
             hint="Check its name, and that its folder is on PYTHONPATH."
@@ -122,7 +126,7 @@ def _from_module(name: str) -> tuple[AnyRule, ...]:
     return _checked(getattr(module, "RULES", None) or getattr(module, "RULE", None), name)
 
 
-def _say(err: Exception) -> str:
+def _say(err: BaseException) -> str:
     """Name what somebody else's module did when it was imported, which may be anything."""
     return f"{type(err).__name__}: {err}"
 

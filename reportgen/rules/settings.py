@@ -9,12 +9,15 @@ import difflib
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from math import inf, isfinite
 from typing import Any
 
 from reportgen.errors import ConfigError
+from reportgen.profile.patterns import found_in
 from reportgen.results import RuleId, Scalar
 from reportgen.rules.base import AnyRule, ParamSpec, param_specs
+
+_LARGEST = 2.0**53
+"""Beyond, float64 holds no whole numbers; counts and thresholds are far below."""
 
 
 def resolve_params(rules: Sequence[AnyRule], settings: Mapping[str, object]) -> dict[RuleId, Any]:
@@ -131,10 +134,11 @@ def _pattern(name: str, value: object) -> str:
     try:
         with warnings.catch_warnings(action="error"):  # such as of "[[:alpha:]]", which is no class
             re.compile(text)
-    except (re.error, OverflowError, RecursionError, Warning) as err:
+        found_in([""], text)
+    except (re.error, ValueError, OverflowError, RecursionError, Warning) as err:
         raise ConfigError(
             f"{name} cannot be {text!r}: it is no regular expression ({err}).",
-            hint='Write one as Python does, for example "^my_all_reduce|fused_gather".',
+            hint='Write one without look-around, for example "^my_all_reduce|fused_gather".',
             param=name,
         ) from err
     if not text:
@@ -156,9 +160,9 @@ def _number(spec: ParamSpec, value: object) -> int | float | None:
         number = float(str(value).strip())
     except ValueError:  # also of True and False
         return None
-    low = -inf if spec.minimum is None else spec.minimum
-    high = inf if spec.maximum is None else spec.maximum
-    if not isfinite(number) or not low <= number <= high:
+    low = -_LARGEST if spec.minimum is None else spec.minimum
+    high = _LARGEST if spec.maximum is None else spec.maximum
+    if not low <= number <= high:  # false for NaN
         return None
     is_whole = number == int(number)
     if spec.is_whole:

@@ -93,7 +93,10 @@ def _content(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         size_bytes = os.fstat(descriptor).st_size
-        content = os.read(descriptor, min(size_bytes + 1, _CHUNK_BYTES))
+        if size_bytes > _CHUNK_BYTES:
+            with open(descriptor, "rb", buffering=0, closefd=False) as file:
+                return file.readall()
+        content = os.read(descriptor, size_bytes + 1)
         if len(content) == size_bytes:
             return content
         chunks = [content]  # it grows, or comes in pieces

@@ -6,14 +6,16 @@ import os.path
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from functools import partial
+from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reportgen.errors import LocationError, PlaceError
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
-from reportgen.storage.s3_access import access
+from reportgen.storage.s3_access import access, odd_answer
 from reportgen.storage.s3_errors import explain, kind_of
 
 if TYPE_CHECKING:
@@ -21,9 +23,17 @@ if TYPE_CHECKING:
     from obstore.store import RetryConfig
 
 _T = TypeVar("_T")
+_Page = list[ObjectInfo] | Exception | None
+"""Of a list, what ended it, or its end."""
 
 _TRIES = 4
 _FIRST_PAUSE_S = 0.2
+_LONGEST_PAGE_S = 90.0
+"""Longer than all that is tried again for a page of a list."""
+
+MAX_OBJECTS = 500_000
+"""A day of 300 nodes has as many; they take 0.4 GB."""
+
 _RETRY: RetryConfig = {
     "max_retries": 5,
     "retry_timeout": timedelta(seconds=60),
@@ -66,17 +76,16 @@ class S3Location:
         return f"s3://{self._bucket}/{self._prefix}".rstrip("/")
 
     def list(self) -> Sequence[ObjectInfo]:
-        """Return every object below the prefix, sorted by key."""
-        import obstore
+        """Return every object below the prefix, sorted by key.
 
-        def fetch() -> list[ObjectInfo]:
-            return [
-                ObjectInfo(key=info["path"], size_bytes=info["size"], version=info["e_tag"] or "")
-                for page in obstore.list(self._store)
-                for info in page
-            ]
-
-        return sorted(self._ask("s3:ListBucket", "", fetch), key=lambda info: info.key)
+        Raises:
+            PlaceError: as ``read_bytes``; what the store says is no list, or the list does not end.
+        """
+        found = self._ask("s3:ListBucket", "", partial(_list, self._store, self.root))
+        said = "" if found else odd_answer(self._bucket)
+        if said:
+            raise explain(ValueError(f"status code: {said}"), action="s3:ListBucket", url=self.root)
+        return sorted(found, key=lambda info: info.key)
 
     def read_bytes(self, key: str) -> bytes:
         """Return an object's content; a newer version than was listed is remembered.
@@ -180,6 +189,38 @@ class S3Location:
                     raise explain(err, action=action, url=url) from None
             time.sleep(_FIRST_PAUSE_S * 2 ** (number - 1))
         raise AssertionError
+
+
+def _list(store: Any, root: str) -> list[ObjectInfo]:
+    """Return what is listed; a store may list without end, or give empty pages without end."""
+    pages: Queue[_Page] = Queue(maxsize=4)
+    threading.Thread(target=_put_pages, args=(store, pages), daemon=True).start()
+    found: list[ObjectInfo] = []
+    with suppress(Empty):
+        while len(found) <= MAX_OBJECTS:
+            page = pages.get(timeout=_LONGEST_PAGE_S)
+            if page is None:
+                return found
+            if isinstance(page, Exception):
+                raise page
+            found += page
+    raise PlaceError(
+        f"{root} lists more than {MAX_OBJECTS:,} objects, or nothing and no end.",
+        hint="Pass the prefix of one job; check --endpoint-url.",
+        path=root,
+    )
+
+
+def _put_pages(store: Any, pages: Queue[_Page]) -> None:
+    import obstore
+
+    try:
+        for page in obstore.list(store, chunk_size=1000):
+            infos = [(info["path"], info["size"], info["e_tag"] or "") for info in page]
+            pages.put([ObjectInfo(key=k, size_bytes=n, version=tag) for k, n, tag in infos])
+        pages.put(None)
+    except Exception as err:  # noqa: BLE001  # raised again where it is waited for
+        pages.put(err)
 
 
 def _is_same(listed: Listed, found: ObjectInfo) -> bool:

@@ -88,6 +88,24 @@ def region_of(bucket: str) -> str:
     return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
 
 
+def odd_answer(bucket: str) -> str:
+    """Return what a store says instead of a list, ``200 text/html``; empty if it is one.
+
+    Who reads a list in HTML finds no object in it. Only stores that are not Amazon's are asked.
+    """
+    there = endpoint()
+    if not there:
+        return ""
+    try:
+        with urllib.request.urlopen(  # noqa: S310  # the user's own address
+            f"{there}/{bucket}?list-type=2&max-keys=1", timeout=_HEAD_TIMEOUT_S
+        ) as answer:
+            kind = answer.headers.get_content_type()
+            return "" if b"<ListBucketResult" in answer.read(1024) else f"{answer.status} {kind}"
+    except (OSError, ValueError, HTTPException):  # the list itself was allowed
+        return ""
+
+
 class _WithoutRedirects(urllib.request.HTTPRedirectHandler):
     """A redirect is the answer: it names the region."""
 

@@ -18,6 +18,7 @@ _CODES: tuple[tuple[str, str], ...] = (
     (r"InvalidRange|416 Range", "empty"),
     (r"NoSuchKey|404 Not Found", "gone"),
     (r"PermanentRedirect|AuthorizationHeaderMalformed|301 Moved", "region"),
+    (r"status code: \d{3} |invalid list response", "nonsense"),
 )  # fmt: skip
 _KINDS = {
     "FileNotFoundError": "gone",
@@ -26,6 +27,9 @@ _KINDS = {
     "UnauthenticatedError": "denied",
     "PreconditionError": "changed",
 }
+
+
+_STATUS = re.compile(r"status code: (\d{3} [A-Za-z/' -]{2,40})")
 
 
 def kind_of(err: Exception) -> str:
@@ -53,8 +57,13 @@ def explain(err: Exception, *, action: str, url: str) -> LocationError:
         )
     bucket = "/".join(url.split("/")[:3])
     message, hint = _SAYINGS[kind]
+    status = _STATUS.search(str(err))
+    said = status[1] if status else "what is no list of S3"
     return PlaceError(
-        message.format(url=url, bucket=bucket, action=action), hint=hint, path=url, reason=kind
+        message.format(url=url, bucket=bucket, action=action, said=said),
+        hint=hint,
+        path=url,
+        reason=kind,
     )
 
 
@@ -90,6 +99,10 @@ _SAYINGS = {
     "path": (
         "{url} holds a key that cannot be read: with an empty folder (`//`), `.` or `..` in it.",
         "Copy the job with `aws s3 cp --recursive` and pass the local folder.",
+    ),
+    "nonsense": (
+        "The store answered {said} ({action} on {url}).",
+        "Check --endpoint-url: it may be no address of an object store.",
     ),
     "connection": (
         "The connection to the store failed ({action} on {url}); several retries did not help.",

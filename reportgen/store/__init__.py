@@ -12,10 +12,11 @@ from reportgen.store.replace import (
     is_made_by_us,
     open_staging,
     publish_staging,
+    put_back,
 )
 
 __all__ = [
     "OUTPUT_FOLDER", "OUTPUT_NOTEBOOK", "OUTPUT_PAGE", "OUTPUT_SUMMARY", "REPORT_FILE",
     "RemoteOutput", "Staging", "check_replaceable", "fetched_report", "is_made_by_us", "load",
-    "open_staging", "publish_staging", "save",
+    "open_staging", "publish_staging", "put_back", "save",
 ]  # fmt: skip

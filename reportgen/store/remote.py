@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError, OutputError
+from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo
 from reportgen.store.directory import REPORT_FILE
 from reportgen.store.replace import OUTPUT_FOLDER, OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
@@ -114,9 +114,9 @@ def fetched_report(place: Location) -> Iterator[Path | None]:
     keys = [info.key for info in place.list()]
     for prefix in ("", f"{OUTPUT_FOLDER}/"):
         if f"{prefix}{REPORT_FILE}" in keys:
-            with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
-                _copy(place, [key for key in keys if _is_json_of(key, prefix)], Path(folder))
-                yield Path(folder) / prefix
+            with scratch_folder() as folder:
+                _copy(place, [key for key in keys if _is_json_of(key, prefix)], folder)
+                yield folder / prefix
             return
     yield None
 

@@ -7,10 +7,8 @@ there. Leftovers are removed by the next run.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-import time
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
+from reportgen.scratch import alone_in, in_use, is_left
 from reportgen.store.directory import REPORT_FILE
 
 OUTPUT_FOLDER = "profiler-report"
@@ -36,9 +35,6 @@ _SIGNS = {
 _HEAD_BYTES = 4096
 _PREFIX = ".profiler-report-"
 _SUFFIX = ".tmp"
-_LONGEST_WAIT_S, _PAUSE_S = 1.0, 0.01
-"""For another run to make its staging folder, which takes milliseconds."""
-
 ASIDE = "old"
 """The folder in a staging folder that holds the old results while the new ones take their place."""
 
@@ -187,74 +183,22 @@ def make_staging_folder(output: Path) -> Path:
 
 
 def clean_up(output: Path, results: str) -> None:
-    """Remove the staging folders of runs that were killed.
-
-    When a run was killed after it had moved the ``results`` aside and before the new ones were
-    there, they are put back, for their page is still there.
-    """
-    leftovers = [path for path in sorted(output.glob(f"{_PREFIX}*{_SUFFIX}")) if _is_left(path)]
-    for leftover in leftovers:
-        aside = leftover / ASIDE
-        if aside.is_dir() and not (output / results).exists():
-            aside.rename(output / results)
-    for leftover in leftovers:
+    """Remove the staging folders of runs that were killed, and put back what they moved aside."""
+    put_back(output, results)
+    for leftover in _leftovers(output):
         shutil.rmtree(leftover, ignore_errors=True)
 
 
-@contextmanager
-def alone_in(output: Path) -> Iterator[None]:
-    """Wait until no other run makes or removes staging folders here, and keep others from it.
+def put_back(output: Path, results: str = OUTPUT_FOLDER) -> None:
+    """Put back the ``results`` of a run that was killed before its new ones were in their place.
 
-    Without that, a folder that another run has made and not yet locked looks like a leftover. Who
-    holds the lock for longer is no run of ours (``flock DIR make-profiler-report``): it goes on.
+    Their page is still there. Raises ``OSError`` where nothing can be renamed.
     """
-    ends_at = time.monotonic() + _LONGEST_WAIT_S
-    with _opened(output) as handle:
-        while handle is not None and not _lock(handle) and time.monotonic() < ends_at:
-            time.sleep(_PAUSE_S)
-        yield
+    for leftover in _leftovers(output):
+        aside = leftover / ASIDE
+        if aside.is_dir() and not (output / results).exists():
+            aside.rename(output / results)
 
 
-@contextmanager
-def in_use(folder: Path) -> Iterator[None]:
-    """Keep a folder from being taken for a leftover; a kill ends that, whatever kind of kill."""
-    with _opened(folder) as handle:
-        if handle is not None:
-            _lock(handle)
-        yield
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int | None]:
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:
-        yield None
-        return
-    try:
-        yield handle
-    finally:
-        os.close(handle)
-
-
-def _is_left(path: Path) -> bool:
-    """Return whether a path is a folder that no run uses; pipes and links only look like one."""
-    if path.is_symlink() or not path.is_dir():
-        return False
-    with _opened(path) as handle:
-        return handle is None or _lock(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Lock an open folder and return whether nobody else had; ``True`` where locks are unknown."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
-    return True
+def _leftovers(output: Path) -> list[Path]:
+    return [path for path in sorted(output.glob(f"{_PREFIX}*{_SUFFIX}")) if is_left(path)]

@@ -19,6 +19,8 @@ from tests.fuzz.formats import FORMATS
 CASE_LIMIT_S = 60.0
 """A case takes a second; what takes longer than this on a busy machine hangs."""
 
+MOST_CPU_S, MOST_MIB = 35.0, 1024.0
+
 _PAGE_EVERY = 4
 
 
@@ -30,6 +32,8 @@ class Told:
     seed: int
     seconds: float
     wrong: tuple[str, ...]
+    cpu_s: float = 0.0
+    mib: float = 0.0
 
     def __str__(self) -> str:
         """Return how to see it again, and what is wrong."""
@@ -67,10 +71,11 @@ class Worker:
         line = process.stdout.readline() if ready else ""
         if line:
             answer = json.loads(line)
-            wrong, seconds = tuple(answer["wrong"]), answer["seconds"]
+            wrong = (*answer.pop("wrong"), *_beyond(answer["cpu_s"], answer["mib"]))
         else:
-            wrong, seconds = (self._death(process, hangs=not ready),), CASE_LIMIT_S
-        return Told(format=name, seed=seed, seconds=seconds, wrong=wrong)
+            answer = {"seconds": CASE_LIMIT_S}
+            wrong = (self._death(process, hangs=not ready),)
+        return Told(format=name, seed=seed, wrong=wrong, **answer)
 
     def _running(self) -> subprocess.Popen[str]:
         if self._process is None:
@@ -98,9 +103,16 @@ class Worker:
             self._process = None
 
 
-def campaign(names: tuple[str, ...] = tuple(FORMATS), *, first_seed: int) -> Iterator[Told]:
-    """Yield what came of cases of all formats in turn, without end."""
+def _beyond(cpu_s: float, mib: float) -> list[str]:
+    found = [f"{cpu_s:.0f} s of computing"] if cpu_s > MOST_CPU_S else []
+    return [*found, f"{mib:.0f} MiB"] if mib > MOST_MIB else found
+
+
+def campaign(
+    names: tuple[str, ...] = tuple(FORMATS), *, first_seed: int, stride: int = 1
+) -> Iterator[Told]:
+    """Yield what came of cases of all formats in turn, without end; ``stride`` is between seeds."""
     with Worker() as worker:
-        for seed in count(first_seed):
+        for seed in count(first_seed, stride):
             for name in names:
                 yield worker.run(name, seed, draws_page=seed % _PAGE_EVERY == 0)

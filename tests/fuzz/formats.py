@@ -36,6 +36,7 @@ from tests.tensorflow_traces import (
     tensorflow_events,
     write_tensorflow,
 )
+from tests.traces import PID, START_US, header, kernel, launch, small_events, span, step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +234,98 @@ def python_profiles(folder: Path, chance: Random) -> Case:
     return Case(args=_job_args(job))
 
 
+def kernel_trace(folder: Path, chance: Random) -> Case:
+    """Change the bytes of a kernel trace, packed or not, or before it is packed."""
+    content = _trace()
+    kind = chance.randrange(4)
+    if kind == 3:
+        content = mutate_bytes(gzip.compress(content, mtime=0), chance)
+    else:
+        content = mutate_bytes(content, chance)
+        content = gzip.compress(content, mtime=0) if kind == 2 else content
+    path = folder / ("t.pt.trace.json.gz" if kind >= 2 else "t.pt.trace.json")
+    path.write_bytes(content)
+    return Case(args=[path if chance.random() < 0.5 else folder])
+
+
+def kernel_trace_tree(folder: Path, chance: Random) -> Case:
+    """Change the tree of a kernel trace: events, arguments, what stands around them."""
+    for rank in range(chance.choice([1, 1, 2])):
+        content = mutate_json(_trace(rank), chance)
+        (folder / f"rank{rank}.pt.trace.json").write_bytes(content)
+    return Case(args=[folder])
+
+
+@cache
+def _trace(rank: int = 0) -> bytes:
+    events = [*small_events(), *(step(number, 100.0 * number, 100.0) for number in range(2, 6))]
+    for number in range(2, 6):
+        start_us = 100.0 * number
+        told = {"Collective name": "allreduce", "In msg nelems": 64, "Group size": 2, "Seq": number}
+        memory = {"Device Type": 1, "Device Id": 0, "Bytes": 512, "Total Allocated": 512 * number}
+        events += [
+            span("cpu_op", "aten::mm", start_us + 2, 10, **{"External id": number}),
+            launch(start_us + 5, 2 * number),
+            kernel(start_us + 20, 30.0, 2 * number, name="ncclDevKernel_AllReduce_Sum", **told),
+            span("cuda_sync", "Stream Sync", start_us + 60, 9, device=0, stream=7),
+            span("gpu_memcpy", "Memcpy HtoD", start_us + 70, 5, device=0, stream=7, bytes=4096),
+            {"ph": "i", "cat": "cpu_instant_event", "name": "[memory]", "ts": START_US + start_us,
+             "pid": PID, "tid": PID, "args": memory},
+            {"ph": "s", "cat": "ac2g", "id": number, "ts": START_US + start_us + 5, "tid": PID,
+             "pid": PID, "name": "ac2g"},
+        ]  # fmt: skip
+    head = header(distributedInfo={"rank": rank, "world_size": 2, "backend": "nccl"})
+    return json.dumps({**head, "traceEvents": events}).encode()
+
+
+def keras_timeline(folder: Path, chance: Random) -> Case:
+    """Change the tree of the events of a timeline of a job."""
+    path = chance.choice(sorted(samples.job().timelines))
+    lines = samples.job().timelines[path]
+    content = mutate_json(timeline_bytes(lines), chance)
+    return _wild(folder, path, content, is_damaged=False)
+
+
+def horovod_tree(folder: Path, chance: Random) -> Case:
+    """Change the tree of a timeline that Horovod wrote."""
+    path = folder / "timeline.json"
+    content = horovod_bytes(negotiation_lines(late_rank(60))).strip().rstrip(b",")
+    content = content if content.endswith(b"]") else content + b"]"
+    path.write_bytes(mutate_json(content, chance))
+    return Case(args=[path])
+
+
+def recorder_cards(folder: Path, chance: Random) -> Case:
+    """Change a card that a recorder left, or a line of a rank's faults."""
+    job = samples.write_job(folder / "job")
+    cards = {
+        "recorder.json": NODE_CARD, "recorder/ranks/algo-1-7.json": RANK_CARD,
+        "recorder/runs/a.json": {"format": 1, "is_other_job": False},
+        "recorder/faults/a.jsonl": {"kind": "hook", "hook": "torch", "error": "ValueError"},
+    }  # fmt: skip
+    changed = chance.choice(sorted(cards))
+    for name, card in cards.items():
+        content = json.dumps(card).encode()
+        if name == changed:
+            content = chance.choice([mutate_bytes, mutate_json])(content, chance)
+        target = job / "profiler-output" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return Case(args=_job_args(job))
+
+
+NODE_CARD = {
+    "format": 1, "node": "algo-1", "versions": {"reportgen": "0.1.0", "driver": None},
+    "interval_s": 0.5, "n_cores": 16, "quota_cores": 4.0, "memory_limit_bytes": 8_000_000_000,
+    "gpus": [{"index": 0, "name": "Fake GPU", "memory_bytes": 80, "is_used": True}],
+    "missing": ["gpm"], "lost_ticks": 0,
+    "own_cost": {"ticks": 4, "core_pct": 0.3, "memory_bytes": 30_000_000},
+}  # fmt: skip
+RANK_CARD = {
+    "node": "algo-1", "pid": 7, "step_source": "optimizer", "frameworks": {"torch": "2.4"},
+    "n_steps": 60, "lost_events": 0,
+}  # fmt: skip
+
 FORMATS: Mapping[str, Builder] = {
     "known": known_damage,
     "minute": wild_minute,
@@ -247,6 +340,20 @@ FORMATS: Mapping[str, Builder] = {
     "tensorflow": tensorflow_trace,
     "profiler": profiler_configuration,
     "python": python_profiles,
+    "kineto": kernel_trace,
+    "kineto-tree": kernel_trace_tree,
+    "keras": keras_timeline,
+    "horovod-tree": horovod_tree,
+    "recorder": recorder_cards,
+}
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "samples": ("known", "minute", "array"),
+    "events": ("timeline", "metadata", "keras", "horovod", "horovod-tree", "tensorflow", "python"),
+    "kernel traces": ("kineto", "kineto-tree"),
+    "reports": ("saved", "aws"),
+    "recordings": ("recorder",),
+    "settings": ("config", "profiler", "notebook"),
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import faulthandler
 import json
 import os
+import re
 import resource
 import sys
 import tempfile
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 
 _MEMORY_BYTES = 6 << 30
@@ -26,15 +28,34 @@ def main() -> int:
 
     for line in sys.stdin:
         name, seed, draws_page = json.loads(line)
-        began = time.perf_counter()
+        began, cpu_s = time.perf_counter(), _cpu_s()
+        with suppress(OSError):
+            Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
         with tempfile.TemporaryDirectory(prefix="reportgen-fuzz-") as folder:
             try:
                 wrong = run_case(name, seed, Path(folder), draws_page=draws_page)
             except Exception:  # noqa: BLE001  # a broken case is told like a broken program
                 wrong = ["the case itself: " + traceback.format_exc()]
-        json.dump({"wrong": wrong, "seconds": time.perf_counter() - began}, answers)
+        answer = {
+            "wrong": wrong,
+            "seconds": time.perf_counter() - began,
+            "cpu_s": _cpu_s() - cpu_s,
+            "mib": _peak_mib(),
+        }
+        json.dump(answer, answers)
         answers.write("\n")
     return 0
+
+
+def _cpu_s() -> float:
+    return sum(os.times()[:4])
+
+
+def _peak_mib() -> float:
+    with suppress(OSError):
+        found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
+        return int(found[1]) / 1024 if found else 0.0
+    return 0.0
 
 
 if __name__ == "__main__":

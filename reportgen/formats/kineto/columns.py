@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT, Codes
+from reportgen.formats.columns import ABSENT, BoundedCodes, Codes
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
 from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
 from reportgen.formats.kineto.numbers import NumberReader, either, floats
@@ -54,15 +54,31 @@ FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
 
+MOST_NAMES, MOST_THREADS = 65_536, 4_096
+"""Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
+
+FURTHER = "(further)"
+
+
+def _texts_of_file() -> BoundedCodes:
+    return BoundedCodes(MOST_NAMES, FURTHER)
+
+
+def _bytes_of_file() -> BoundedCodes:
+    return BoundedCodes(MOST_NAMES, b"")
+
+
 @dataclass(slots=True, kw_only=True)
 class TraceVocabularies:
     """Texts of a file and their codes; ``threads`` has pairs of process and thread."""
 
-    names: Codes = field(default_factory=Codes)
-    labels: Codes = field(default_factory=Codes)
-    shapes: Codes = field(default_factory=Codes)
-    threads: Codes = field(default_factory=Codes)
-    input_lists: Codes = field(default_factory=Codes)
+    names: BoundedCodes = field(default_factory=_texts_of_file)
+    labels: BoundedCodes = field(default_factory=_texts_of_file)
+    shapes: BoundedCodes = field(default_factory=_bytes_of_file)
+    threads: BoundedCodes = field(
+        default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
+    )
+    input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
 
 
 class TraceColumns:

@@ -24,7 +24,8 @@ class TraceFile:
     ``packing``: whether its packed bytes were damaged. ``n_apart`` events are of phases B and E,
     which no profiler of PyTorch writes, ``n_uncategorized`` spans without a category,
     ``n_left_out`` events of further lists (``n_documents`` in all) that cannot belong to the first;
-    ``n_numbers_dropped`` ids and sizes were too large to be some.
+    ``n_numbers_dropped`` ids and sizes were too large to be some; ``n_beyond`` events are of more
+    names or threads than are told apart.
     """
 
     header: TraceHeader
@@ -38,6 +39,7 @@ class TraceFile:
     n_documents: int
     n_left_out: int
     n_numbers_dropped: int
+    n_beyond: int
 
 
 def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) -> TraceFile:
@@ -59,7 +61,7 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
             n_bytes = text.n_bytes
     columns.finish()
     packing.is_given_up |= text.is_given_up
-    n_of = columns.columns.categories
+    n_of, known = columns.columns.categories, columns.columns.vocabularies
     return TraceFile(
         header=_header(text.outside, n_left_out=columns.n_left_out),
         tables=build_tables(columns.columns),
@@ -72,6 +74,7 @@ def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) 
         n_documents=columns.n_documents,
         n_left_out=columns.n_left_out,
         n_numbers_dropped=columns.columns.numbers.n_dropped,
+        n_beyond=known.names.n_beyond + known.threads.n_beyond,
     )
 
 

@@ -17,6 +17,11 @@ from reportgen.profile import Thread
 
 _PATH = re.compile(r"(?<![\w.:/\\-])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:()<>,\"']+)+[\\/](?=[^\\/\s])")
 _LIBRARY = re.compile(r".*[\\/](?:site-packages|dist-packages|python\d\.\d+)[\\/]")
+_USER_AT_HOST = re.compile(r"(?<![\w.+@-])[\w.+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
+_SECRET = re.compile(
+    r"(?i)\b((?:\w*[_-])?(?:secret|token|passw(?:or)?d|pwd|key|credentials?))(\s*(?:=|:(?!:))\s*)"
+    r"(?!\d+\b)[^\s,;&)]+"
+)
 _FLOATS = re.compile(r"double|float|half", re.IGNORECASE)
 _TEXTS = re.compile(r'"([^"\\]+)"')
 
@@ -38,10 +43,8 @@ class Recoding:
 
 
 def names_of(found: TraceVocabularies) -> Recoding:
-    """Return the names, without people's folders."""
-    return _recode(
-        without_folders(printable(name, most=LONGEST_KERNEL_NAME)) for name in found.names
-    )
+    """Return the names, without people's folders, addresses and secrets."""
+    return _recode(masked(printable(name, most=LONGEST_KERNEL_NAME)) for name in found.names)
 
 
 def threads_of(found: TraceVocabularies) -> Recoding:
@@ -62,6 +65,20 @@ def _recode(values: Iterable[Any]) -> Recoding:
 
 def _id_text(value: Any) -> str:
     return printable(str(value))[:40]
+
+
+def masked(name: str) -> str:
+    """Return a name without folders, addresses of people, and values of keys that may be secret.
+
+    Example:
+        >>> masked("send to ada@node7.example.org with api_key=abc, tokens=512")
+        'send to …@… with api_key=…, tokens=512'
+    """
+    if "@" in name:
+        name = _USER_AT_HOST.sub("…@…", name)
+    if "=" in name or ":" in name:
+        name = _SECRET.sub(r"\1\2…", name)
+    return without_folders(name)
 
 
 def without_folders(name: str) -> str:

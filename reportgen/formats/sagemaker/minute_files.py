@@ -6,7 +6,6 @@ Our own recorder packs the minutes of a closed hour into one file (docs/formats.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from reportgen.errors import LocationError
 from reportgen.formats.decompression import Packing, unpacked_whole
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.profile import Quality
+from reportgen.scratch import scratch_folder
 from reportgen.storage import Location
 
 TINY_BYTES = 32 * 1024
@@ -133,8 +133,8 @@ class BlockSource:
         return starts if starts[-1] == len(path_index) else None
 
     def _spool(self) -> str:
-        spool = tempfile.NamedTemporaryFile(suffix=".json")  # noqa: SIM115  # lives until __exit__
-        self._exits.enter_context(spool)
+        folder = self._exits.enter_context(scratch_folder())
+        spool = self._exits.enter_context((folder / "spool.json").open("wb"))
         keys = [file.key for file in self.files]
         contents = self.files[0].location.read_many(keys)
         for file, packed in zip(self.files, contents, strict=True):
@@ -146,7 +146,7 @@ class BlockSource:
             if not content.endswith(b"\n"):
                 spool.write(b"\n")
         spool.flush()
-        return spool.name
+        return str(spool.name)
 
 
 def _looks_like_a_pattern(path: str) -> bool:

@@ -7,6 +7,7 @@ the JSON arrays of 2020, several objects on a line.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import starmap
@@ -24,8 +25,12 @@ from reportgen.profile import Series
 UNKNOWN = -1
 UNREADABLE = -2
 
-MAX_SERIES = 4_096
-"""Series of one node; more can only be damage, and each is a column. A p4d has 216."""
+MAX_SERIES, MAX_GPUS = 4_096, 256
+"""Of one node; more can only be damage: each series is a column, and pairs of GPUs are looked at.
+A p4d has 216 series and 8 GPUs, which can be cut into 56."""
+
+_ENDLESS_LINE = re.compile(rb"(?m)^[^\n]{%d,}+" % (64 << 20))
+"""A minute may be one array on one line, of some megabytes."""
 
 
 class SeriesCodes:
@@ -39,6 +44,7 @@ class SeriesCodes:
         """Start without series."""
         self.series: list[Series] = []
         self._codes: dict[Series, int] = {}
+        self._gpus: set[str] = set()
         self._learned: dict[int, int] = {}
         self._hashes = np.zeros(0, dtype=np.uint64)
         self._hash_codes = np.zeros(0, dtype=np.int32)
@@ -55,6 +61,10 @@ class SeriesCodes:
             return known
         if len(self.series) >= MAX_SERIES:
             return UNREADABLE
+        if series.type == "gpu":
+            if len(self._gpus | {series.name}) > MAX_GPUS:
+                return UNREADABLE
+            self._gpus.add(series.name)
         self._codes[series] = len(self.series)
         self.series.append(series)
         return self._codes[series]
@@ -118,7 +128,7 @@ class LineReading:
 
 def read_lines(content: bytes) -> LineReading:
     """Read a minute file of any variant; never raises."""
-    text, encoding = to_text(content)
+    text, encoding = to_text(_ENDLESS_LINE.sub(b"?", content))
     reading = LineReading(encoding=encoding)
     items = whole_array(text)
     if items is not None:

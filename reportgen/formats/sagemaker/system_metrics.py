@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.formats.diagnostics import Diagnostics, printable
+from reportgen.formats.diagnostics import MAX_FILES_NAMED, Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
 from reportgen.formats.sagemaker.system_lines import (
+    MAX_GPUS,
     MAX_SERIES,
     UNKNOWN,
     UNREADABLE,
@@ -187,7 +188,7 @@ def _learn(
 
 def _remark_foreign(named: set[str], node: str, problems: Diagnostics) -> None:
     """Say that lines name another node. A sample of the lines is looked at: it costs time."""
-    for other in sorted(named - {node}):
+    for other in sorted(named - {node})[:MAX_FILES_NAMED]:
         problems.remark(
             f"Lines in files of {node} name the node {printable(other)}; they were counted to "
             f"{node}, which the files' names say."
@@ -231,7 +232,10 @@ def _rows_of_content(
     return rows
 
 
-_TOO_MANY = f"{{n}} [line|lines] of other metrics than the first {MAX_SERIES:,} [was|were] left out"
+_TOO_MANY = (
+    f"{{n}} [line|lines] of other metrics than the first {MAX_SERIES:,}, or of other GPUs than the "
+    f"first {MAX_GPUS}, [was|were] left out"
+)
 
 
 def _rows_of(reading: LineReading, codes: SeriesCodes) -> RawRows:

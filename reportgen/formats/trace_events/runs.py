@@ -30,6 +30,13 @@ def read_events(
     while start < len(content):
         end = content.find(b"\n", start + CHUNK_BYTES)
         end = len(content) if end < 0 else end + 1
+        if end - start > _MAX_RUN_BYTES:
+            rest = range(start, len(content), CHUNK_BYTES)
+            blocks = (content[at : at + CHUNK_BYTES] for at in rest)
+            yield from _read_runs(
+                blocks, key, problems, first_line=content.count(b"\n", 0, start) + 1
+            )
+            return
         run = content[start:end]
         events = read_regular(run) or decode_events(run)
         if events is None:
@@ -55,8 +62,13 @@ def read_event_blocks(
     if not _is_plain(head):
         yield from read_events(b"".join([head, *source]), key, problems)
         return
-    first_line = 1
-    for run, is_last in _runs(chain([head], source)):
+    yield from _read_runs(chain([head], source), key, problems)
+
+
+def _read_runs(
+    blocks: Iterable[bytes], key: str, problems: Diagnostics, *, first_line: int = 1
+) -> Iterator[list[Event]]:
+    for run, is_last in _runs(blocks):
         events = decode_events(run)
         if events is None:
             events = decode_lines(run, first_line, key, problems, is_last=is_last)
