@@ -115,7 +115,7 @@ def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
 
     bar = run(RULE, gpus, steps).exhibit("budget")
     assert bar is not None
-    assert bar.caption.endswith("no steps were recorded on nodes with GPUs.")
+    assert "no steps were recorded on nodes with GPUs." in bar.caption
 
 
 def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said() -> None:
@@ -130,7 +130,9 @@ def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said
     }
     bar = result.exhibit("budget")
     assert bar is not None
-    assert "before the first GPU activity above 10 %" in bar.caption
+    assert "from the first GPU activity above 10 % to the last" in bar.caption
+    # The job's phases are shares of its time: these are of GPU time, in ticks.
+    assert bar.caption.endswith("Shares of GPU time, counted in whole samples.")
     assert "no steps were recorded" in bar.caption
     found = finding(result, "GPU-3")
     assert found is not None

@@ -66,7 +66,7 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
     return Outcome(
         findings=[_traced(totals, window) if ranks else _sampled(totals, caption, nodes)],
         exhibits=[
-            tables.bar_of(totals, caption=caption),
+            tables.bar_of(totals, caption=caption if ranks else caption + texts.BY_SAMPLES),
             tables.table_of(gpus, usd_per_gpu_hour=usd, caption=table_caption),
             *tables.stretch_exhibits(nodes, least_idle_s=params.min_idle_s),
         ],
