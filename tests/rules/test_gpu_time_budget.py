@@ -454,6 +454,21 @@ def test_with_a_price_rows_and_totals_cost_money() -> None:
     assert priced.rule_parameters == ""
 
 
+def test_what_utilization_leaves_unused_has_a_price_beside_idling() -> None:
+    use = [100.0] * 4 + [40.0] * 3 + [0.0] * 3
+    part = node({"gpu0": use, "gpu1": [25.0] * 10}, [step(0, 9)])
+    priced = run(RULE, part, usd_per_gpu_hour=36.0)
+    # A tick lasts a second and costs a cent: three idle ones, and of all what is not used.
+    unused_usd = sum(100 - value for value in [*use, *[25.0] * 10]) / 100 * 0.01
+    bar = priced.exhibit("budget")
+
+    assert priced.metrics["gpu_idle_usd"] == 0.03
+    assert priced.metrics["gpu_unused_usd"] == pytest.approx(unused_usd, abs=1e-6)
+    assert bar is not None
+    assert "36 USD an hour for each GPU they cost 0.20 USD: 0.03 USD while they idle" in bar.caption
+    assert f"{unused_usd:.2f} USD for all that their utilization leaves unused" in bar.caption
+
+
 def test_without_a_price_nothing_costs_anything() -> None:
     result = in_loop({"gpu0": [100.0] * 10})
     assert all(row["usd"] is None for row in rows_of(result, "gpu_time_budget"))

@@ -52,6 +52,10 @@ OF_BOTH = OF_STEPS + (
     " On {n_without} of {n_nodes} nodes, {first} the first of them, no steps were recorded: there "
     "it is taken to last from the first GPU activity above 10 % to the last."
 )
+COSTS = (
+    " At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD while "
+    "they idle, {costs[2]:.2f} USD for all that their utilization leaves unused."
+)
 BY_SAMPLES = " Shares of GPU time, counted in whole samples."
 TABLE_CAPTION = (
     "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
