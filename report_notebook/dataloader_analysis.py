@@ -34,13 +34,14 @@ loader.head()
 #
 # One row per type of iterator. An iterator is set up once per epoch and loader, so `count` is the
 # number of epochs times the number of loaders. The loaders of training and validation may differ;
-# then several values are listed. Durations that are at least twice the median are outliers.
+# then several values are listed. Durations that are at least twice the median of their type
+# are outliers.
 
 # %%
 loading.initializations(loader)
 
 # %%
-loading.outliers(loading.initialization_times(loader))
+loading.initialization_outliers(loader)
 
 # %% [markdown]
 # ## Workers

@@ -24,6 +24,7 @@ from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
+    from reportgen.pipeline import MadeReport
     from reportgen.report import Report
 
 EXIT_FAIL_ON = 3
@@ -104,7 +105,8 @@ _WORST_FIRST = ("critical", "warning", "info")
     default="html,ipynb",
     show_default=True,
     metavar="FORMAT,…",
-    help="What to make: html, ipynb, md (a summary for pull requests and assistants).",
+    help="What to make: html, ipynb, md (a summary for pull requests and assistants); json alone "
+    "is what is written in any case.",
 )
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
@@ -205,11 +207,17 @@ def command(
             made = str(outcome.path)
     if not quiet and sys.stderr.isatty():
         print_verdict(outcome.report)
+    _list_files(outcome, output, is_wanted=verbose > 0 or (isinstance(output, str) and not quiet))
     print_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and _is_met(fail_on, outcome.report):
         raise click.exceptions.Exit(EXIT_FAIL_ON)
+
+
+def _list_files(made: MadeReport, output: Path | str, *, is_wanted: bool) -> None:
+    for file in made.files if is_wanted else ():
+        click.echo(f"wrote {str(output).rstrip('/')}/{file.as_posix()}", err=True)
 
 
 def _is_met(fail_on: str, report: Report) -> bool:

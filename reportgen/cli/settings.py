@@ -10,7 +10,8 @@ import click
 
 from reportgen.errors import ConfigError
 
-FORMATS = ("html", "ipynb", "md")
+JSON = "json"
+FORMATS = ("html", "ipynb", "md", JSON)
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
@@ -26,7 +27,7 @@ class FormatsType(click.ParamType[frozenset[str]]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> frozenset[str]:
-        """Return the formats; fail with the names there are."""
+        """Return the formats beside JSON, which is always made; fail with the names there are."""
         if isinstance(value, frozenset):
             return value
         names = frozenset(name.strip().lower() for name in str(value).split(",") if name.strip())
@@ -34,7 +35,7 @@ class FormatsType(click.ParamType[frozenset[str]]):
         if unknown or not names:
             said = f"{unknown[0]!r} is no format" if unknown else "no format was named"
             self.fail(f"{said}; there are {', '.join(FORMATS)}.", param, ctx)
-        return names
+        return names - {JSON}
 
 
 def top_settings(top: int | None) -> Mapping[str, object]:

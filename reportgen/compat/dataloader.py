@@ -9,7 +9,9 @@ import numpy as np
 
 from reportgen.compat.arguments import anywhere, time_ns, time_text
 from reportgen.compat.pandas_frame import PandasFrame
-from reportgen.explore import charts, loading
+from reportgen.explore import charts, loading, selections
+from reportgen.explore.selection import rows_named
+from reportgen.explore.utilization_within import utilization_of_each
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +37,8 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
                 f"pin_memory {row.pin_memory}; median {row.median_us:,.0f} µs, "
                 f"longest {row.max_us:,} µs."
             )
-        return _outliers(loading.initialization_times(self._frame), "initializations")
+        rows = loading.initialization_times(self._frame)
+        return _outliers(rows, "initializations", loading.initialization_outliers(self._frame))
 
     def analyze_dataloaderWorkers(self) -> pd.DataFrame:  # noqa: N802
         """Print how many workers there were and how long they lived; return outliers."""
@@ -58,14 +61,18 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     ) -> pd.DataFrame:
         """Print the time from batch to batch; return the outliers, gaps between epochs left out.
 
-        The range restricts the batches; the patterns belong to ``plot_the_window`` (AWS's
-        documentation shows them here) and are accepted.
+        The range and the patterns of events restrict the calls of GetNext (and other events of the
+        loader). Patterns of dimensions add to each outlier the means of
+        those of GPU, CPU and I/O wait that fit.
+
+        Raises:
+            ConfigError: a pattern that is none.
         """
-        del select_events, select_dimensions
         framework = self.pd_data_frame.get_all_framework_metrics()
-        times = loading.batch_times(
-            _between(self._frame, start_timestamp, end_timestamp), framework
-        )
+        dimensions = anywhere(select_dimensions)
+        frame = _between(self._frame, start_timestamp, end_timestamp)
+        frame = frame[rows_named(frame, ["framework_metric", "process"], anywhere(select_events))]
+        times = loading.batch_times(frame, framework)
         batches = loading.only_batches(times)
         if times.empty:
             print("No call of GetNext was recorded.")
@@ -79,9 +86,13 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
                 "left out."
             )
         found = loading.outliers(batches, column="batch_time_s")
-        return found.rename(columns={"batch_time_s": "BatchTime_in_seconds"})[
-            ["previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id"]
-        ]
+        columns = ["previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id"]
+        if tuple(select_dimensions) != (".*",):
+            system = self.pd_data_frame.get_all_system_metrics()
+            fits = rows_named(system, ["dimension", "system_metric"], dimensions)
+            found = utilization_of_each(system[fits], selections.batch_intervals(found))
+            columns += [name for name in found if name.endswith("_pct") and found[name].any()]
+        return found.rename(columns={"batch_time_s": "BatchTime_in_seconds"})[columns]
 
     def plot_the_window(
         self,
@@ -107,8 +118,8 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         return charts.figure(window)
 
 
-def _outliers(rows: pd.DataFrame, what: str) -> pd.DataFrame:
-    found = loading.outliers(rows)
+def _outliers(rows: pd.DataFrame, what: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
+    found = loading.outliers(rows) if found is None else found
     if found.empty:
         print(f"No outliers among the {what}.")
     else:

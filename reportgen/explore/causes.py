@@ -24,6 +24,7 @@ from reportgen.facts.breakdown import (
     FunctionSums,
     Increase,
     event_sums,
+    is_named_function,
     is_step,
     largest_increase,
 )
@@ -78,14 +79,16 @@ def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
 
 
 def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the functions that ran at some moments, longest first; steps are not functions.
+    """Return the functions that ran at some moments, longest first.
+
+    Steps are no functions, nor are the lives of loader processes.
 
     Returns:
         One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``
         (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
         total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
     """
-    return _sums(spans, active_at(spans, moments) & ~is_step(spans), moments)
+    return _sums(spans, active_at(spans, moments) & is_named_function(spans), moments)
 
 
 def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:

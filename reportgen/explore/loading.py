@@ -32,8 +32,7 @@ def initializations(frame: pd.DataFrame) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = frame[frame["process"] == INITIALIZE]
-    iterator = rows["framework_metric"].str.split(".").str[0].str.split(":").str[0]
+    rows = initialization_times(frame)
     made = [
         {
             "iterator": name,
@@ -44,15 +43,28 @@ def initializations(frame: pd.DataFrame) -> pd.DataFrame:
             "max_us": int(group["duration_us"].max()),
             "outliers": len(outliers(group)),
         }
-        for name, group in rows.groupby(iterator, sort=True)
+        for name, group in rows.groupby("iterator", sort=True)
     ]
     columns = ["iterator", "count", "num_workers", "pin_memory", "median_us", "max_us", "outliers"]
     return pd.DataFrame(made, columns=columns)
 
 
 def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the events in which iterators were set up, in order of time."""
-    return _in_order(frame[frame["process"] == INITIALIZE])
+    """Return the events in which iterators were set up, in order of time, with ``iterator``."""
+    rows = _in_order(frame[frame["process"] == INITIALIZE])
+    return rows.assign(iterator=rows["framework_metric"].str.extract("^([^.:]*)", expand=False))
+
+
+def initialization_outliers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the set-ups that took at least ``OUTLIER_FACTOR`` medians of their type of iterator.
+
+    An iterator with worker processes is set up a hundred times as slowly as one without: of one
+    median of both, each of them would be an outlier.
+    """
+    rows = initialization_times(frame)
+    median = rows.groupby("iterator")["duration_us"].transform("median")
+    found = rows[(median > 0) & (rows["duration_us"] >= OUTLIER_FACTOR * median)]
+    return found.sort_values(["duration_us", "start_time_us"], ascending=[False, True])
 
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:

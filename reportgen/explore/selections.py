@@ -204,18 +204,23 @@ def batch_spans(
     Gaps between epochs, and times in which calls were not recorded, belong to neither; arguments
     as ``loading.batch_times``.
     """
-    times = only_batches(batch_times(loader, framework))
-    spans = times.assign(
-        end_time_us=times["start_time_us"],
-        start_time_us=times["start_time_us"] - (times["batch_time_s"] * 1e6).round().astype(int),
-        nodeID=times["node_id"],
-    )
+    spans = batch_intervals(only_batches(batch_times(loader, framework)))
     is_slow = spans["batch_time_s"] >= OUTLIER_FACTOR * spans["batch_time_s"].median()
     kept = ["start_time_us", "end_time_us", "nodeID", "batch_time_s", "worker_id"]
     return {
         "slow batches": spans.loc[is_slow, kept].reset_index(drop=True),
         "other batches": spans.loc[~is_slow, kept].reset_index(drop=True),
     }
+
+
+def batch_intervals(times: pd.DataFrame) -> pd.DataFrame:
+    """Return batches of ``loading.batch_times`` as intervals: from the call before to their own."""
+    length_us = (times["batch_time_s"] * 1e6).round().astype(int)
+    return times.assign(
+        end_time_us=times["start_time_us"],
+        start_time_us=times["start_time_us"] - length_us,
+        nodeID=times["node_id"],
+    )
 
 
 def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]:

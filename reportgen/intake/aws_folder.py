@@ -20,11 +20,14 @@ from reportgen.intake.job_errors import several
 from reportgen.profile import Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.storage import Location, ObjectInfo, open_location
+from reportgen.units import NS_PER_S, iso_utc
 
 _MAX_BYTES = 256 * 1024 * 1024
 """A result is a few MB at most; what is larger is no result."""
 
 _ABOVE_JOB = re.compile(r"profiler-reports?|profiler-output|ProfilerReport(-\d+)?|rule-output")
+_TAG = re.compile(r"ProfilerReport-(\d{10})(?!\d)")
+"""SageMaker tags a report with the Unix second in which its rule started."""
 _LEVELS = re.compile(rf"(|(.*/)?({'|'.join(FOLDERS)})/)")
 _OURS = "report.json"
 """A folder with this file is a report of ours, not a result folder of SageMaker."""
@@ -85,7 +88,7 @@ def read_aws_folder(
         name=name or _job_name(location, folder),
         source=path,
         results=results,
-        notes=(_read_note(results), *notes),
+        notes=(_read_note(results, str(PurePosixPath(location.root) / folder)), *notes),
     )
 
 
@@ -117,11 +120,15 @@ def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:
         return SourceNote(text=err.message, path=info.key, counts={Quality.FILES_SKIPPED: 1})
 
 
-def _read_note(results: Mapping[RuleId, AwsResult]) -> SourceNote:
+def _read_note(results: Mapping[RuleId, AwsResult], folder: str) -> SourceNote:
+    started = ""
+    if tag := _TAG.search(folder):
+        started = f" SageMaker started its rule at {iso_utc(int(tag[1]) * NS_PER_S)}."
     return SourceNote(
         text=(
             "Made from the rule results that SageMaker wrote, without the raw data: its numbers "
             "are shown as they are, remarks tell where they are known to be wrong."
+            f"{started}"
         ),
         counts={Quality.FILES_READ: len(results)},
     )

@@ -39,7 +39,7 @@ class Options:
         plugins: modules with rules of the user's own.
         notebook: the user's notebook instead of ours.
         since, until, steps: the range to look at, as the user wrote it; steps as ``FIRST:LAST``.
-        formats: what to make of the results; at least one.
+        formats: what to make of the results, which are written in any case.
         profiler_config: the configuration of the job's profiler, a local file.
         force: replace files that are not ours or were edited.
         described: the job as SageMaker describes it, where it was named.
@@ -66,9 +66,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeReport:
-    """What a run made: ``path`` is the page, or without one the summary, or the notebook."""
+    """What a run made: ``path`` is the first there is of page, summary, notebook, ``report.json``.
+
+    ``files`` are all that were written, below the output folder.
+    """
 
     path: Path
+    files: tuple[Path, ...]
     report: Report
 
 

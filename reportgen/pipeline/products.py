@@ -89,11 +89,15 @@ def publish(
         _make_page(report, options, staging, kernel, watcher)
     if keeps_results:
         shutil.rmtree(staging.results)
+    every = (path for path in sorted(staging.folder.rglob("*")) if path.is_file())
+    files = tuple(path.relative_to(staging.folder) for path in every)
+    if keeps_results:
         store.publish_staging(staging)
     else:
         store.publish_staging(staging, outdated=tuple(outdated(options)))
-    first = next(wanted for wanted in OutputFormat if wanted in options.formats)
-    return MadeReport(path=options.output / FILES[first], report=report)
+    made = [name for wanted, name in FILES.items() if wanted in options.formats]
+    path = Path(*made[:1]) if made else Path(store.OUTPUT_FOLDER, store.REPORT_FILE)
+    return MadeReport(path=options.output / path, files=files, report=report)
 
 
 def _make_page(

@@ -33,4 +33,4 @@ def make_remote_report(options: Options, url: str, watcher: Watcher) -> tuple[st
         outcome = make_report(replace(options, output=new, uploads_to=target.url), watcher)
         watcher.step("uploading")
         target.upload(new, outdated=[path.name for path in outdated(earlier)])
-    return target.address(outcome.path.name), outcome
+        return target.address(outcome.path.relative_to(new).as_posix()), outcome

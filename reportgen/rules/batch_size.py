@@ -31,7 +31,8 @@ HOST_BOUND_FROM_PCT = 50.0
 """From this share of bottleneck ticks on the host comes first: CPUBottleneck's threshold."""
 
 ABOUT = About(
-    checks="Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.",
+    checks="""Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.
+        Whether it is too large cannot be judged by these: see the memory in use, if recorded.""",
     reading="""Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory
         are compared with their thresholds; there is room when all three are below. GPU memory here
         is the activity of the memory controller, not what is allocated.""",

@@ -456,5 +456,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     from_details=from_details,
-    folded=("phases",),
+    folded=("phases", "other_steps"),
 )

@@ -88,7 +88,7 @@ class RemoteOutput:
             with ThreadPoolExecutor(_N_THREADS) as pool:
                 list(pool.map(write, (key for key in results if key != last)))
             for key in (last, *products):
-                if key == products[-1]:
+                if key == (last, *products)[-1]:
                     self._place.delete(sorted(old))
                 write(key)
         except LocationError as err:

@@ -169,6 +169,28 @@ def test_charts_show_what_was_selected(small: TrainingJob) -> None:
             draw(select_events=["["])
 
 
+def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [50.0] * 20, "cpu0": [30.0] * 20})
+    rows = [
+        ("DataLoaderIter", f"{name}::GetNext", START_S + at_s, START_S + at_s + 0.01, {"os_pid": 7})
+        for name, times_s in (("Train", (0, 1, 2, 3, 8)), ("Eval", (3.5, 4.0, 4.5, 5.0, 9.5)))
+        for at_s in times_s
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    analysis = PT_dataloader_analysis(PandasFrame(str(tmp_path)))
+    column = "BatchTime_in_seconds"
+
+    assert analysis.analyze_batchtime(select_events=["Train"])[column].tolist() == [5.0]
+    assert analysis.analyze_batchtime(select_events=["Eval"])[column].tolist() == [4.5]
+    assert analysis.analyze_batchtime(select_events=["Nothing"]).empty
+    with_cpu = analysis.analyze_batchtime(select_events=["Train"], select_dimensions=["CPU"])
+    assert with_cpu.columns[-1] == "CPU_pct"
+    assert with_cpu["CPU_pct"].tolist() == [30.0]
+    for wrong in ({"select_events": ["["]}, {"select_dimensions": ["*"]}):
+        with pytest.raises(ConfigError, match="is no pattern"):
+            analysis.analyze_batchtime(**wrong)
+
+
 def test_python_profiles_are_fetched_by_step_time_and_mode(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,6 +29,25 @@ def test_a_summary_alone_needs_no_notebook(input_bound_job: Path, tmp_path: Path
     assert "Training waits" in (tmp_path / SUMMARY).read_text()
 
 
+def test_json_alone_starts_no_kernel_and_verbose_lists_every_file(
+    input_bound_job: Path, tmp_path: Path
+) -> None:
+    run = run_command(
+        input_bound_job, "-o", tmp_path, "--format", "json", "--verbose", cwd=tmp_path
+    )
+
+    assert run.stdout == f"{tmp_path / RESULTS / 'report.json'}\n"
+    assert "notebook" not in run.stderr
+    assert names(tmp_path) == [RESULTS]
+    listed = [line for line in run.stderr.splitlines() if line.startswith("wrote ")]
+    assert listed == [f"wrote {tmp_path / RESULTS / name}" for name in names(tmp_path / RESULTS)]
+
+    # With another format it is what it always was: the results beside it.
+    both = run_command(input_bound_job, "-o", tmp_path, "--format", "json,md", cwd=tmp_path)
+    assert (both.code, both.stderr) == (0, "")
+    assert names(tmp_path) == [RESULTS, SUMMARY]
+
+
 @pytest.mark.notebook
 def test_all_formats_are_made_together_and_outdated_ones_go(
     input_bound_job: Path, tmp_path: Path
@@ -87,7 +106,7 @@ def test_unknown_formats_are_named(input_bound_job: Path, tmp_path: Path, wanted
     run = run_command(input_bound_job, "-o", tmp_path, "--format", wanted, cwd=tmp_path)
 
     assert run.code == 2
-    assert "html, ipynb, md" in run.stderr
+    assert "html, ipynb, md, json" in run.stderr
     assert names(tmp_path) == []
 
 

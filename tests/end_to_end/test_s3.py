@@ -68,10 +68,12 @@ def test_a_job_in_a_bucket_gives_every_byte_of_the_report_of_the_same_job_on_dis
         f"{s3.url}/runs/input_bound", "--output", f"{s3.url}/reports/1/", "--fail-on", "critical",
         cwd=tmp_path,
     )  # fmt: skip
-    assert (into_bucket.code, into_bucket.stderr) == (3, "")
+    assert into_bucket.code == 3
     assert into_bucket.stdout == f"{s3.url}/reports/1/profiler-report.html\n"
     in_bucket = files_in(s3, "reports/1/")
     assert list(in_bucket) == sorted(on_disk)
+    listed = [f"wrote {s3.url}/reports/1/{key}" for key in in_bucket]
+    assert sorted(into_bucket.stderr.splitlines()) == sorted(listed)
     for key, content in in_bucket.items():
         assert content == on_disk[key], key
     page = s3.client.head_object(Bucket=s3.name, Key="reports/1/profiler-report.html")
@@ -115,12 +117,25 @@ def test_what_was_made_before_is_replaced_and_what_was_left_over_is_cleaned_up(
 
     s3.trouble.denies = ""
     last = run_command(job, "--output", output, "--rules", "StepOutlier", cwd=tmp_path)
-    assert (last.code, last.stderr) == (0, "")
+    assert last.code == 0
+    assert len(last.stderr.splitlines()) == 4
     assert s3.keys("out/") == [
         "out/profiler-report.html",
         "out/profiler-report.ipynb",
         "out/profiler-report/StepOutlier.json",
         "out/profiler-report/report.json",
+    ]
+
+
+def test_json_alone_goes_into_a_bucket(s3: Bucket, job: str, tmp_path: Path) -> None:
+    run = run_command(job, "--output", f"{s3.url}/json", "--format", "json", "--rules", "BatchSize",
+        "--quiet", cwd=tmp_path)  # fmt: skip
+
+    assert (run.code, run.stderr) == (0, "")
+    assert run.stdout == f"{s3.url}/json/profiler-report/report.json\n"
+    assert s3.keys("json/") == [
+        "json/profiler-report/BatchSize.json",
+        "json/profiler-report/report.json",
     ]
 
 

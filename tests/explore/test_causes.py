@@ -198,6 +198,12 @@ def test_why_no_cause_is_named_is_said(slow: Any, usual: Any, said: str) -> None
     )
 
 
+def test_the_life_of_a_loader_process_is_no_function() -> None:
+    table = spans(("DataLoaderWorker", "worker", 0, 9), ("Forward", "conv", 1, 2))
+
+    assert functions_at(table, within((0.0, 9.0)))["function"].tolist() == ["conv"]
+
+
 def test_a_function_that_ran_on_one_side_only_stays_in_the_comparison() -> None:
     joined = compare(functions_at(THREE, at(6.5)), functions_at(THREE, at(4.5)))
 

@@ -55,6 +55,23 @@ def test_iterators_are_told_by_type_with_their_settings(frame: pd.DataFrame) -> 
     assert (single["iterator"], single["count"], single["num_workers"]) == (SINGLE, 1, "0")
 
 
+def test_outliers_of_initialization_are_those_of_their_type_of_iterator(tmp_path: Path) -> None:
+    lengths_s = {MULTI: (0.1, 0.1, 0.1, 0.21), SINGLE: (0.001,) * 9 + (0.002,)}
+    rows = [
+        event(INIT, f"{name}.__init__", 2.0 * number + (name == SINGLE), length_s)
+        for name, lengths in lengths_s.items()
+        for number, length_s in enumerate(lengths)
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
+    found = loading.initialization_outliers(frame)
+
+    # The median of all is 1.5 ms: measured by it, every iterator with processes were an outlier.
+    told = found[["iterator", "start_time_us", "end_time_us"]].to_numpy().tolist()
+    assert told == [[MULTI, 6_000_000, 6_210_000], [SINGLE, 19_000_000, 19_002_000]]
+    assert loading.initializations(frame)["outliers"].tolist() == [1, 1]
+
+
 def test_twice_the_median_is_an_outlier(frame: pd.DataFrame) -> None:
     calls = loading.waits(frame)
     found = loading.outliers(calls)

@@ -51,12 +51,15 @@ def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str)
     assert result.counters == Counters(rule_triggered=2, violations=3, datapoints=1310)
     assert result.details == LOW["Details"]
     assert result.raw == json.dumps(LOW).encode()
+    # 1,700,276,777 s after 1970 is 03:06:17 on 18 November 2023, by date -u -d @1700276777.
+    assert "started its rule at 2023-11-18T03:06:17.000000Z" in found.notes[0].text
 
 
 def test_a_bare_folder_of_jsons_is_named_after_itself(tmp_path: Path) -> None:
     found = read_aws_folder(str(write(tmp_path / "from-a-colleague")), KNOWN)
     assert found is not None
     assert found.name == "from-a-colleague"
+    assert "started" not in found.notes[0].text
 
 
 def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Path) -> None:

@@ -34,6 +34,10 @@ def roomy_with(column: str, value: float) -> NodeProfile:
     return roomy(**columns)
 
 
+def test_too_large_is_said_to_need_the_memory_in_use() -> None:
+    assert "cannot be judged by these: see the memory in use" in " ".join(RULE.about.checks.split())
+
+
 def test_room_in_all_three_is_counted_each_judged_minute() -> None:
     result = run(RULE, roomy(cpu1=40.0), **SMALL)
 

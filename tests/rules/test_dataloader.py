@@ -540,6 +540,8 @@ def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
         *(fetch(begin, 0.1) for begin in (0, 2, 4, 8, 10)),  # from 4 to 8 s is twice the median
         ("cpu_functions", "print", START_S + 5, START_S + 7.5),
         *(("Forward", "conv", START_S + k + 0.5, START_S + k + 1) for k in (0, 2, 4, 8)),
+        ("DataLoaderWorker", "DataLoaderWorker", START_S, START_S + 12),
+        ("Step:ModeKeys.TRAIN", "step", START_S + 4, START_S + 8),
     ]
     # A sample each second: the slow batch holds those of 4 to 7 s, the others six.
     columns: dict[str, list[float | None]] = {
@@ -552,6 +554,8 @@ def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
     (slow,) = rows_of(result, "slow_batches")
     assert (slow["batch_s"], slow["gpu_pct"], slow["cpu_pct"]) == (4.0, 0.0, 30.0)
     assert slow["io_wait_pct"] is None
+    # Neither the life of a loader process nor a step is a function.
+    assert slow["functions"] == f"print 2.5 s, conv 500 ms, {FETCH} 100 ms"
     inside, outside = rows_of(result, "batch_use")
     assert (inside["gpu_pct"], inside["cpu_pct"], inside["samples"]) == (0.0, 30.0, 7)
     assert (outside["gpu_pct"], outside["cpu_pct"], outside["samples"]) == (80.0, 10.0, 12)
@@ -559,6 +563,7 @@ def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
     assert (printing["function"], printing["count"], printing["other_count"]) == ("print", 1, 0)
     found = {row["function"]: row for row in rows_of(result, "batch_functions")}
     assert (found["conv"]["count"], found["conv"]["other_count"]) == (1, 3)
+    assert set(found) == {"print", "conv", FETCH}
 
 
 def test_a_time_with_many_steps_is_no_slow_batch_but_waits_that_were_not_recorded() -> None:

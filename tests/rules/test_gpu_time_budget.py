@@ -115,7 +115,7 @@ def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
 
     bar = run(RULE, gpus, steps).exhibit("budget")
     assert bar is not None
-    assert bar.caption.endswith("no steps were recorded on nodes with GPUs.")
+    assert "no steps were recorded on nodes with GPUs." in bar.caption
 
 
 def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said() -> None:
@@ -130,7 +130,9 @@ def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said
     }
     bar = result.exhibit("budget")
     assert bar is not None
-    assert "before the first GPU activity above 10 %" in bar.caption
+    assert "from the first GPU activity above 10 % to the last" in bar.caption
+    # The job's phases are shares of its time: these are of GPU time, in ticks.
+    assert bar.caption.endswith("Shares of GPU time, counted in whole samples.")
     assert "no steps were recorded" in bar.caption
     found = finding(result, "GPU-3")
     assert found is not None
@@ -450,6 +452,21 @@ def test_with_a_price_rows_and_totals_cost_money() -> None:
     assert priced.metrics["gpu_idle_usd"] == 0.05
     assert priced.params["usd_per_gpu_hour"] == 36.0
     assert priced.rule_parameters == ""
+
+
+def test_what_utilization_leaves_unused_has_a_price_beside_idling() -> None:
+    use = [100.0] * 4 + [40.0] * 3 + [0.0] * 3
+    part = node({"gpu0": use, "gpu1": [25.0] * 10}, [step(0, 9)])
+    priced = run(RULE, part, usd_per_gpu_hour=36.0)
+    # A tick lasts a second and costs a cent: three idle ones, and of all what is not used.
+    unused_usd = sum(100 - value for value in [*use, *[25.0] * 10]) / 100 * 0.01
+    bar = priced.exhibit("budget")
+
+    assert priced.metrics["gpu_idle_usd"] == 0.03
+    assert priced.metrics["gpu_unused_usd"] == pytest.approx(unused_usd, abs=1e-6)
+    assert bar is not None
+    assert "36 USD an hour for each GPU they cost 0.20 USD: 0.03 USD while they idle" in bar.caption
+    assert f"{unused_usd:.2f} USD for all that their utilization leaves unused" in bar.caption
 
 
 def test_without_a_price_nothing_costs_anything() -> None:

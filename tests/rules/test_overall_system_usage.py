@@ -325,8 +325,8 @@ def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
     assert found is not None
     assert found.kind is ExhibitKind.SHARES
     assert rows_of(result, "gpu_active") == [
-        {"part": "active", "samples": 4, "pct": 20.0},
-        {"part": "idle", "samples": 16, "pct": 80.0},
+        {"part": "active (above 0 %)", "samples": 4, "pct": 20.0},
+        {"part": "idle (0 %)", "samples": 16, "pct": 80.0},
     ]
     assert "20 samples of the whole job" in found.caption
     assert "within the training loop 50.0 % are active" in found.caption

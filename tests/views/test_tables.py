@@ -220,7 +220,7 @@ def test_parts_of_gpu_time_are_called_as_in_the_first_picture():
         place=RULE.places["gpu_time_budget"],
     )
     rows = _texts(table_of(found, is_unix=True, file=FILE).rows)
-    assert rows == [["initialization"], ["busy"], ["waits for CPU or input"]]
+    assert rows == [["before the loop"], ["busy"], ["waits for CPU or input"]]
 
 
 def test_moments_of_a_clock_without_a_date_are_seconds_and_not_lengths():

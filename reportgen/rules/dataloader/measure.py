@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts import loader as loading
-from reportgen.facts.breakdown import function_sums
+from reportgen.facts.breakdown import function_sums, is_named_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
@@ -22,6 +22,7 @@ from reportgen.merging import (
     merged,
     rows_by_code,
     sum_by_key,
+    sums_by_code,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
@@ -29,8 +30,11 @@ from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
 from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
+from reportgen.text import format_ns
 
 UNKNOWN = -1
+MOST_FUNCTIONS = 3
+"""So many functions of a slow batch are named."""
 LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
 """Waits for first batches that make up more than half of all waiting are a start: other loaders
 would not shorten them. Where nothing tells when an epoch begins, the waits of one step in fifty, or
@@ -349,10 +353,10 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
     calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
     times = _Times(start_ns=start_ns[at], end_ns=start_ns[at + 1], loader=loader[at + 1])
-    name, is_slow = spans.workers[worker], times.is_slow
+    own, is_slow = spans.where(spans.worker == worker), times.is_slow
     samples = _samples(part.system, times)
     return WorkerBatches(
-        worker=name,
+        worker=spans.workers[worker],
         n_batches=int(at.size),
         p50_ns=times.median_ns,
         p95_ns=float(np.percentile(times.lasted_ns, 95)) if at.size else 0.0,
@@ -361,28 +365,43 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
         n_slow_waits=int(calls.is_slow.sum()),
         n_gaps=int(is_gap.sum()),
         n_unrecorded=int(is_unrecorded.sum()),
-        slow_batches=tuple(_slowest(name, times, means(*samples))),
-        slow_waits=tuple(_slowest(name, calls, np.full((pid.size, len(DEVICES)), np.nan))),
-        contents=_contents(spans.where(spans.worker == worker), times, samples)
-        if is_slow.any()
-        else None,
+        slow_batches=tuple(_slowest(own, times, means(*samples))),
+        slow_waits=tuple(_slowest(own, calls, np.full((pid.size, len(DEVICES)), np.nan))),
+        contents=_contents(own, times, samples) if is_slow.any() else None,
     )
 
 
-def _slowest(worker: str, times: _Times, use_pct: Floats) -> Iterator[tables.Slow]:
-    """Yield the slowest, the longest first; ``use_pct`` is (n, 3), of ``DEVICES``."""
+def _slowest(spans: SpanTable, times: _Times, use_pct: Floats) -> Iterator[tables.Slow]:
+    """Yield the slowest of the process with these events, the longest first.
+
+    ``use_pct`` is (n, 3), of ``DEVICES``.
+    """
     slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
     slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
     columns = (times.start_ns, times.end_ns, times.loader, use_pct)
+    is_in = overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[slow], times.end_ns[slow])
+    functions = spans.where(is_in & is_named_function(spans))
     for start_ns, end_ns, loader, use in zip(*(of[slow].tolist() for of in columns), strict=True):
         yield tables.Slow(
-            worker=worker,
+            worker=spans.workers[spans.worker[0]],
             start_ns=start_ns,
             end_ns=end_ns,
+            functions=_longest(functions, start_ns, end_ns),
             factor_of_median=(end_ns - start_ns) / median_ns,
             loader_worker=loader if loader >= 0 else None,
             **dict(zip(DEVICES, use, strict=True)),
         )
+
+
+def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
+    """Return the functions with most time between two instants."""
+    ends_ns = np.minimum(functions.end_ns, end_ns), np.maximum(functions.start_ns, start_ns)
+    inside_ns = sums_by_code(
+        functions.name, np.maximum(ends_ns[0] - ends_ns[1], 0), len(functions.names)
+    )
+    order = np.argsort(-inside_ns, kind="stable")[:MOST_FUNCTIONS].tolist()
+    named = [(functions.names[at], int(inside_ns[at])) for at in order if inside_ns[at]]
+    return ", ".join(f"{name} {format_ns(time_ns)}" for name, time_ns in named) or None
 
 
 def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:

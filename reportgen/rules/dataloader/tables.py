@@ -70,6 +70,7 @@ class Slow:
     end_ns: int = col("s", name="end_s", per=NS_PER_S)
     lasted_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
     factor_of_median: float = col()
+    functions: str | None = col()
     loader_worker: int | None = col()
     gpu_pct: float = col("%")
     cpu_pct: float = col("%")

@@ -62,11 +62,13 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
     window = kit.window_name([rank.window for rank in ranks if rank.window]) if ranks else ""
     caption = write(texts.TRACED_CAPTION, window=window) if ranks else _caption(nodes)
     table_caption = texts.TRACED_TABLE_CAPTION if ranks else texts.TABLE_CAPTION
-    ratios, costs = _ratios(totals, parts), _costs(totals, parts, usd)
+    ratios, costs = _ratios(totals, parts), _costs(totals, parts, usd, gpus)
+    if costs and not ranks:
+        caption += write(texts.COSTS, usd=usd, costs=list(costs.values()))
     return Outcome(
         findings=[_traced(totals, window) if ranks else _sampled(totals, caption, nodes)],
         exhibits=[
-            tables.bar_of(totals, caption=caption),
+            tables.bar_of(totals, caption=caption if ranks else caption + texts.BY_SAMPLES),
             tables.table_of(gpus, usd_per_gpu_hour=usd, caption=table_caption),
             *tables.stretch_exhibits(nodes, least_idle_s=params.min_idle_s),
         ],
@@ -86,14 +88,22 @@ def _ratios(totals: Mapping[Part, int], parts: Parts) -> Metrics:
     }
 
 
-def _costs(totals: Mapping[Part, int], parts: Parts, usd_per_gpu_hour: float | None) -> Metrics:
-    """Return what all GPU time and the idle time cost; nothing without a price."""
+def _costs(
+    totals: Mapping[Part, int],
+    parts: Parts,
+    usd_per_gpu_hour: float | None,
+    gpus: Sequence[GpuBudget],
+) -> Metrics:
+    """Return what all GPU time, the idle time and, by samples, what is unused cost; by a price."""
     if usd_per_gpu_hour is None:
         return {}
     idle_ns = sum(totals.get(part, 0) for part in parts.idle)
     return {
         "gpu_usd": usd_of(sum(totals.values()), usd_per_gpu_hour),
         "gpu_idle_usd": usd_of(idle_ns, usd_per_gpu_hour),
+        "gpu_unused_usd": usd_of(sum(sum(gpu.unused_ns.values()) for gpu in gpus), usd_per_gpu_hour)
+        if parts is tables.SAMPLED
+        else None,
     }
 
 

@@ -43,15 +43,20 @@ WORKED = (
 )
 RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
 
-OF_STEPS = "Initialization is before a node's first training step, finalization after its last one."
+OF_STEPS = "The loop of a node lasts from its first training step to the end of its last one."
 OF_ACTIVITY = (
-    "Initialization is before the first GPU activity above 10 %, finalization after the last: no "
-    "steps were recorded{elsewhere}."
+    "The loop is taken to last from the first GPU activity above 10 % to the last: no steps were "
+    "recorded{elsewhere}."
 )
 OF_BOTH = OF_STEPS + (
     " On {n_without} of {n_nodes} nodes, {first} the first of them, no steps were recorded: there "
-    "they are before the first and after the last GPU activity above 10 %."
+    "it is taken to last from the first GPU activity above 10 % to the last."
 )
+COSTS = (
+    " At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD while "
+    "they idle, {costs[2]:.2f} USD for all that their utilization leaves unused."
+)
+BY_SAMPLES = " Shares of GPU time, counted in whole samples."
 TABLE_CAPTION = (
     "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
     "how much of a row's time had a core above 90 %."
@@ -201,6 +206,8 @@ _SAMPLED_CAUSES = {
 _BEFORE_AND_AFTER = {"initialization": "before training", "finalization": "after training"}
 _SAMPLED = PartWords(
     names={
+        "initialization": "before the loop",
+        "finalization": "after the loop",
         "busy_high": "busy",
         "busy_partial": "partly busy",
         "straggler": "waits for a slower GPU",

@@ -344,7 +344,7 @@ RULE = Rule(
     from_details=from_details,
     folded=(
         *("cpu_operator_bars", "gpu_operator_bars", "gpu_operators_by_device"),
-        *("function_time", "overhead"),
+        *("function_time", "overhead", "recorded"),
     ),
     places={
         "function_time": results.Place(timeline=_FUNCTIONS),

@@ -48,8 +48,9 @@ _FLOWS = (
 _DEVICE = {Role.GPU: "GPU", Role.CPU: "CPU core"}
 _ACTIVE = {
     Role.GPU: (
-        "A GPU is active in a sample above 0 %. A kernel trace tells it otherwise, by the time in "
-        "which a kernel, copy or memset ran."
+        "A GPU is active in a sample above 0 %. That is more than its work in the budget of GPU "
+        "time, which begins above 10 %; a kernel trace counts the time in which a kernel, copy or "
+        "memset ran."
     ),
     Role.CPU: "A core is active in a sample above 0 %; each core counts by itself.",
 }
@@ -118,7 +119,7 @@ def _active(role: Role, total: DeviceCounts) -> Exhibit:
     caption = f"Shares of the {plural(job.n_samples, 'sample')} of the whole job{in_loop}."
     return ranking(
         f"{role}_active",
-        [("active", job.n_active), ("idle", job.n_zero)],
+        [("active (above 0 %)", job.n_active), ("idle (0 %)", job.n_zero)],
         title=f"{role.upper()} active time by samples",
         caption=f"{caption} {_ACTIVE[role]}",
         amount=("samples", ""),
