@@ -48,13 +48,18 @@ class Answer:
 
 def analyse(folder: Path) -> Answer:
     """Return what the report of a folder would say."""
+    return answer_of(report_of(folder))
+
+
+def report_of(folder: Path) -> Report:
+    """Return the report of a folder, without a page."""
     rules = all_rules()
     job = discover(str(folder), name=None)
     chosen = rules_for(job, rules)
     params = resolve_params(rules, {})
     measured = [work_on(part, rules=chosen, params=params) for part in job.parts]
     results = judge_all([part.measurements for part in measured], chosen, params)
-    return answer_of(compose_report(job, measured, results))
+    return compose_report(job, measured, results)
 
 
 def answer_of(report: Report) -> Answer:

@@ -55,6 +55,11 @@ def compare(
     )
 
 
+def _means_differ(step: StepDifference) -> bool:
+    low, high = step.mean_interval_s
+    return low > 0 or high < 0
+
+
 def verdict_of(step: StepDifference) -> Verdict:
     """Return whether a difference is beyond noise, and in which direction."""
     low, high = step.certain_s
@@ -98,9 +103,12 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     low, high = (100 * bound / step.before_p50_s for bound in step.interval_s)
     change = f"{100 * (step.ratio - 1):+.1f} %"
     sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
-    if verdict is Verdict.NO_DIFFERENCE:
+    if verdict is Verdict.NO_DIFFERENCE and not _means_differ(step):
         least = 100 * step.least_s / step.before_p50_s
         return f"{sure} A change of {least:.1f} % or more would have shown."
+    if verdict is Verdict.NO_DIFFERENCE:
+        share = 100 * step.step_mean_difference_s / step.before_mean_s
+        sure = f"{sure} But the mean step changed by {share:+.1f} %: few steps take far longer."
     total = step.step_mean_difference_s
     telling = [
         part
