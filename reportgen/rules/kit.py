@@ -329,10 +329,8 @@ def launching(costs: Sequence[HostCosts]) -> dict[str, str]:
 
     ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
     """
-    return {
-        "graphs": "CUDA graphs, " if all(rank.suits_graphs for rank in costs) else "",
-        "optimizers": "fused optimizers, " if all(rank.trains for rank in costs) else "",
-    }
+    graphs, optimizers = (all(r.suits_graphs for r in costs), all(r.trains for r in costs))
+    return {"graphs": "CUDA graphs, " * graphs, "optimizers": "fused optimizers, " * optimizers}
 
 
 class NamedWindow(Protocol):
