@@ -341,7 +341,8 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(owners) < 2:
         return []
     nodes: dict[str, list[int]] = {}
-    are_hosts = len({rank.host for rank, _ in owners}) > 1
+    # A name for each rank tells no nodes: worker0_step_12, worker1_step_12.
+    are_hosts = 1 < len({rank.host for rank, _ in owners}) < len(owners)
     for place, (rank, _) in enumerate(owners):
         number = rank.rank // rank.local_size if rank.local_size else 0
         nodes.setdefault(rank.host if are_hosts else f"node {number}", []).append(place)
