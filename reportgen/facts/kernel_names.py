@@ -260,12 +260,7 @@ def _by_types(name: str) -> Precision:
 
 
 def moved_bits(name: str) -> int | None:
-    """Return how long the elements are that a kernel of any type moves, ``None`` if untold.
-
-    Example:
-        >>> moved_bits("CatArrayBatchedCopy<OpaqueType<2u>, 3>"), moved_bits("attn_fwd")
-        (16, None)
-    """
+    """Return how long the elements are that a kernel of any type moves, ``None`` if untold."""
     found = _MOVED.search(name)
     return None if found is None else 8 * int(found[1] or 2)
 

@@ -137,29 +137,21 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
 
 
 def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelReading, ...]:
-    """Return readings in which what nothing tells has the format of the others, if they have one.
+    """Return readings in which what nothing tells has the format of nearly all others.
 
-    Kernels that move elements of 16 or 32 bits have the floating format of that size that makes
-    nearly all of the time, others the one of any size.
+    Of kernels that move elements of 16 or 32 bits it is a floating format of that size.
     """
-    known = sum_by_key(item.time_ns for item in readings)
-    floating = {its: ns for its, ns in known.items() if its in kernel_names.FLOATING_BITS and ns}
-
-    def told(item: KernelReading) -> KernelReading:
-        bits = kernel_names.moved_bits(item.name)
-        usual = {
-            its: ns
-            for its, ns in floating.items()
-            if bits in (None, kernel_names.FLOATING_BITS[its])
-        }
-        most = max(usual, key=usual.__getitem__, default=Precision.UNKNOWN)
-        lost_ns = item.time_ns.get(Precision.UNKNOWN, 0)
-        if not lost_ns or usual.get(most, 0) < ONLY_RATIO * sum(usual.values()):
-            return item
-        rest: dict[Precision, int] = {**item.time_ns, Precision.UNKNOWN: 0}
-        return replace(item, time_ns=sum_by_key([rest, {most: lost_ns}]))
-
-    return tuple(map(told, readings))
+    known, bits_of = sum_by_key(item.time_ns for item in readings), kernel_names.FLOATING_BITS
+    found = list[KernelReading]()
+    for item in readings:
+        bits, spent_ns = kernel_names.moved_bits(item.name), dict(item.time_ns)
+        usual = {its: known.get(its, 0) for its in bits_of if bits in (None, bits_of[its])}
+        most = max(usual, key=usual.__getitem__)
+        if usual[most] and usual[most] >= ONLY_RATIO * sum(usual.values()):
+            lost_ns = spent_ns.pop(Precision.UNKNOWN, 0)
+            spent_ns = sum_by_key([spent_ns, {most: lost_ns} if lost_ns else {}])
+        found.append(replace(item, time_ns=spent_ns or item.time_ns))
+    return tuple(found)
 
 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:

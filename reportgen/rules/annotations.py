@@ -128,15 +128,13 @@ def _helpers(trace: RankTrace, thread: int) -> set[int]:
     Where nothing tells who woke a thread, as that of autograd, it is the one that makes the steps;
     without steps a thread without marks of its own works for all that have some.
     """
-    slices, flows = trace.slices, trace.flows
+    slices, flows, makers = trace.slices, trace.flows, set(trace.steps.thread.tolist())
     told = set(flows.to_thread[flows.from_thread == thread].tolist())
-    makers = set(trace.steps.thread.tolist())
     if makers and thread not in makers:
         return told
-    marks = slices.thread[slices.kind == SliceKind.ANNOTATION]
-    busy_otherwise = makers or set(marks.tolist())
-    launching = set(np.unique(trace.calls.thread).tolist())
-    return told | (launching - busy_otherwise - set(flows.to_thread.tolist()) - {NONE})
+    marked = set(slices.thread[slices.kind == SliceKind.ANNOTATION].tolist())
+    others = set(trace.calls.thread.tolist()) - (makers or marked)
+    return told | (others - set(flows.to_thread.tolist()) - {NONE})
 
 
 def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:

@@ -184,7 +184,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         rank=part.rank,
         node=part.node,
         n_ops=ops.start_ns.size,
-        host=host_in(part.path),
+        host=_host_in(part.path),
         local_size=len(part.devices) if part.is_rank_known else 0,
         clock_ns=device_busy.own_clock_ns(part),
         devices=tuple(
@@ -341,7 +341,8 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(owners) < 2:
         return []
     nodes: dict[str, list[int]] = {}
-    are_hosts = len({rank.host for rank, _ in owners}) > 1
+    # A name for each rank tells no nodes: worker0_step_12, worker1_step_12.
+    are_hosts = 1 < len({rank.host for rank, _ in owners}) < len(owners)
     for place, (rank, _) in enumerate(owners):
         number = rank.rank // rank.local_size if rank.local_size else 0
         nodes.setdefault(rank.host if are_hosts else f"node {number}", []).append(place)
@@ -351,16 +352,10 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     return means[:MOST_LINES]
 
 
-def host_in(path: str) -> str:
+def _host_in(path: str) -> str:
     """Return the machine that a file or folder is named after, empty where none is.
 
     SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
-
-    Example:
-        >>> host_in("traces/algo-1_rank0.json"), host_in("gpu7_2113.1795274438178.pt.trace.json")
-        ('algo-1', 'gpu7')
-        >>> host_in("rank0.json")
-        ''
     """
     found = _HOST.search(path)
     return (found[1] or found[2] or found[3]) if found else ""

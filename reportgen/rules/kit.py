@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.host_costs import HostCosts
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -324,15 +323,23 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-def launching(costs: Sequence[HostCosts]) -> dict[str, str]:
+class Launching(Protocol):
+    """What of a rank decides which advice on its launches fits (``facts.host_costs``)."""
+
+    @property
+    def suits_graphs(self) -> bool: ...
+
+    @property
+    def trains(self) -> bool: ...
+
+
+def launching(costs: Sequence[Launching]) -> dict[str, str]:
     """Return what advice on many launches names beside other things, empty where it does not fit.
 
     ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
     """
-    return {
-        "graphs": "CUDA graphs, " if all(rank.suits_graphs for rank in costs) else "",
-        "optimizers": "fused optimizers, " if all(rank.trains for rank in costs) else "",
-    }
+    graphs, optimizers = (all(r.suits_graphs for r in costs), all(r.trains for r in costs))
+    return {"graphs": "CUDA graphs, " * graphs, "optimizers": "fused optimizers, " * optimizers}
 
 
 class NamedWindow(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -47,6 +47,10 @@ UNSEEN = " The trace holds no launch of {orphans:count operation}."
 EARLY = (
     " {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU "
     "disagree, and delays and causes of idling are wrong by as much."
+)
+BOXES_CAPTION = (
+    "launch: from the begin of the call, queue: from its end, negative where the operation began "
+    "before the call returned."
 )
 
 
@@ -174,27 +178,22 @@ def _reading(rows: Sequence[Delays]) -> results.Finding:
 
 def _boxes(rows: Sequence[Delays]) -> results.Exhibit:
     has_ranks = len({item.rank for item in rows}) > 1
-    names = [f"rank {item.rank} {item.delay}" if has_ranks else item.delay for item in rows]
-    return results.exhibit(
+    marks = [mark.name for mark in fields(Box)]
+    found = kit.boxes(
         "launch_delays",
-        results.ExhibitKind.BOXES,
-        title="From launch to start on the GPU",
-        caption=(
-            "launch: from the begin of the call, queue: from its end, negative where the "
-            "operation began before the call returned. Box: 25th to 75th percentile with the "
-            "median; whiskers within 1.5 times the box."
-        ),
-        columns=[
-            results.column("name", "", names, type=results.ColumnType.TEXT),
-            *kit.floats(
-                *(
-                    (mark, "us", [getattr(item.box, mark) / NS_PER_US for item in rows])
-                    for mark in ("lower", "p25", "p50", "p75", "upper")
-                )
-            ),
+        [
+            (
+                f"rank {item.rank} {item.delay}" if has_ranks else item.delay,
+                Box(**{mark: getattr(item.box, mark) / NS_PER_US for mark in marks}),
+                item.max_ns / NS_PER_US,
+            )
+            for item in rows
         ],
+        title="From launch to start on the GPU",
+        unit="us",
         role=results.Role.GPU,
     )
+    return replace(found, caption=f"{BOXES_CAPTION} {found.caption}")
 
 
 def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:

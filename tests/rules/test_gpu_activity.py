@@ -57,8 +57,17 @@ def test_uneven_ranks_are_named(most_us: float, is_fault: bool) -> None:
             ["mean of GPUs of algo-1", "mean of GPUs of algo-2"],
         ),
         (
-            ["a_17.1795274438178.pt.trace.json", "b_9.1795274438178.pt.trace.json", "rank2.json"],
+            [
+                "a_17.1795274438178.pt.trace.json",
+                "a_9.1795274438178.pt.trace.json",
+                "b_9.1795274438178.pt.trace.json",
+                "rank3.json",
+            ],
             ["mean of GPUs of a", "mean of GPUs of b", "mean of GPUs of others"],
+        ),
+        (
+            [f"worker{rank}_step_12.1694128201545.pt.trace.json" for rank in range(3)],
+            ["mean of GPUs"],
         ),
         (["job/run_rank0.json", "job/run_rank1.json", "job/run_rank2.json"], ["mean of GPUs"]),
     ],
