@@ -171,6 +171,10 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
+    is_fault = symptom.severity is not Severity.INFO
+    # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
+    if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
+        return False
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
