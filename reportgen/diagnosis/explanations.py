@@ -26,6 +26,8 @@ NAMED_BY: Mapping[str, str] = {
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
+SOME_SLOW_STEPS = (Cause.RANDOM_SLOW_STEPS, Cause.HOST_BOUND)
+"""Single slow steps are in every job: they keep a host busy if they are known to cost as much."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
@@ -157,15 +159,22 @@ def explains(cause: Finding, symptom: Finding) -> bool:
     """Return whether one finding explains another one.
 
     It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
-    half of what the other one may cost; a fault whose cost is unknown explains at any size. Why a
-    rank is late is to be seen on that rank.
+    half of what the other one may cost; a fault whose cost is unknown explains at any size, but
+    that some steps are slow does not explain a busy host. Why a rank is late is to be seen on that
+    rank.
     """
+    if cause.estimate is None and (cause.cause, symptom.cause) == SOME_SLOW_STEPS:
+        return False
     return _may_explain(cause, symptom) and (
         cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
     )
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
+    is_fault = symptom.severity is not Severity.INFO
+    # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
+    if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
+        return False
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO

@@ -6,16 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.diagnosis.explanations import IDLES, share_of
-from reportgen.results import (
-    Cause,
-    Column,
-    Exhibit,
-    ExhibitKind,
-    Finding,
-    RuleResult,
-    column,
-    exhibit,
-)
+from reportgen.results import Cause, Exhibit, ExhibitKind, Finding, RuleResult, column, exhibit
 from reportgen.units import percentages
 
 BUDGET = "GPUTimeBudget"
@@ -68,8 +59,7 @@ def _unused_ratio(results: Sequence[RuleResult]) -> float:
 
 
 def _seconds_of(budget: Exhibit) -> Mapping[str, float]:
-    columns: dict[str, Column] = {item.name: item for item in budget.columns}
-    names, amounts = columns["part"].values, columns["gpu_s"].values
+    names, amounts = (item.values for item in budget.columns if item.name in {"part", "gpu_s"})
     return {str(name): float(value or 0) for name, value in zip(names, amounts, strict=True)}
 
 

@@ -218,6 +218,28 @@ def test_a_host_that_is_busy_in_slow_steps_or_between_them_is_a_symptom(cause: C
     ].symptom_of == ("X-1",)
 
 
+def test_slow_steps_of_unknown_cost_do_not_explain_a_busy_host() -> None:
+    busy = finding("CPU-1", Severity.CRITICAL, cause=HOST)
+    steps = finding("STEP-1", Severity.WARNING, cause=Cause.RANDOM_SLOW_STEPS)
+
+    found = diagnosed(busy, steps, finding("DL-1", Severity.WARNING, cause=FEW))
+
+    assert found["CPU-1"].symptom_of == ("DL-1",)
+    assert found["STEP-1"].severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("severity", "symptom_of"), [(Severity.WARNING, ()), (Severity.INFO, ("PERIOD-1",))]
+)
+def test_a_rhythm_explains_the_time_between_steps_but_not_the_work_behind_each(
+    severity: Severity, symptom_of: tuple[str, ...]
+) -> None:
+    rhythm = finding("PERIOD-1", Severity.WARNING, 0.2, cause=Cause.PERIODIC_SLOW_STEPS)
+    between = finding("FW-1", severity, 0.3, cause=Cause.WORK_BETWEEN_STEPS)
+
+    assert diagnosed(rhythm, between)["FW-1"].symptom_of == symptom_of
+
+
 def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
     quick, slow = (
         finding("PERIOD-1", Severity.WARNING, share, cause=Cause.PERIODIC_SLOW_STEPS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ def budget(unused: float | None, **part_s: float) -> RuleResult:
     return replace(result("GPUTimeBudget"), exhibits=(bar,), metrics=metrics)
 
 
-def shared(unused: float | None, found: Mapping[str, float], **part_s: float) -> dict[str, float]:
+def shared(unused: float | None, found: Mapping[Cause, float], **part_s: float) -> dict[str, float]:
     """Return the seconds by part that the page shows for causes of these shares."""
     faults = (
         finding(f"F-{at}", Severity.WARNING, share, cause=cause)
@@ -39,7 +40,8 @@ def shared(unused: float | None, found: Mapping[str, float], **part_s: float) ->
     if len(its.exhibits) == 1:
         return {}
     _, shown = its.exhibits
-    names, amounts, pcts = (item.values for item in shown.columns)
+    columns: list[Any] = [item.values for item in shown.columns]
+    names, amounts, pcts = columns
     assert sum(pcts) == pytest.approx(100)
     return dict(zip(names, amounts, strict=True))
 
