@@ -26,6 +26,7 @@ from reportgen.formats.recorder import (
     faults_of,
     node_card,
 )
+from reportgen.intake.node_clocks import align
 from reportgen.profile import SystemTable
 from reportgen.profile.system import device_order
 from reportgen.recording import RecordedNode, Recording
@@ -59,6 +60,7 @@ def read_recording(
         return None
     ranks = [card for _, card in files.cards(RANK_CARD, partial(card_of, kind=RankCard))]
     runs = [card for _, card in files.cards(RUN, partial(card_of, kind=RunCard))]
+    nodes.sort(key=lambda node: device_order(node.node))
     _remark_losses(nodes, ranks, problems)
     _remark_faults(
         [fault for _, found in files.cards(FAULTS, faults_of) for fault in found], problems
@@ -66,7 +68,7 @@ def read_recording(
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     return Recording(
-        nodes=tuple(sorted(nodes, key=lambda node: device_order(node.node))),
+        nodes=align(nodes, ranks, problems),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),

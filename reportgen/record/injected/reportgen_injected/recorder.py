@@ -19,6 +19,8 @@ from .tracing import Tracer
 
 MOST_MARKS = 1 << 17
 """Marks that wait for the writer; while a disk hangs, the oldest are dropped."""
+MOST_ENDS = 128
+"""Ends of steps that the card names."""
 MOST_OWN = 4_096
 """Steps whose own cost is kept; the 99th percentile of so many is stable."""
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
@@ -69,6 +71,8 @@ class Recorder:
         self.open_ranges: dict[int, str] = {}
         self._own: deque[int] = deque(maxlen=MOST_OWN)
         self._pauses: list[list[int]] = []
+        self._step_ends: list[tuple[int, int]] = []
+        self._stride = 1
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._is_finished = False
@@ -138,9 +142,19 @@ class Recorder:
         if self.tracer.is_wanted and self.tracer.has_profiled(event.step or 0):
             event = event._replace(phase=PROFILED)
         self.device.add_step(event)
+        self._note_end(event)
         self._own.append(self.own_ns)
         self.own_ns = 0
         self._choose_thread()
+
+    def _note_end(self, event: Event) -> None:
+        """Keep ends of steps with the same numbers on all nodes: they align the nodes' clocks."""
+        ends, number = self._step_ends, event.step or 0
+        if number % self._stride == 0:
+            ends.append((number, self.settings.wall_of(event.end_ns)))
+        if len(ends) > MOST_ENDS:
+            self._stride *= 2
+            ends[:] = [end for end in ends if end[0] % self._stride == 0]
 
     def _boundary(self, next_step: int) -> None:
         if not self.is_prompt:
@@ -179,6 +193,7 @@ class Recorder:
             n_steps=self.steps.n_steps,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,
+            step_ends=list(self._step_ends),
             ended=is_end,
         )
         if own:
