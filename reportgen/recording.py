@@ -37,6 +37,8 @@ class RecordedNode:
         lost_ticks: ticks that could not be written.
         core_pct, memory_bytes: what the sampler used of one core, and of memory at most.
         ahead_ns: how far its clock is ahead of the first node's; its times are moved by that.
+        profiled: when a trace was taken on any rank, from the start of the profiler to the end of
+            the export, on the clock of this node: the others wait for that rank.
         clock_bound_ns: how well the clocks of all nodes are known; ``None`` where they are not.
     """
 
@@ -54,6 +56,7 @@ class RecordedNode:
     file_clock: FileClock | None = None
     ahead_ns: int = 0
     clock_bound_ns: int | None = 0
+    profiled: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

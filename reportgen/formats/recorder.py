@@ -48,6 +48,10 @@ class _Node(msgspec.Struct):
     file_clock: FileClock | None = None
 
 
+class _Trace(msgspec.Struct, frozen=True):
+    paused: list[tuple[int, int]] = []
+
+
 class RankCard(msgspec.Struct):
     """What a rank says of itself."""
 
@@ -59,6 +63,7 @@ class RankCard(msgspec.Struct):
     rank: int | None = None
     world_size: int | None = None
     step_ends: list[tuple[int, int]] = []
+    trace: _Trace = _Trace()
 
 
 class Fault(msgspec.Struct):

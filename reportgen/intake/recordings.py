@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, printable
@@ -27,13 +28,16 @@ from reportgen.formats.recorder import (
     node_card,
 )
 from reportgen.intake.node_clocks import align
-from reportgen.profile import SystemTable
+from reportgen.profile import SpanTable, SystemTable
+from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recording import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
 
+_PROFILED = "ProfiledStep"
+"""The phase of traced steps, and of the time in which a profiler starts or writes its trace."""
 _SAID = {
     "other_machine": "A process ran on a machine without a recorder; nothing was recorded there.",
     "not_seen": "An interpreter ignored PYTHONPATH; its steps were not seen.",
@@ -68,7 +72,7 @@ def read_recording(
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     return Recording(
-        nodes=align(nodes, ranks, problems),
+        nodes=_with_profiled(align(nodes, ranks, problems), ranks),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
@@ -93,6 +97,64 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
         values=values,
         n_samples=int(np.count_nonzero(~np.isnan(values))),
     )
+
+
+def _with_profiled(
+    nodes: Sequence[RecordedNode], ranks: Sequence[RankCard]
+) -> tuple[RecordedNode, ...]:
+    """Return the nodes with the stretches in which ranks of any node were traced."""
+    ahead_ns = {node.node: node.ahead_ns for node in nodes}
+    found = [
+        (paused[0][0] - ahead_ns.get(card.node, 0), paused[-1][1] - ahead_ns.get(card.node, 0))
+        for card in ranks
+        if (paused := sorted(card.trace.paused))
+    ]
+    return tuple(
+        replace(
+            node,
+            profiled=tuple(sorted((a + node.ahead_ns, b + node.ahead_ns) for a, b in found)),
+        )
+        for node in nodes
+    )
+
+
+def without_profiled(
+    system: SystemTable, spans: SpanTable, recorded: RecordedNode | None
+) -> tuple[SystemTable, SpanTable]:
+    """Leave out what a profiler of ours has disturbed: samples, and steps as such.
+
+    Steps of ranks that waited for a traced one get the phase of traced steps. A sample says what
+    was since the one before it, so one more goes behind each stretch.
+    """
+    if recorded is None or not recorded.profiled:
+        return system, spans
+    begin_ns, end_ns = np.array(recorded.profiled, dtype=np.int64).T
+    late_ns = system.interval_ns or 0
+    kept = ~_touches(system.tick_ns, system.tick_ns, begin_ns, end_ns + late_ns)
+    if not kept.all():
+        values = np.asfortranarray(system.values[kept])
+        n_samples = int(np.count_nonzero(~np.isnan(values)))
+        ticks = system.tick_ns[kept]
+        system = replace(system, tick_ns=ticks, values=values, n_samples=n_samples)
+    steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
+    is_hit = spans.in_phases(steps) & _touches(spans.start_ns, spans.end_ns, begin_ns, end_ns)
+    phases = sorted({*spans.phases, _PROFILED})
+    codes = np.array([phases.index(phase) for phase in spans.phases], dtype=code_type(len(phases)))
+    phase = np.where(is_hit, codes.dtype.type(phases.index(_PROFILED)), codes[spans.phase])
+    return system, replace(spans, phase=phase, phases=tuple(phases))
+
+
+def _touches(
+    start_ns: NDArray[np.int64],
+    end_ns: NDArray[np.int64],
+    begin_ns: NDArray[np.int64],
+    until_ns: NDArray[np.int64],
+) -> NDArray[np.bool_]:
+    """Return which events overlap one of a few stretches."""
+    found = np.zeros(start_ns.shape, dtype=np.bool_)
+    for begin, until in zip(begin_ns.tolist(), until_ns.tolist(), strict=True):
+        found |= (start_ns < until) & (end_ns > begin)
+    return found
 
 
 class _Files:
