@@ -17,8 +17,8 @@ class RecordedGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileClock:
-    """How far a node's clock was ahead of the one that a shared folder takes the times from."""
+class ClockAhead:
+    """How far a node's clock was ahead of another one, a file server's for example."""
 
     ahead_ns: int
     bound_ns: int
@@ -53,7 +53,7 @@ class RecordedNode:
     core_pct: float | None = None
     memory_bytes: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    file_clock: FileClock | None = None
+    file_clock: ClockAhead | None = None
     ahead_ns: int = 0
     clock_bound_ns: int | None = 0
     profiled: tuple[tuple[int, int], ...] = ()

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from reportgen.formats.diagnostics import printable
-from reportgen.recording import FileClock, RecordedGpu, RecordedNode
+from reportgen.recording import ClockAhead, RecordedGpu, RecordedNode
 
 Card = TypeVar("Card")
 
@@ -45,7 +45,7 @@ class _Node(msgspec.Struct):
     missing: list[str] = []
     lost_ticks: int = 0
     own_cost: _Cost = _Cost()
-    file_clock: FileClock | None = None
+    file_clock: ClockAhead | None = None
 
 
 class _Trace(msgspec.Struct, frozen=True):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.recorder import RankCard
 from reportgen.profile import PartRef, SpanTable, SystemTable, TimeRange
-from reportgen.recording import RecordedNode
+from reportgen.recording import ClockAhead, RecordedNode
 from reportgen.text import format_ns
 
 LEAST_COMMON = 10
@@ -18,17 +18,11 @@ LEAST_COMMON = 10
 TOGETHER_RATIO = 0.25
 """Ends of steps that scatter by more than this share of a step do not come together."""
 
+_BY_STEPS = "the ends of their steps"
+_BY_FILES = "the times of their files in the shared folder"
+
 Ends = Mapping[int, int]
 """Number of a step to when the last rank of a node ended it, on the clock of that node."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Apart:
-    """How far a clock is ahead of another one, by what that is known, and how well."""
-
-    ahead_ns: int
-    bound_ns: int
-    known_by: str
 
 
 def align(
@@ -43,43 +37,35 @@ def align(
         return tuple(nodes)
     first, *others = nodes
     ends = {node.node: _step_ends(node, ranks) for node in nodes}
-    found = []
+    aligned, bounds = [first], list[int | None]()
     for node in others:
-        apart = _by_steps(ends[first.node], ends[node.node]) or _by_files(first, node)
-        problems.remark(_words(first.node, node.node, apart))
-        found.append(apart)
-    bounds = [apart.bound_ns for apart in found if apart is not None]
-    bound_ns = max(bounds) if len(bounds) == len(found) else None
-    return (
-        replace(first, clock_bound_ns=bound_ns),
-        *(
-            replace(node, ahead_ns=_moved_ns(apart), clock_bound_ns=bound_ns)
-            for node, apart in zip(others, found, strict=True)
-        ),
-    )
-
-
-def _moved_ns(apart: _Apart | None) -> int:
-    """Return what to move times by: nothing where the clocks may agree."""
-    return 0 if apart is None or abs(apart.ahead_ns) <= apart.bound_ns else apart.ahead_ns
+        by_steps = _by_steps(ends[first.node], ends[node.node])
+        apart = by_steps or _by_files(first.file_clock, node.file_clock)
+        if apart and abs(apart.ahead_ns) <= apart.bound_ns:  # they may agree: nothing is moved
+            apart = ClockAhead(ahead_ns=0, bound_ns=apart.bound_ns + abs(apart.ahead_ns))
+        known_by = _BY_STEPS if by_steps else _BY_FILES
+        problems.remark(_words(first.node, node.node, apart, known_by))
+        bounds.append(None if apart is None else apart.bound_ns)
+        aligned.append(replace(node, ahead_ns=apart.ahead_ns if apart else 0))
+    known = [bound_ns for bound_ns in bounds if bound_ns is not None]
+    bound_ns = max(known) if len(known) == len(bounds) else None
+    return tuple(replace(node, clock_bound_ns=bound_ns) for node in aligned)
 
 
 def _step_ends(node: RecordedNode, ranks: Sequence[RankCard]) -> Ends:
     """Return the ends of a node's steps; of a rank that was started again those of the last run."""
-    last: dict[int | None, RankCard] = {}
-    for card in ranks:
-        if card.node == node.node and card.step_ends and card.world_size != 1:
-            before = last.get(card.rank)
-            if before is None or before.step_ends[-1] < card.step_ends[-1]:
-                last[card.rank] = card
-    found: dict[int, int] = {}
+    cards = [card for card in ranks if card.node == node.node and card.world_size != 1]
+    cards = sorted(
+        (card for card in cards if card.step_ends), key=lambda card: card.step_ends[-1][1]
+    )
+    last, found = {card.rank: card for card in cards}, dict[int, int]()
     for card in last.values():
         for number, end_ns in card.step_ends:
             found[number] = max(end_ns, found.get(number, end_ns))
     return found
 
 
-def _by_steps(ours: Ends, theirs: Ends) -> _Apart | None:
+def _by_steps(ours: Ends, theirs: Ends) -> ClockAhead | None:
     common = sorted(ours.keys() & theirs.keys())
     if len(common) < LEAST_COMMON:
         return None
@@ -88,37 +74,30 @@ def _by_steps(ours: Ends, theirs: Ends) -> _Apart | None:
     low, middle, high = np.percentile(apart_ns, [5, 50, 95])
     if high - low > TOGETHER_RATIO * np.median(np.diff(our_ns) / np.diff(common)):
         return None
-    bound_ns = int(high - low) // 2
-    return _Apart(ahead_ns=int(middle), bound_ns=bound_ns, known_by="the ends of their steps")
+    return ClockAhead(ahead_ns=int(middle), bound_ns=int(high - low) // 2)
 
 
-def _by_files(first: RecordedNode, node: RecordedNode) -> _Apart | None:
-    ours, theirs = first.file_clock, node.file_clock
+def _by_files(ours: ClockAhead | None, theirs: ClockAhead | None) -> ClockAhead | None:
     if ours is None or theirs is None:
         return None
-    return _Apart(
-        ahead_ns=theirs.ahead_ns - ours.ahead_ns,
-        bound_ns=ours.bound_ns + theirs.bound_ns,
-        known_by="the times of their files in the shared folder",
-    )
+    bound_ns = ours.bound_ns + theirs.bound_ns
+    return ClockAhead(ahead_ns=theirs.ahead_ns - ours.ahead_ns, bound_ns=bound_ns)
 
 
-def _words(first: str, node: str, apart: _Apart | None) -> str:
+def _words(first: str, node: str, apart: ClockAhead | None, known_by: str) -> str:
     if apart is None:
         return (
             f"The clocks of {first} and {node} could not be compared: they have too few steps in "
             "common, or their steps do not end together. Times of the two are not aligned; no "
             "finding compares them at an instant."
         )
-    if not _moved_ns(apart):
-        return (
-            f"The clocks of {first} and {node} agree within {format_ns(apart.bound_ns)}, as "
-            f"{apart.known_by} show."
-        )
+    if not apart.ahead_ns:
+        within = format_ns(apart.bound_ns)
+        return f"The clocks of {first} and {node} agree within {within}, as {known_by} show."
     side = "ahead of" if apart.ahead_ns > 0 else "behind"
     return (
         f"The clock of {node} was {format_ns(abs(apart.ahead_ns))} {side} that of {first}, known "
-        f"to ± {format_ns(apart.bound_ns)} by {apart.known_by}; the times of {node} were moved."
+        f"to ± {format_ns(apart.bound_ns)} by {known_by}; the times of {node} were moved."
     )
 
 

@@ -35,6 +35,7 @@ from reportgen.recording import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
+Instants = NDArray[np.int64]
 
 _PROFILED = "ProfiledStep"
 """The phase of traced steps, and of the time in which a profiler starts or writes its trace."""
@@ -72,7 +73,7 @@ def read_recording(
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     return Recording(
-        nodes=_with_profiled(align(nodes, ranks, problems), ranks),
+        nodes=tuple(_with_profiled(align(nodes, ranks, problems), ranks)),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
@@ -101,21 +102,14 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
 
 def _with_profiled(
     nodes: Sequence[RecordedNode], ranks: Sequence[RankCard]
-) -> tuple[RecordedNode, ...]:
-    """Return the nodes with the stretches in which ranks of any node were traced."""
+) -> Iterator[RecordedNode]:
+    """Yield the nodes with the stretches in which ranks of any node were traced."""
     ahead_ns = {node.node: node.ahead_ns for node in nodes}
-    found = [
-        (paused[0][0] - ahead_ns.get(card.node, 0), paused[-1][1] - ahead_ns.get(card.node, 0))
-        for card in ranks
-        if (paused := sorted(card.trace.paused))
-    ]
-    return tuple(
-        replace(
-            node,
-            profiled=tuple(sorted((a + node.ahead_ns, b + node.ahead_ns) for a, b in found)),
-        )
-        for node in nodes
-    )
+    traced = [(ahead_ns.get(card.node, 0), sorted(card.trace.paused)) for card in ranks]
+    found = sorted((its[0][0] - ahead, its[-1][1] - ahead) for ahead, its in traced if its)
+    for node in nodes:
+        own = tuple((begin + node.ahead_ns, end + node.ahead_ns) for begin, end in found)
+        yield replace(node, profiled=own)
 
 
 def without_profiled(
@@ -129,13 +123,11 @@ def without_profiled(
     if recorded is None or not recorded.profiled:
         return system, spans
     begin_ns, end_ns = np.array(recorded.profiled, dtype=np.int64).T
-    late_ns = system.interval_ns or 0
-    kept = ~_touches(system.tick_ns, system.tick_ns, begin_ns, end_ns + late_ns)
-    if not kept.all():
-        values = np.asfortranarray(system.values[kept])
-        n_samples = int(np.count_nonzero(~np.isnan(values)))
-        ticks = system.tick_ns[kept]
-        system = replace(system, tick_ns=ticks, values=values, n_samples=n_samples)
+    tick_ns, late_ns = system.tick_ns, system.interval_ns or 0
+    is_kept = ~_touches(tick_ns, tick_ns, begin_ns, end_ns + late_ns)
+    values = np.asfortranarray(system.values[is_kept])
+    n_samples = int(np.count_nonzero(~np.isnan(values)))
+    system = replace(system, tick_ns=tick_ns[is_kept], values=values, n_samples=n_samples)
     steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
     is_hit = spans.in_phases(steps) & _touches(spans.start_ns, spans.end_ns, begin_ns, end_ns)
     phases = sorted({*spans.phases, _PROFILED})
@@ -145,16 +137,11 @@ def without_profiled(
 
 
 def _touches(
-    start_ns: NDArray[np.int64],
-    end_ns: NDArray[np.int64],
-    begin_ns: NDArray[np.int64],
-    until_ns: NDArray[np.int64],
+    start_ns: Instants, end_ns: Instants, begin_ns: Instants, until_ns: Instants
 ) -> NDArray[np.bool_]:
     """Return which events overlap one of a few stretches."""
-    found = np.zeros(start_ns.shape, dtype=np.bool_)
-    for begin, until in zip(begin_ns.tolist(), until_ns.tolist(), strict=True):
-        found |= (start_ns < until) & (end_ns > begin)
-    return found
+    is_inside = (start_ns[:, None] < until_ns) & (end_ns[:, None] > begin_ns)
+    return np.asarray(is_inside.any(axis=1), dtype=np.bool_)
 
 
 class _Files:

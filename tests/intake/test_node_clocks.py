@@ -182,7 +182,7 @@ def test_ranks_that_do_not_train_together_align_nothing(
 
 
 def test_of_a_rank_that_was_started_again_the_last_run_counts(tmp_path: Path) -> None:
-    theirs = {"ranks": [{"rank": 1, "step_ends": its} for its in (ends(-500), ends(0.3))]}
+    theirs = {"ranks": [{"rank": 1, "step_ends": its} for its in (ends(-500, n=90), ends(0.3))]}
     found = job(tmp_path, 0.3, node_1=rank(0, ends(0)), node_2=theirs)
 
     assert "was 300 ms ahead of" in remarks(found)[0]
