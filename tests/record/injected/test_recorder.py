@@ -61,6 +61,20 @@ def test_while_a_trace_is_wanted_marks_are_taken_at_once(tmp_path: Path) -> None
     assert (recorder.steps.n_steps, recorder.is_prompt) == (3, True)
 
 
+def test_a_mark_that_fails_switches_its_hook_off_and_the_others_go_on(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder.steps, "forward_began", None)
+    loader, forward = recorder.fence("torch.loader"), recorder.fence("torch.forward")
+    for step in range(3):
+        recorder.mark(("forward_began", step * STEP_NS, True))
+        train(recorder, 1, first=step)
+    recorder.finish()
+
+    assert recorder.steps.n_steps == 3
+    assert (loader.is_on, forward.is_on) == (True, False)
+
+
 def test_marks_that_nobody_takes_are_dropped_and_counted(recorder: Recorder) -> None:
     train(recorder, 1)
     train(recorder, MOST_MARKS, first=1)

@@ -17,6 +17,13 @@ from .settings import Settings
 from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
 from .tracing import Tracer
 
+_HOOKS = {
+    "optimizer": "torch.optimizer",
+    "forward": "torch.forward",
+    "wait": "torch.loader",
+    "trainer": "trainer",
+}
+"""Whose marks they are, by the first word of the method."""
 MOST_MARKS = 1 << 17
 """Marks that wait for the writer; while a disk hangs, the oldest are dropped."""
 MOST_ENDS = 128
@@ -49,7 +56,6 @@ class Recorder:
         self._fences: dict[str, Fence] = {}
         self.at_end: list[Callable[[], object]] = []
         self.look: Callable[[], object] = _nothing_to_see
-        self.replay = self.fence("marks")(self._replay)
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.finish)
@@ -115,8 +121,8 @@ class Recorder:
         self.replay()
         self.own_ns += time.monotonic_ns() - at_ns
 
-    def _replay(self) -> None:
-        """Let ``Steps`` take the marks that wait, in their order."""
+    def replay(self) -> None:
+        """Let ``Steps`` take the marks that wait; a fault switches the hook off that left one."""
         with self._replaying:
             marks, steps = self._marks, self.steps
             self.output.n_lost += len(marks) == MOST_MARKS
@@ -124,8 +130,13 @@ class Recorder:
                 mark = marks.popleft()
                 if isinstance(mark, int):
                     self.own_ns += mark
-                else:
+                    continue
+                try:
                     getattr(steps, mark[0])(*mark[1:])
+                except Exception as error:
+                    fence = self.fence(_HOOKS.get(mark[0].partition("_")[0], "step"))
+                    if fence.is_on:
+                        fence.switch_off(error)
 
     def _choose_thread(self) -> None:
         """Let the writer's thread take the marks, where nothing has to be done at once."""
@@ -205,11 +216,11 @@ class Recorder:
 
     def _write(self) -> None:
         fence = self.fence("writer")
-        flush = fence(self.output.flush)
+        flush, replay = fence(self.output.flush), fence(self.replay)
         updated_ns = time.monotonic_ns()
         while not self._stop.wait(self.settings.every_s):
             if not self.is_prompt:
-                self.replay()
+                replay()
             if time.monotonic_ns() - updated_ns > 60 * 10**9:
                 updated_ns = time.monotonic_ns()
                 fence(self._update_card)
