@@ -17,7 +17,7 @@ os.environ["REPORTGEN_RECORD_DIR"] = tempfile.mkdtemp()
 import reportgen_injected  # type: ignore[import-not-found]
 
 reportgen_injected.start()
-import torch  # type: ignore[import-not-found]  # noqa: E402
+import torch  # noqa: E402
 
 torch.set_num_threads(1)
 clock = time.monotonic_ns
