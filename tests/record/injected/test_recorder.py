@@ -61,6 +61,19 @@ def test_while_a_trace_is_wanted_marks_are_taken_at_once(tmp_path: Path) -> None
     assert (recorder.steps.n_steps, recorder.is_prompt) == (3, True)
 
 
+def test_the_card_is_brought_up_to_date_every_minute(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(recorder, 40)
+    answers = iter([False, True])
+    monkeypatch.setattr(recorder._stop, "wait", lambda _: next(answers))
+    monkeypatch.setattr(f"{Recorder.__module__}.CARD_EVERY_NS", -1)
+    recorder._write()
+
+    assert recorder.output.card["n_steps"] == 40
+    assert len(recorder.output.card["step_ends"]) == 40
+
+
 def test_a_mark_that_fails_switches_its_hook_off_and_the_others_go_on(
     recorder: Recorder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,6 +26,7 @@ _HOOKS = {
 """Whose marks they are, by the first word of the method."""
 MOST_MARKS = 1 << 17
 """Marks that wait for the writer; while a disk hangs, the oldest are dropped."""
+CARD_EVERY_NS = 60 * 10**9
 MOST_ENDS = 128
 """Ends of steps that the card names."""
 MOST_OWN = 4_096
@@ -217,13 +218,14 @@ class Recorder:
     def _write(self) -> None:
         fence = self.fence("writer")
         flush, replay = fence(self.output.flush), fence(self.replay)
+        update = fence(lambda: self._update_card(is_end=False))
         updated_ns = time.monotonic_ns()
         while not self._stop.wait(self.settings.every_s):
             if not self.is_prompt:
                 replay()
-            if time.monotonic_ns() - updated_ns > 60 * 10**9:
+            if time.monotonic_ns() - updated_ns > CARD_EVERY_NS:
                 updated_ns = time.monotonic_ns()
-                fence(self._update_card)
+                update()
             flush()
 
     def finish(self) -> None:
