@@ -17,6 +17,14 @@ class RecordedGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockAhead:
+    """How far a node's clock was ahead of another one, a file server's for example."""
+
+    ahead_ns: int
+    bound_ns: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedNode:
     """How a node was recorded, and what the job may use of it; ``None`` is what is not known.
 
@@ -28,6 +36,10 @@ class RecordedNode:
         missing: what could not be sampled, and why.
         lost_ticks: ticks that could not be written.
         core_pct, memory_bytes: what the sampler used of one core, and of memory at most.
+        ahead_ns: how far its clock is ahead of the first node's; its times are moved by that.
+        profiled: when a trace was taken on any rank, from the start of the profiler to the end of
+            the export, on the clock of this node: the others wait for that rank.
+        clock_bound_ns: how well the clocks of all nodes are known; ``None`` where they are not.
     """
 
     node: str
@@ -41,6 +53,10 @@ class RecordedNode:
     core_pct: float | None = None
     memory_bytes: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+    file_clock: ClockAhead | None = None
+    ahead_ns: int = 0
+    clock_bound_ns: int | None = 0
+    profiled: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

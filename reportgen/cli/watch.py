@@ -62,8 +62,8 @@ def command(
     """Make the report of a running job again and again, until the job has ended.
 
     PATH is that of `reportgen report`, a folder or s3://bucket/prefix. The page says until when it
-    has data; whoever reads it sees the old page or the new one. Of a bucket only what is new is
-    fetched. The path of the page is printed to stdout once.
+    has data; whoever reads it sees the old page or the new one. Only what is new is read, into
+    a copy among the temporary files. The path of the page is printed to stdout once.
     """
     reach_buckets(
         profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request

@@ -9,7 +9,7 @@ from typing import TypeVar
 import msgspec
 
 from reportgen.formats.diagnostics import printable
-from reportgen.recording import RecordedGpu, RecordedNode
+from reportgen.recording import ClockAhead, RecordedGpu, RecordedNode
 
 Card = TypeVar("Card")
 
@@ -45,6 +45,11 @@ class _Node(msgspec.Struct):
     missing: list[str] = []
     lost_ticks: int = 0
     own_cost: _Cost = _Cost()
+    file_clock: ClockAhead | None = None
+
+
+class _Trace(msgspec.Struct, frozen=True):
+    paused: list[tuple[int, int]] = []
 
 
 class RankCard(msgspec.Struct):
@@ -55,6 +60,10 @@ class RankCard(msgspec.Struct):
     n_steps: int | None = None
     frameworks: dict[str, str] = {}
     lost_events: int = 0
+    rank: int | None = None
+    world_size: int | None = None
+    step_ends: list[tuple[int, int]] = []
+    trace: _Trace = _Trace()
 
 
 class Fault(msgspec.Struct):
@@ -104,6 +113,7 @@ def node_card(content: bytes) -> RecordedNode | None:
         lost_ticks=card.lost_ticks,
         core_pct=card.own_cost.core_pct,
         memory_bytes=card.own_cost.memory_bytes,
+        file_clock=card.file_clock,
         versions={name: printable(value) for name, value in card.versions.items() if value},
     )
 

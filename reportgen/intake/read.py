@@ -5,9 +5,10 @@ from __future__ import annotations
 from reportgen.formats import Diagnostics, EventFile, FileRole, claim, role_of
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.foreign_timelines import claim_of, from_first_event
+from reportgen.intake.node_clocks import ahead_of, moved_spans, moved_system, on_own_clock
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
-from reportgen.intake.recordings import of_job
+from reportgen.intake.recordings import of_job, without_profiled
 from reportgen.intake.spans import read_spans
 from reportgen.intake.system import Progress, read_system
 from reportgen.intake.time_range import cut_spans, uncut_extent
@@ -35,6 +36,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
+    ref = on_own_clock(ref)
     location = open_part(ref)
     problems = Diagnostics()
     minutes = system_files(ref, location)
@@ -47,13 +49,15 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     spans = from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
+    system, spans = without_profiled(system, spans, ref.recorded)
     python = read_python(ref, location, problems)
+    ahead_ns = ahead_of(ref)
     remark_changes(location, problems)
     return NodeProfile(
         node=ref.node,
         job=ref.job,
-        system=system,
-        spans=spans,
+        system=moved_system(system, ahead_ns),
+        spans=moved_spans(spans, ahead_ns),
         python=python,
         recorded=ref.recorded,
         notes=problems.notes(),
@@ -65,11 +69,13 @@ def read_events(ref: PartRef) -> SpanTable:
 
     A range is applied as in ``read``.
     """
+    ref = on_own_clock(ref)
     location, problems = open_part(ref), Diagnostics()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), problems, system=extent, job=ref.job)
     spans = from_first_event(spans, ref)
-    return spans if ref.kept is None else cut_spans(spans, ref.kept)
+    spans = spans if ref.kept is None else cut_spans(spans, ref.kept)
+    return moved_spans(spans, ahead_of(ref))
 
 
 def _event_files(ref: PartRef, location: Location) -> list[EventFile]:

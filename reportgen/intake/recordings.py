@@ -10,6 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, printable
@@ -26,13 +27,18 @@ from reportgen.formats.recorder import (
     faults_of,
     node_card,
 )
-from reportgen.profile import SystemTable
+from reportgen.intake.node_clocks import align
+from reportgen.profile import SpanTable, SystemTable
+from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recording import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
+Instants = NDArray[np.int64]
 
+_PROFILED = "ProfiledStep"
+"""The phase of traced steps, and of the time in which a profiler starts or writes its trace."""
 _SAID = {
     "other_machine": "A process ran on a machine without a recorder; nothing was recorded there.",
     "not_seen": "An interpreter ignored PYTHONPATH; its steps were not seen.",
@@ -59,6 +65,7 @@ def read_recording(
         return None
     ranks = [card for _, card in files.cards(RANK_CARD, partial(card_of, kind=RankCard))]
     runs = [card for _, card in files.cards(RUN, partial(card_of, kind=RunCard))]
+    nodes.sort(key=lambda node: device_order(node.node))
     _remark_losses(nodes, ranks, problems)
     _remark_faults(
         [fault for _, found in files.cards(FAULTS, faults_of) for fault in found], problems
@@ -66,7 +73,7 @@ def read_recording(
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     return Recording(
-        nodes=tuple(sorted(nodes, key=lambda node: device_order(node.node))),
+        nodes=tuple(_with_profiled(align(nodes, ranks, problems), ranks)),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
@@ -91,6 +98,50 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
         values=values,
         n_samples=int(np.count_nonzero(~np.isnan(values))),
     )
+
+
+def _with_profiled(
+    nodes: Sequence[RecordedNode], ranks: Sequence[RankCard]
+) -> Iterator[RecordedNode]:
+    """Yield the nodes with the stretches in which ranks of any node were traced."""
+    ahead_ns = {node.node: node.ahead_ns for node in nodes}
+    traced = [(ahead_ns.get(card.node, 0), sorted(card.trace.paused)) for card in ranks]
+    found = sorted((its[0][0] - ahead, its[-1][1] - ahead) for ahead, its in traced if its)
+    for node in nodes:
+        own = tuple((begin + node.ahead_ns, end + node.ahead_ns) for begin, end in found)
+        yield replace(node, profiled=own)
+
+
+def without_profiled(
+    system: SystemTable, spans: SpanTable, recorded: RecordedNode | None
+) -> tuple[SystemTable, SpanTable]:
+    """Leave out what a profiler of ours has disturbed: samples, and steps as such.
+
+    Steps of ranks that waited for a traced one get the phase of traced steps. A sample says what
+    was since the one before it, so one more goes behind each stretch.
+    """
+    if recorded is None or not recorded.profiled:
+        return system, spans
+    begin_ns, end_ns = np.array(recorded.profiled, dtype=np.int64).T
+    tick_ns, late_ns = system.tick_ns, system.interval_ns or 0
+    is_kept = ~_touches(tick_ns, tick_ns, begin_ns, end_ns + late_ns)
+    values = np.asfortranarray(system.values[is_kept])
+    n_samples = int(np.count_nonzero(~np.isnan(values)))
+    system = replace(system, tick_ns=tick_ns[is_kept], values=values, n_samples=n_samples)
+    steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
+    is_hit = spans.in_phases(steps) & _touches(spans.start_ns, spans.end_ns, begin_ns, end_ns)
+    phases = sorted({*spans.phases, _PROFILED})
+    codes = np.array([phases.index(phase) for phase in spans.phases], dtype=code_type(len(phases)))
+    phase = np.where(is_hit, codes.dtype.type(phases.index(_PROFILED)), codes[spans.phase])
+    return system, replace(spans, phase=phase, phases=tuple(phases))
+
+
+def _touches(
+    start_ns: Instants, end_ns: Instants, begin_ns: Instants, until_ns: Instants
+) -> NDArray[np.bool_]:
+    """Return which events overlap one of a few stretches."""
+    is_inside = (start_ns[:, None] < until_ns) & (end_ns[:, None] > begin_ns)
+    return np.asarray(is_inside.any(axis=1), dtype=np.bool_)
 
 
 class _Files:

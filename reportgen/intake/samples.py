@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import SeriesCodes
+from reportgen.intake.node_clocks import ahead_of, on_own_clock
 from reportgen.intake.read import system_files
 from reportgen.intake.system import valid_blocks
 from reportgen.intake.ticks import Rows, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.profile import PartRef, Quality, Series, SourceNote
+from reportgen.units import NS_PER_US
 
 Wants = Callable[[Series], bool]
 """Whether the samples of a series are kept."""
@@ -45,6 +47,7 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     What ``wants`` leaves out is dropped block by block, so that one series of a long job takes
     little memory.
     """
+    ref = on_own_clock(ref)
     problems = Diagnostics()
     files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
@@ -55,7 +58,7 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
         rows, series = _read(files, told, ref, wants, believes_names=False)
     problems.merge(told)
     return SampleTable(
-        time_us=rows.time_us,
+        time_us=rows.time_us - ahead_of(ref) // NS_PER_US,
         code=rows.code,
         value=rows.value,
         series=series,

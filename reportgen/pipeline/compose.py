@@ -10,7 +10,6 @@ from importlib.metadata import PackageNotFoundError, version
 from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
-from reportgen.pipeline.clocks import notes_on_clocks
 from reportgen.pipeline.figures import figures_of
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.setup import setup_of_job
@@ -58,8 +57,6 @@ def compose_report(
         )
         notes.insert(0, SourceNote(text=text))
     notes[:0] = notes_on_ranks(measured)
-    ends = [(part.node, part.step_ends) for part in measured if part.step_ends is not None]
-    notes += notes_on_clocks(ends)
     extent = extent_of_job(measured)
     header = report.JobHeader(
         name=job.info.name,

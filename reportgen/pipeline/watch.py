@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, Watcher
 from reportgen.pipeline.remote import make_remote_report
 from reportgen.scratch import scratch_folder
-from reportgen.storage import Location, is_remote, open_location
+from reportgen.storage import Location, ObjectInfo, is_remote, open_location
 
 Listing = Mapping[str, tuple[int, str]]
 """Key of each file to its size and version."""
 
+_SHARED_BYTES = 4_096
+"""A file whose last bytes are still there has grown; otherwise it was written anew."""
 _SHORTEST_LOOK_S = 1.0
 _FIRST_LOOK_S = 5.0
 """A job that has not written anything yet is looked at more often: somebody waits for the page."""
@@ -105,12 +107,12 @@ def _wait(every_s: float, copy: _Copy, seen: Listing) -> None:
 
 
 class _Copy:
-    """The job as it was at the last look; of a bucket a copy, of which only news are fetched."""
+    """The job as it was at the last look: a copy, for which only what is new is read."""
 
     def __init__(self, url: str, folder: Path) -> None:
         self._url = url
         self.is_local = not is_remote(url)
-        self.path = Path(url) if self.is_local else folder / _name_of(url)
+        self.path = folder / _name_of(str(Path(url).absolute()) if self.is_local else url)
         self._fetched: dict[str, tuple[int, str]] = {}
 
     def refresh(self) -> Listing:
@@ -118,7 +120,7 @@ class _Copy:
         try:
             location = open_location(self._url)
             listed = {
-                info.key: (info.size_bytes, info.version)
+                info.key: (info.size_bytes, _state_of(location, info) or info.version)
                 for info in location.list()
                 if not info.problem and ".." not in info.key.split("/")
             }
@@ -126,27 +128,69 @@ class _Copy:
             raise
         except LocationError:
             return {}
-        if not self.is_local:
-            self._fetch(location, listed)
+        self._fetch(location, listed)
         return listed
 
     def has_ended(self) -> bool:
         """Return whether a local job has its end marker."""
         rooms = ("system", "framework", "profiler-output/system", "profiler-output/framework")
-        return any((self.path / room / "training_job_end.ts").exists() for room in rooms)
+        return any((Path(self._url) / room / "training_job_end.ts").exists() for room in rooms)
 
     def _fetch(self, location: Location, listed: Listing) -> None:
-        for key in self._fetched.keys() - listed.keys():
+        gone = {_identity(self._fetched[key]): key for key in self._fetched.keys() - listed.keys()}
+        news = [key for key, state in listed.items() if self._fetched.get(key) != state]
+        for key in news:
+            before = gone.get(_identity(listed[key]))
+            if self.is_local and before and key not in self._fetched:
+                self._fetched[key] = self._fetched[before]
+                (self.path / before).replace(self._place(key))
+        for key in gone.values():
             (self.path / key).unlink(missing_ok=True)
             del self._fetched[key]
-        news = [key for key, state in listed.items() if self._fetched.get(key) != state]
-        for key, content in zip(news, location.read_many(news), strict=True):
+        whole = [key for key in news if not self._has_appended(location, key, listed[key])]
+        for key, content in zip(whole, location.read_many(whole), strict=True):
             if isinstance(content, LocationError):
                 continue  # gone since it was listed; the next look says more
-            path = self.path / key
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            self._place(key).write_bytes(content)
             self._fetched[key] = listed[key]
+
+    def _has_appended(self, location: Location, key: str, state: tuple[int, str]) -> bool:
+        """Append to a file of the copy what its original has grown by, if it has only grown."""
+        held = self._fetched.get(key, (0, ""))
+        if not self.is_local or not held[0] < state[0] or _identity(held) != _identity(state):
+            return False
+        shared_bytes = min(held[0], _SHARED_BYTES)
+        begin = held[0] - shared_bytes
+        with suppress(LocationError), (self.path / key).open("r+b") as file:
+            content = location.read_range(key, begin, state[0] - begin)
+            file.seek(begin)
+            if file.read(shared_bytes) == content[:shared_bytes]:
+                file.write(content[shared_bytes:])
+                self._fetched[key] = (begin + len(content), state[1])
+                return True
+        return False
+
+    def _place(self, key: str) -> Path:
+        path = self.path / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+
+def _state_of(location: Location, info: ObjectInfo) -> str:
+    """Return inode and time of a local file; of objects, which have versions, nothing."""
+    path = None if info.version else location.local_path(info.key)
+    if path is None:
+        return ""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return ""
+    return f"{found.st_ino}:{found.st_mtime_ns}"
+
+
+def _identity(state: tuple[int, str]) -> str:
+    """Return what stays when a local file grows or gets another name."""
+    return state[1].partition(":")[0]
 
 
 def _name_of(url: str) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 from reportgen.engine import Executor, LocalExecutor, ProcessExecutor
 from reportgen.intake import Progress, read
-from reportgen.pipeline.clocks import StepEnds, step_ends
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
@@ -48,7 +47,6 @@ class Measured:
     rank: int | None = None
     clock: Clock | None = None
     setup: Setup
-    step_ends: StepEnds | None = None
     measurements: Mapping[RuleId, Any]
     notes: tuple[SourceNote, ...]
     n_rows: int
@@ -69,13 +67,11 @@ def work_on(
     part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
-    ends = None
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
         n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
-        ends = None if part.recorded is None else step_ends(part.spans)
     return Measured(
         node=part.node,
         extent=extent,
@@ -83,7 +79,6 @@ def work_on(
         rank=ref.rank,
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
-        step_ends=ends,
         measurements=measurements,
         notes=part.notes,
         n_rows=n_rows,

@@ -13,6 +13,7 @@ from reportgen.record.readings import Rates, Reading
 
 _BLOCK_DEVICES = Path("/sys/block")
 _NETWORK_DEVICES = Path("/sys/class/net")
+_RDMA_DEVICES = Path("/sys/class/infiniband")
 _NO_DISK = ("dm-", "md", "loop", "ram", "zram", "sr")
 """Block devices that repeat the traffic of others, or have none."""
 _NO_NETWORK = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "bond", "team")
@@ -34,6 +35,8 @@ class Host:
         self._limits = limits
         self._quota = _binding_quota(limits)
         self._rates = Rates()
+        # Ports for RDMA, which passes the system by; `ib0` and its like are in their counters too.
+        self._ports = sorted(filter(_is_readable, _RDMA_DEVICES.glob("*/ports/*/counters")))
         self._cores: dict[int, Sequence[float]] = {}
         self._numbers: Sequence[int] = ()
         self._parts: list[tuple[str, Callable[[int], Iterator[Reading]]]] = [
@@ -115,10 +118,13 @@ class Host:
 
     def _network(self, now_ns: int) -> Iterator[Reading]:
         every = psutil.net_io_counters(pernic=True, nowrap=False)
-        real = [counters for name, counters in every.items() if not name.startswith(_NO_NETWORK)]
+        others = (*_NO_NETWORK, "ib") if self._ports else _NO_NETWORK
+        real = [counters for name, counters in every.items() if not name.startswith(others)]
         sums = {
-            "ReceiveBytesPerSecond": sum(counters.bytes_recv for counters in real),
-            "TransmitBytesPerSecond": sum(counters.bytes_sent for counters in real),
+            "ReceiveBytesPerSecond": sum(counters.bytes_recv for counters in real)
+            + sum(_word_bytes(port, "port_rcv_data") for port in self._ports),
+            "TransmitBytesPerSecond": sum(counters.bytes_sent for counters in real)
+            + sum(_word_bytes(port, "port_xmit_data") for port in self._ports),
         }
         for name, value in sums.items():
             rate = self._rates.rate(name, value, now_ns)
@@ -132,6 +138,18 @@ def _binding_quota(limits: Limits) -> Quota | None:
         return None
     n_cores = psutil.cpu_count() if limits.cores is None else len(limits.cores)
     return limits.quota if limits.quota.cores < (n_cores or 1) else None
+
+
+def _word_bytes(port: Path, counter: str) -> int:
+    """Return a counter of an InfiniBand port, which counts words of four bytes."""
+    return 4 * int((port / counter).read_text())
+
+
+def _is_readable(port: Path) -> bool:
+    try:
+        return _word_bytes(port, "port_rcv_data") + _word_bytes(port, "port_xmit_data") >= 0
+    except (OSError, ValueError):
+        return False
 
 
 def _times_of(line: Any) -> list[float]:

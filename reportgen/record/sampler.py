@@ -14,6 +14,7 @@ from reportgen.record.folder import (
     Recording,
     SamplerLock,
     append_text,
+    file_clock,
     make_folder,
     read_clock,
     replace_json,
@@ -55,6 +56,7 @@ class Sampler:
         self._sources: list[Source] = []
         self._gpu_use: GpuUse | None = None
         self._own_ns = 0
+        self._file_clock: Mapping[str, int] | None = None
         self._n_ticks = 0
         self._sampled_ns = 0
 
@@ -157,7 +159,10 @@ class Sampler:
         with suppress(OSError):
             clocks = root / "recorder" / "clocks"
             make_folder(clocks)
-            append_text(clocks / f"recorder-{node}.jsonl", line)
+            path = clocks / f"recorder-{node}.jsonl"
+            before_ns = self._recording.clock.now_ns()
+            append_text(path, line)
+            self._file_clock = file_clock(path, before_ns, self._recording.clock.now_ns())
             name = "recorder.json" if node == "node-1" else f"recorder.{node}.json"
             replace_json(root / name, self._card(limits, begun_ns, now_ns))
 
@@ -181,6 +186,7 @@ class Sampler:
             "gpus": [] if self._gpu_use is None else self._gpu_use.cards(),
             "missing": self._all_missing(),
             "lost_ticks": self._files.n_lost_ticks,
+            "file_clock": self._file_clock,
             "own_cost": {
                 "ticks": self._n_ticks,
                 "cpu_s": round(self._own_ns / 1e9, 3),

@@ -101,6 +101,76 @@ def test_a_job_that_is_not_there_yet_is_waited_for(
     assert len(looks) == 4
 
 
+class Counted:
+    """A folder of this machine whose reads are counted."""
+
+    def __init__(self, folder: Path) -> None:
+        self._place = open_location(str(folder))
+        self.root, self.list, self.local_path = folder, self._place.list, self._place.local_path
+        self.read: list[tuple[str, int]] = []
+
+    def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
+        for key, content in zip(keys, self._place.read_many(keys), strict=True):
+            self.read.append((Path(key).name, len(content) if isinstance(content, bytes) else 0))
+            yield content
+
+    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
+        content = self._place.read_range(key, start, n_bytes)
+        self.read.append((Path(key).name, len(content)))
+        return content
+
+
+def test_of_a_folder_only_news_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    place = Counted(folder)
+    monkeypatch.setattr(watch_module, "open_location", lambda _: place)
+    (folder / "closed").write_bytes(b"c" * 50_000)
+    (folder / "grows.tmp").write_bytes(b"g" * 50_000)
+    (folder / "rewritten").write_bytes(b"1" * 50_000)
+    with watch_module._copy_of(str(folder)) as copy:
+        copy.refresh()
+        place.read.clear()
+        copy.refresh()
+        assert place.read == []
+
+        with (folder / "grows.tmp").open("ab") as file:
+            file.write(b"h" * 10)
+        (folder / "rewritten").write_bytes(b"2" * 50_001)
+        copy.refresh()
+        assert sum(n for name, n in place.read if name == "grows.tmp") < 5_000
+        assert {name for name, _ in place.read} == {"grows.tmp", "rewritten"}
+        place.read.clear()
+
+        (folder / "grows.tmp").rename(folder / "grown")
+        with (folder / "grown").open("ab") as file:
+            file.write(b"]")
+        (folder / "new").write_bytes(b"n")
+        (folder / "closed").unlink()
+        copy.refresh()
+        assert sum(n for name, n in place.read if name == "grown") < 5_000
+        assert {name for name, _ in place.read} == {"grown", "new"}
+
+        same = {path.name: path.read_bytes() for path in copy.path.iterdir()}
+        assert same == {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert same["grown"] == b"g" * 50_000 + b"h" * 10 + b"]"
+
+
+def test_a_file_that_takes_the_place_of_another_is_read_whole(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "card").write_bytes(b"1" * 100)
+    with watch_module._copy_of(str(folder)) as copy:
+        copy.refresh()
+        (folder / "card.tmp").write_bytes(b"2" * 100)
+        (folder / "card.tmp").replace(folder / "card")
+        copy.refresh()
+
+        assert (copy.path / "card").read_bytes() == b"2" * 100
+
+
 class Bucket:
     """A folder that looks like a bucket: it is listed with versions and its reads are counted."""
 
@@ -113,6 +183,9 @@ class Bucket:
     def list(self) -> Sequence[ObjectInfo]:
         found = open_location(str(self._folder)).list()
         return [*found, ObjectInfo(key="../outside", size_bytes=1, version="v")]
+
+    def local_path(self, _key: str) -> None:
+        return None
 
     def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
         for key in keys:

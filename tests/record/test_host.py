@@ -155,6 +155,36 @@ def test_traffic_inside_the_machine_is_no_network_traffic(large: Machine) -> Non
     assert second["TransmitBytesPerSecond", "Algorithm"] == 100
 
 
+def test_traffic_of_rdma_is_network_traffic_and_counted_once(
+    large: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices = tmp_path / "infiniband"
+    monkeypatch.setattr(host_module, "_RDMA_DEVICES", devices)
+
+    def count(device: str, received: object, sent: object) -> None:
+        port = devices / device / "ports" / "1" / "counters"
+        port.mkdir(parents=True, exist_ok=True)
+        (port / "port_rcv_data").write_text(f"{received}\n")
+        (port / "port_xmit_data").write_text(f"{sent}\n")
+
+    count("mlx5_0", 100, 50)
+    count("mlx5_1", 0, 0)
+    count("broken", "N/A", "N/A")
+    large.networks = {"eth0": (1000, 500), "ib0": (0, 0)}
+    large.write()
+    source = Host(NO_LIMITS)
+    source.read(0)
+    count("mlx5_0", 350, 75)
+    count("mlx5_1", 1000, 0)
+    large.networks = {"eth0": (3000, 600), "ib0": (9999, 9999)}
+    large.write()
+
+    second = sampled(source, 1)
+
+    assert second["ReceiveBytesPerSecond", "Algorithm"] == 2000 + 4 * 1250
+    assert second["TransmitBytesPerSecond", "Algorithm"] == 100 + 4 * 25
+
+
 def test_memory_is_that_of_the_limit_where_there_is_one(large: Machine, tmp_path: Path) -> None:
     (tmp_path / "current").write_text("3000000000\n")
     (tmp_path / "stat").write_text("anon 1\ninactive_file 1000000000\n")

@@ -39,6 +39,7 @@ TOO_FEW_STEPS = (
     "are needed."
 )
 NEVER_AT_WORK = "No steps were recorded, and no GPU is ever at work."
+NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
 
 
 def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
@@ -77,6 +78,8 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
     if not job.n_gpus and not job.n_core_nodes:
         return kit.reason_without_steps(job.loop)
+    if job.n_unaligned:
+        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NOT_ALIGNED)
     if job.n_gpus and not job.n_idle_nodes:
         return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NEVER_AT_WORK)
     return kit.reason_to_skip(

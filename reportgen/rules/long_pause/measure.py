@@ -136,6 +136,7 @@ class NodePauses:
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
         n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
+        n_unaligned: nodes that could be compared by their clocks alone, which nobody aligned.
         pauses: of workers where there are steps, else of GPUs.
         meanwhile: of each worker, or node, that paused.
     """
@@ -148,6 +149,7 @@ class NodePauses:
     n_samples: int = merged(max, default=0)
     n_idle_nodes: int = merged(sum, default=0)
     n_core_nodes: int = merged(sum, default=0)
+    n_unaligned: int = merged(sum, default=0)
     pauses: tuple[Pause, ...] = merged(concat, default=())
     meanwhile: tuple[Meanwhile, ...] = merged(concat, default=())
 
@@ -159,10 +161,12 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         part.spans, least_steps=params.min_steps, unrecorded=unrecorded_ns(system, part.spans)
     )
     n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
-    idle = None if workers else pauses_of_gpus(system)
+    bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
+    idle = None if workers or bound_ns is None else pauses_of_gpus(system)
     found = [_of_worker(part, worker) for worker in workers]
     if idle is not None:
-        found.append(_of_gpus(part, idle))
+        its = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
+        found.append(_of_gpus(part, replace(idle, pauses=its)))
     return NodePauses(
         loop=loop,
         n_workers=len(workers),
@@ -172,6 +176,7 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
         n_samples=idle.n_ticks if idle else 0,
         n_idle_nodes=int(idle is not None and n_gpus > 0),
         n_core_nodes=int(idle is not None and n_gpus == 0),
+        n_unaligned=int(bound_ns is None),
         pauses=tuple(pause for pauses, _ in found for pause in pauses),
         meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
     )

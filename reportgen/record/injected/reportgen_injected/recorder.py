@@ -17,8 +17,18 @@ from .settings import Settings
 from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
 from .tracing import Tracer
 
+_HOOKS = {
+    "optimizer": "torch.optimizer",
+    "forward": "torch.forward",
+    "wait": "torch.loader",
+    "trainer": "trainer",
+}
+"""Whose marks they are, by the first word of the method."""
 MOST_MARKS = 1 << 17
 """Marks that wait for the writer; while a disk hangs, the oldest are dropped."""
+CARD_EVERY_NS = 60 * 10**9
+MOST_ENDS = 128
+"""Ends of steps that the card names."""
 MOST_OWN = 4_096
 """Steps whose own cost is kept; the 99th percentile of so many is stable."""
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
@@ -47,7 +57,6 @@ class Recorder:
         self._fences: dict[str, Fence] = {}
         self.at_end: list[Callable[[], object]] = []
         self.look: Callable[[], object] = _nothing_to_see
-        self.replay = self.fence("marks")(self._replay)
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
         atexit.register(self.finish)
@@ -69,6 +78,8 @@ class Recorder:
         self.open_ranges: dict[int, str] = {}
         self._own: deque[int] = deque(maxlen=MOST_OWN)
         self._pauses: list[list[int]] = []
+        self._step_ends: list[tuple[int, int]] = []
+        self._stride = 1
         self._stop = threading.Event()
         self._thread: Optional[threading.Thread] = None
         self._is_finished = False
@@ -111,8 +122,8 @@ class Recorder:
         self.replay()
         self.own_ns += time.monotonic_ns() - at_ns
 
-    def _replay(self) -> None:
-        """Let ``Steps`` take the marks that wait, in their order."""
+    def replay(self) -> None:
+        """Let ``Steps`` take the marks that wait; a fault switches the hook off that left one."""
         with self._replaying:
             marks, steps = self._marks, self.steps
             self.output.n_lost += len(marks) == MOST_MARKS
@@ -120,8 +131,13 @@ class Recorder:
                 mark = marks.popleft()
                 if isinstance(mark, int):
                     self.own_ns += mark
-                else:
+                    continue
+                try:
                     getattr(steps, mark[0])(*mark[1:])
+                except Exception as error:
+                    fence = self.fence(_HOOKS.get(mark[0].partition("_")[0], "step"))
+                    if fence.is_on:
+                        fence.switch_off(error)
 
     def _choose_thread(self) -> None:
         """Let the writer's thread take the marks, where nothing has to be done at once."""
@@ -138,9 +154,19 @@ class Recorder:
         if self.tracer.is_wanted and self.tracer.has_profiled(event.step or 0):
             event = event._replace(phase=PROFILED)
         self.device.add_step(event)
+        self._note_end(event)
         self._own.append(self.own_ns)
         self.own_ns = 0
         self._choose_thread()
+
+    def _note_end(self, event: Event) -> None:
+        """Keep ends of steps with the same numbers on all nodes: they align the nodes' clocks."""
+        ends, number = self._step_ends, event.step or 0
+        if number % self._stride == 0:
+            ends.append((number, self.settings.wall_of(event.end_ns)))
+        if len(ends) > MOST_ENDS:
+            self._stride *= 2
+            ends[:] = [end for end in ends if end[0] % self._stride == 0]
 
     def _boundary(self, next_step: int) -> None:
         if not self.is_prompt:
@@ -179,6 +205,7 @@ class Recorder:
             n_steps=self.steps.n_steps,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,
+            step_ends=list(self._step_ends),
             ended=is_end,
         )
         if own:
@@ -190,14 +217,15 @@ class Recorder:
 
     def _write(self) -> None:
         fence = self.fence("writer")
-        flush = fence(self.output.flush)
+        flush, replay = fence(self.output.flush), fence(self.replay)
+        update = fence(lambda: self._update_card(is_end=False))
         updated_ns = time.monotonic_ns()
         while not self._stop.wait(self.settings.every_s):
             if not self.is_prompt:
-                self.replay()
-            if time.monotonic_ns() - updated_ns > 60 * 10**9:
+                replay()
+            if time.monotonic_ns() - updated_ns > CARD_EVERY_NS:
                 updated_ns = time.monotonic_ns()
-                fence(self._update_card)
+                update()
             flush()
 
     def finish(self) -> None:
