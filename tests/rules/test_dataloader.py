@@ -724,7 +724,8 @@ def test_without_loader_processes_the_training_process_computes_what_it_waits_fo
     ("num_workers", "cpu", "cause"),
     [
         (5, 84.0, Cause.CPU_PREPROCESSING),
-        (6, 84.0, Cause.TOO_MANY_LOADERS),
+        (8, 84.0, Cause.CPU_PREPROCESSING),
+        (9, 84.0, Cause.TOO_MANY_LOADERS),
         (2, 84.0, Cause.TOO_FEW_LOADERS),
         (2, 86.0, Cause.CPU_PREPROCESSING),
     ],
@@ -732,7 +733,7 @@ def test_without_loader_processes_the_training_process_computes_what_it_waits_fo
 def test_cores_that_are_used_up_are_so_by_too_many_loaders_or_by_costly_batches(
     num_workers: int, cpu: float, cause: Cause
 ) -> None:
-    # On 4 cores: a quarter more are 5; 85 % is used up; beside 5 loaders there is no room.
+    # On 4 cores: twice as many are 8; 85 % is used up; beside 5 loaders there is no room.
     rows = training(wait_s=0.5, num_workers=num_workers, n_steps=100)
     (found,) = sampled(rows, cores=4, cpu=cpu).findings
 

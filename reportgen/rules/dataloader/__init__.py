@@ -25,6 +25,8 @@ from reportgen.units import NS_PER_S
 AWS_BINS = 100
 CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
+TURNS_RATIO = 2.0
+"""Up to two processes per core make about as many batches as one would; more lose time to turns."""
 IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
 """Loaders that compute less than half of their time wait for something else; below a quarter they
 hardly do anything but wait."""
@@ -166,7 +168,7 @@ def _cause_of(job: NodeLoaders) -> Cause:
     is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
     if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
         return Cause.NETWORK_INPUT
-    if _is_crowded(job) and (load.is_full or not is_idle):
+    if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
     if load.is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
@@ -195,9 +197,9 @@ def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
     return (load.busy_cores - training) / max(min(n_readers, load.n_cores), 1)
 
 
-def _is_crowded(job: NodeLoaders) -> bool:
+def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
     """Return whether there are so many loader processes that they must take turns on the cores."""
-    return job.has_processes and job.n_loaders > CROWDED_RATIO * len(job.cores)
+    return job.has_processes and job.n_loaders > ratio * len(job.cores)
 
 
 def _usual(job: NodeLoaders) -> InputLoad:
