@@ -1,65 +1,27 @@
-"""What is wrong with a job, how much it costs about, and what a report must say of it."""
+"""What is wrong with the loop of a job, how much it costs about, and where and when it acts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from benchmarks.exam.job import UnsuitableError
-from benchmarks.exam.making import (
-    GPU_TIME,
-    JOB,
-    NOTHING,
-    Plant,
-    Seen,
-    pauses_of,
-    start_of,
-    unused,
-)
+from benchmarks.exam.making import JOB, Plant, Seen, pauses_of, start_of
 from benchmarks.exam.recording import Machine
-from benchmarks.exam.threads_model.params import Floats, Params, Source
+from benchmarks.exam.threads_model.fault import Fault, Maker, longer
+from benchmarks.exam.threads_model.gpu_faults import GPU_MAKERS
+from benchmarks.exam.threads_model.params import Params, Source
 from reportgen.results.causes import Cause
 
-Twist = Callable[[Params], Params]
 _LEAST_LINK = 2.5e7
 """Bytes per second of the slowest network that a machine with GPUs has."""
 _LEAST_START_S = 45.0
 _STANDSTILL_S = 8.0
 _MOST_PAUSES = 8
 """A few steps that stand still for so long are pauses as well."""
-_LEAST_UNUSED = 0.36
-"""From here on a GPU is called under-used; less is what launching kernels costs anyway."""
-_LEAST_UNEVEN = 0.06
 _MOST_COPYING = 0.45
 """Of the loop: pageable copies take at most about as long as the kernels."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
-    """A fault of a job.
-
-    Attributes:
-        base: The job as it would be without the fault.
-        twist: Puts the fault in.
-    """
-
-    base: Params
-    twist: Twist
-    plant: Plant
-
-
-Maker = Callable[[Params, float, np.random.Generator], Fault]
-
-
-def _longer(share: float) -> float:
-    """Return the time that a fault adds to each second of the job without it."""
-    return share / (1 - share)
-
-
-def _pin(params: Params, **changes: object) -> Params:
-    return replace(params, **changes)  # type: ignore[arg-type]
 
 
 def _few_loaders(params: Params, share: float, rng: np.random.Generator) -> Fault:
@@ -67,11 +29,11 @@ def _few_loaders(params: Params, share: float, rng: np.random.Generator) -> Faul
     machine, cycle_s = params.machine, params.cycle_s
     room = 0.6 * machine.cores / machine.workers_per_node - 1
     few = int(rng.choice([0, 0, 1, 2, 3]))
-    load_s = cycle_s * (_longer(share) if few == 0 else few / (1 - share))
+    load_s = cycle_s * (longer(share) if few == 0 else few / (1 - share))
     enough = max(few + 1, int(np.ceil(1.5 * load_s / cycle_s)))
     if enough > max(1.0, room) and few:
         raise UnsuitableError
-    base = _pin(
+    base = replace(
         params,
         loaders=enough,
         decode_s=load_s,
@@ -96,7 +58,7 @@ def _many_loaders(params: Params, share: float, rng: np.random.Generator) -> Fau
     many = round(times * each)
     if not 2.5 <= times <= 14 or many * machine.workers_per_node > 160:
         raise UnsuitableError
-    base = _pin(
+    base = replace(
         params,
         loaders=max(1, int(each)),
         decode_s=cycle_s / (1 - share) * each * speed,
@@ -118,7 +80,7 @@ def _preprocessing(params: Params, share: float, _rng: np.random.Generator) -> F
     machine, cycle_s = params.machine, params.cycle_s
     each = machine.cores / machine.workers_per_node
     dear_s = each * cycle_s / (1 - share)
-    base = _pin(
+    base = replace(
         params,
         loaders=max(1, round(each)),
         decode_s=min(0.5 * each * cycle_s, dear_s * 0.6),
@@ -171,7 +133,7 @@ def _from(params: Params, source: Source, rng: np.random.Generator) -> Params:
 
 def _unpinned(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Copy batches from pageable memory."""
-    copy_s = params.copy_s + _longer(min(share, _MOST_COPYING)) * params.cycle_s
+    copy_s = params.copy_s + longer(min(share, _MOST_COPYING)) * params.cycle_s
     return Fault(
         base=params,
         twist=lambda one: replace(one, copy_s=copy_s, is_pinned=False),
@@ -181,7 +143,7 @@ def _unpinned(params: Params, share: float, _rng: np.random.Generator) -> Fault:
 
 def _between(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Do something else between steps: compute metrics, or wait for a service."""
-    extra_s = _longer(share) * params.cycle_s
+    extra_s = longer(share) * params.cycle_s
     is_busy = bool(rng.random() < 0.6)
     return Fault(
         base=params,
@@ -192,7 +154,7 @@ def _between(params: Params, share: float, rng: np.random.Generator) -> Fault:
 
 def _long_start(params: Params, share: float, _rng: np.random.Generator) -> Fault:
     """Prepare for long before the first step."""
-    extra_s = _longer(share) * params.n_train * params.cycle_s
+    extra_s = longer(share) * params.n_train * params.cycle_s
     if extra_s < _LEAST_START_S:
         raise UnsuitableError
     return Fault(
@@ -206,7 +168,7 @@ def _random_steps(params: Params, share: float, rng: np.random.Generator) -> Fau
     """Let single steps of one worker or another take far longer."""
     n, workers = params.n_train, params.machine.n_workers
     count = int(np.clip(n * rng.uniform(0.005, 0.03), 4, 200))
-    each_s = _longer(share) * n * params.cycle_s / count
+    each_s = longer(share) * n * params.cycle_s / count
     if not 2.5 * params.cycle_s <= each_s <= 60 * params.cycle_s:
         raise UnsuitableError
     is_pause = each_s > _STANDSTILL_S and count <= _MOST_PAUSES
@@ -225,7 +187,7 @@ def _periodic(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Let every nth step, or what follows it, take long."""
     n = params.n_train
     every = int(rng.choice([10, 20, 25, 50, 100]))
-    each_s = _longer(share) * every * params.cycle_s
+    each_s = longer(share) * every * params.cycle_s
     if n / every < 5 or each_s < 1.2 * params.cycle_s:
         raise UnsuitableError
     extra_s = np.zeros(n)
@@ -245,7 +207,7 @@ def _slowing(params: Params, share: float, rng: np.random.Generator) -> Fault:
     n = params.n_train
     done = np.linspace(0, 1, n)
     shape = [done, done**2, np.floor(done * 6) / 6][int(rng.integers(3))]
-    factor = 1 + shape / shape.mean() * _longer(share) * params.cycle_s / params.gpu_s
+    factor = 1 + shape / shape.mean() * longer(share) * params.cycle_s / params.gpu_s
     return Fault(
         base=params,
         twist=lambda one: replace(one, growth=one.growth * factor),
@@ -257,7 +219,7 @@ def _pause(params: Params, share: float, rng: np.random.Generator) -> Fault:
     """Stand still once or a few times."""
     n = params.n_train
     count = int(rng.choice([1, 1, 2, 3, 6]))
-    each_s = _longer(share) * n * params.cycle_s / count
+    each_s = longer(share) * n * params.cycle_s / count
     if each_s < max(12.0, 12 * params.cycle_s):
         raise UnsuitableError
     chosen = np.sort(rng.choice(np.arange(n // 10, n - n // 10), count, replace=False))
@@ -287,7 +249,7 @@ def _slow_worker(params: Params, share: float, rng: np.random.Generator) -> Faul
     rank = int(rng.integers(machine.n_workers))
     since = float(rng.choice([0.0, 0.0, 0.35]))
     slow = list(params.slow)
-    slow[rank] = 1 + _longer(share) * params.cycle_s / params.gpu_s / (1 - since)
+    slow[rank] = 1 + longer(share) * params.cycle_s / params.gpu_s / (1 - since)
 
     def acts(seen: Seen) -> tuple[float, float]:
         steps = seen.steps
@@ -309,123 +271,6 @@ def _of_rank(machine: Machine, rank: int) -> tuple[str, ...]:
     return (f"algo-{node + 1}/gpu{local}",) if machine.gpus else ()
 
 
-def _underused(params: Params, share: float, _rng: np.random.Generator) -> Fault:
-    """Launch kernels that are too small to fill the GPU."""
-    used = 1 - max(share, _LEAST_UNUSED)
-
-    def twist(one: Params) -> Params:
-        return replace(
-            one, launch_s=one.gpu_s, gpu_s=one.gpu_s * used, optimizer_s=one.optimizer_s * used
-        )
-
-    return Fault(
-        base=params.looking(fill_s=0.0),
-        twist=twist,
-        plant=Plant(cause=Cause.GPU_UNDERUSED, share_of=GPU_TIME, cost=unused),
-    )
-
-
-def _swings(params: Params, share: float, rng: np.random.Generator) -> Fault:
-    """Let the GPU wait for the next portion of work again and again."""
-    n = params.n_train
-    work_s = float(rng.uniform(4, 20))
-    every = max(1, round(work_s / params.cycle_s))
-    each_s = _longer(share) * every * params.cycle_s
-    if n / every < 12 or each_s < 2.5 * params.machine.interval_ms / 1000:
-        raise UnsuitableError
-    gap_s = np.zeros(n)
-    size = gap_s[every - 1 :: every].size
-    gap_s[every - 1 :: every] = each_s * rng.uniform(0.7, 1.3, size)
-    return Fault(
-        base=params,
-        twist=lambda one: replace(one, gap_extra_s=one.gap_extra_s + gap_s),
-        plant=Plant(cause=Cause.GPU_SWINGS),
-    )
-
-
-def _idle(params: Params, _share: float, _rng: np.random.Generator) -> Fault:
-    """Start fewer processes than there are GPUs."""
-    machine = params.machine
-    used = machine.workers_per_node * len(params.weights)
-    places = tuple(
-        f"algo-{node + 1}/gpu{index}"
-        for node in range(machine.nodes)
-        for index in range(used, machine.gpus)
-    )
-    if not places:
-        raise UnsuitableError
-    share = 1 - used / machine.gpus
-    return Fault(
-        base=params,
-        twist=lambda one: one,
-        plant=Plant(
-            cause=Cause.GPU_IDLE, places=places, share_of=GPU_TIME, cost=lambda _seen: share
-        ),
-    )
-
-
-def _stopped(params: Params, _share: float, rng: np.random.Generator) -> Fault:
-    """Let one of the processes end early; the others go on without it."""
-    machine = params.machine
-    n = machine.n_workers
-    if n < 2 or machine.workers_per_node < 2:
-        raise UnsuitableError
-    rank = int(rng.integers(n))
-    after = float(rng.uniform(0.2, 0.85))
-    node, local = divmod(rank, machine.workers_per_node)
-
-    def stops(seen: Seen) -> tuple[float, float]:
-        first_s, last_s = seen.steps.loop_s
-        return first_s + after * (last_s - first_s), last_s
-
-    return Fault(
-        base=replace(params, is_synced=False),
-        twist=lambda one: replace(one, stop=(rank, after)),
-        plant=Plant(
-            cause=Cause.GPU_STOPPED,
-            places=(f"algo-{node + 1}/gpu{local}",),
-            share_of=GPU_TIME,
-            cost=lambda _seen: (1 - after) / n,
-            when=stops,
-        ),
-    )
-
-
-def _imbalance(params: Params, share: float, rng: np.random.Generator) -> Fault:
-    """Let one process give its GPUs unequal work."""
-    n = len(params.weights)
-    if n < 2:
-        raise UnsuitableError
-    least = 1 - max(share, _LEAST_UNEVEN) * n / (n - 1)
-    if least < 0.12:
-        raise UnsuitableError
-    others = np.clip(least * rng.uniform(0.92, 1.08, n - 1), 0.08, 0.97)
-    weights: Floats = np.r_[1.0, others]
-    cost = 1 - float(weights.mean())
-    places = tuple(
-        place
-        for node in range(1, params.machine.nodes + 1)
-        for place in (f"algo-{node}", *(f"algo-{node}/gpu{index}" for index in range(n)))
-    )
-    return Fault(
-        base=params.looking(fill_s=0.0),
-        twist=lambda one: replace(one, weights=tuple(weights.tolist())),
-        plant=Plant(
-            cause=Cause.GPU_IMBALANCE, places=places, share_of=GPU_TIME, cost=lambda _seen: cost
-        ),
-    )
-
-
-def _growth(params: Params, _share: float, rng: np.random.Generator) -> Fault:
-    """Let the use of GPU memory grow."""
-    start, grown = float(rng.uniform(12, 35)), float(rng.uniform(15, 55))
-    return Fault(
-        base=params.looking(memory_pct=start, saw_pct=float(rng.choice([0, 3]))),
-        twist=lambda one: one.looking(growth_pct=grown),
-        plant=Plant(cause=Cause.MEMORY_GROWTH, share_of=NOTHING, cost=lambda _seen: None),
-    )
-
-
 MAKERS: dict[Cause, Maker] = {
     Cause.TOO_FEW_LOADERS: _few_loaders,
     Cause.TOO_MANY_LOADERS: _many_loaders,
@@ -440,16 +285,6 @@ MAKERS: dict[Cause, Maker] = {
     Cause.SLOWING_DOWN: _slowing,
     Cause.LONG_PAUSE: _pause,
     Cause.SLOW_WORKER: _slow_worker,
-    Cause.GPU_UNDERUSED: _underused,
-    Cause.GPU_SWINGS: _swings,
-    Cause.GPU_IDLE: _idle,
-    Cause.GPU_STOPPED: _stopped,
-    Cause.GPU_IMBALANCE: _imbalance,
-    Cause.MEMORY_GROWTH: _growth,
+    **GPU_MAKERS,
 }
-FIRST = (
-    Cause.WORK_BETWEEN_STEPS,
-    Cause.PERIODIC_SLOW_STEPS,
-    Cause.SLOWING_DOWN,
-)
-"""Faults that make the loop longer in themselves; what limits the rate of batches comes after."""
+"""Who makes which fault."""

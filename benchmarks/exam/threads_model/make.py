@@ -15,7 +15,8 @@ from benchmarks.exam.log import Hooks, StepLog
 from benchmarks.exam.making import Draft, Plant, Seen
 from benchmarks.exam.recording import Timeline
 from benchmarks.exam.threads_model.draw import Wishes, draw
-from benchmarks.exam.threads_model.faults import MAKERS, Twist
+from benchmarks.exam.threads_model.fault import Twist
+from benchmarks.exam.threads_model.faults import MAKERS
 from benchmarks.exam.threads_model.healthy import HEALTHY
 from benchmarks.exam.threads_model.params import Params
 from benchmarks.exam.threads_model.program import Ran, Run
