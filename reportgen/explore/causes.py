@@ -24,7 +24,7 @@ from reportgen.facts.breakdown import (
     FunctionSums,
     Increase,
     event_sums,
-    is_named_function,
+    is_function,
     is_step,
     largest_increase,
 )
@@ -88,7 +88,7 @@ def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
         (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
         total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
     """
-    return _sums(spans, active_at(spans, moments) & is_named_function(spans), moments)
+    return _sums(spans, active_at(spans, moments) & is_function(spans), moments)
 
 
 def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:

@@ -275,14 +275,9 @@ def is_step(spans: SpanTable) -> Mask:
     return spans.in_phases(phase for phase in spans.phases if STEP_PREFIX in phase)
 
 
-def is_named_function(spans: SpanTable) -> Mask:
-    """Return an (n,) mask of the events that are neither steps nor lives of loader processes."""
-    return ~(is_step(spans) | spans.in_phases((LOADER_PROCESS,)))
-
-
 def function_sums(spans: SpanTable, rows: Mask) -> FunctionSums:
-    """Add up the chosen events of each function; ``is_named_function`` says which they are."""
-    return event_sums(spans, rows & is_named_function(spans))
+    """Add up the chosen events of each function; ``is_function`` says which they are."""
+    return event_sums(spans, rows & is_function(spans))
 
 
 def event_sums(

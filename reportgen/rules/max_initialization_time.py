@@ -11,14 +11,14 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.samples import sum_over, training_loop_ns
-from reportgen.facts.steps import Loop, loop_of, phase_word, steps_of
+from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
-from reportgen.profile import NodeProfile, SeriesKind, SpanTable
+from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US, percentages, seconds
+from reportgen.units import NS_PER_US, percentages, seconds
 
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
@@ -74,7 +74,6 @@ OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop":
 OF_CORES = {name: words.replace("GPUs", "cores") for name, words in OF_GPUS.items()}
 BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
 OUR_END = "the loop lasts from the first to the last training step"
-NEGATIVE = "{end}. The loop ends {over:s} after the last sample, so finalization is 0, not negative"
 
 _KINDS: Mapping[str, tuple[SeriesKind, ...]] = {
     "received": (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.RECEIVE_PLATFORM),
@@ -115,18 +114,6 @@ class StartupRate:
 
 
 @kit.row
-class OtherSteps:
-    """The steps of a worker that do not train, and how many lie where."""
-
-    worker: str = kit.col()
-    phase: str = kit.col()
-    time_ns: int = kit.col("s", name="time_s", per=NS_PER_S)
-    steps: int = kit.col()
-    before: int = kit.col(name="before_loop")
-    after: int = kit.col(name="after_loop")
-
-
-@kit.row
 class NodeStart:
     """One node, or all of them merged: samples, events, and rates before the first step.
 
@@ -140,7 +127,6 @@ class NodeStart:
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
     first_step_ns: int | None = kit.merged(least, default=None)
     last_step_ns: int | None = kit.merged(greatest, default=None)
-    others: tuple[OtherSteps, ...] = kit.merged(kit.concat, default=())
     first_ns: int | None = kit.merged(least, default=None)
     last_ns: int | None = kit.merged(greatest, default=None)
     is_unrecorded: bool = kit.merged(any, default=False)
@@ -155,14 +141,10 @@ class NodeStart:
 
 @kit.row
 class Phases:
-    """How long initialization, loop and finalization took.
-
-    The loop outlives the samples by ``over_s``.
-    """
+    """The start of a job, and how long initialization, training loop and finalization took."""
 
     start_s: float
     parts_s: tuple[float, float, float]
-    over_s: float = 0.0
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
@@ -183,28 +165,12 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         loop=loop_of(spans),
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
-        others=tuple(_other_steps(spans)),
         first_ns=system.first_ns,
         last_ns=system.last_ns,
         first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
         last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
         rates=tuple(_rates(part)),
     )
-
-
-def _other_steps(spans: SpanTable) -> Iterator[OtherSteps]:
-    training, loop_ns = spans.training_steps(), training_loop_ns(spans) or (0, 0)
-    trains = {training.phases[code] for code in np.unique(training.phase).tolist()}
-    for its in steps_of(spans):
-        if its.phase not in trains:
-            yield OtherSteps(
-                worker=its.worker,
-                phase=phase_word(its.phase),
-                time_ns=int(its.duration_ns.sum()),
-                steps=its.n_steps,
-                before=int((its.start_ns < loop_ns[0]).sum()),
-                after=int((its.end_ns > loop_ns[1]).sum()),
-            )
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
@@ -253,11 +219,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     return Outcome(
         missing=_missing(job.loop, details, params),
         findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
-        exhibits=[
-            *_phases_exhibit(phases, end=OUR_END),
-            *_others_exhibit(job.others),
-            *_rates_exhibit(job.rates),
-        ],
+        exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
@@ -318,11 +280,7 @@ def _phases(details: results.Details) -> Phases | None:
     first_s, last_s = first_us / 1e6, last_us / 1e6
     loop_s = round((last_us - first_us) / 1e6, 6)
     before_s, after_s = max(first_s - start_s, 0.0), max(end_s - last_s, 0.0)
-    return Phases(
-        start_s=start_s,
-        parts_s=(round(before_s, 6), loop_s, round(after_s, 6)),
-        over_s=max(last_s - end_s, 0.0),
-    )
+    return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
 def _phases_of_work(job: NodeStart, names: tuple[str, str]) -> Phases | None:
@@ -405,8 +363,6 @@ def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhi
         return
     names = ("initialization", "training loop", "finalization")
     pct = percentages(phases.parts_s, decimals=1)
-    if phases.over_s and end is OUR_END:
-        end = write(NEGATIVE, end=end, over=phases.over_s)
     yield results.exhibit(
         "phases",
         results.ExhibitKind.SHARES,
@@ -418,17 +374,6 @@ def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhi
         ],
         row_roles=(results.Role.START, results.Role.GPU, results.Role.OTHER),
     )
-
-
-def _others_exhibit(others: Sequence[OtherSteps]) -> Iterator[results.Exhibit]:
-    if others:
-        yield kit.table(
-            "other_steps",
-            others,
-            OtherSteps,
-            title="Validation and other steps that do not train",
-            caption="Those before the loop lie in initialization, those after it in finalization.",
-        )
 
 
 def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
@@ -456,5 +401,5 @@ RULE = Rule(
     measure=measure,
     judge=judge,
     from_details=from_details,
-    folded=("phases", "other_steps"),
+    folded=("phases",),
 )

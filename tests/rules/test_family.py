@@ -56,7 +56,7 @@ DEFAULT_PARAMETERS = {
     "MaxInitializationTime": "threshold:20",
     "NetworkBottleneck": (
         "gpu_threshold:10\nnetwork_threshold:90\nlimit_bytes_per_s:None\n"
-        "floor_bytes_per_s:10000000\nmin_duration_s:30\npatience:1000"
+        "floor_bytes_per_s:10000000\nmin_duration_s:30\npatience:60"
     ),
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts import loader as loading
-from reportgen.facts.breakdown import function_sums, is_named_function
+from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
@@ -380,7 +380,7 @@ def _slowest(spans: SpanTable, times: _Times, use_pct: Floats) -> Iterator[table
     slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
     columns = (times.start_ns, times.end_ns, times.loader, use_pct)
     is_in = overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[slow], times.end_ns[slow])
-    functions = spans.where(is_in & is_named_function(spans))
+    functions = spans.where(is_in & is_function(spans))
     for start_ns, end_ns, loader, use in zip(*(of[slow].tolist() for of in columns), strict=True):
         yield tables.Slow(
             worker=spans.workers[spans.worker[0]],

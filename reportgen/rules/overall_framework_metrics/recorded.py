@@ -13,6 +13,7 @@ from reportgen.profile import NO_STEP, SpanTable
 from reportgen.rules.kit import col, row
 from reportgen.units import NS_PER_S
 
+_OPS = "operators"
 TITLE = "What was recorded, from when to when"
 CAPTION = (
     "Durations of the events of each node; steps are those that train and run meanwhile, by their "
@@ -49,12 +50,10 @@ def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iter
     """
     training, classes = spans.training_steps(), classes_of(spans)
     kinds = dict(stages)
-    for code, phase in enumerate(spans.phases):
-        own = spans.phase == code
-        if (classes[own] == SpanClass.STEP).any():
-            kinds[f"steps ({phase_word(phase)})"] = own
-        elif np.isin(classes[own], (SpanClass.CPU, SpanClass.GPU)).any():
-            kinds[f"operators ({phase})"] = own
+    for kind, word in ((SpanClass.STEP, "steps"), (SpanClass.CPU, _OPS), (SpanClass.GPU, _OPS)):
+        for code in np.unique(spans.phase[classes == kind]).tolist():
+            what = f"{word} ({phase_word(spans.phases[code])})"
+            kinds[what] = kinds.get(what, False) | ((spans.phase == code) & (classes == kind))
     kinds["other events"] = ~np.any([*kinds.values(), np.zeros(spans.n_spans, bool)], axis=0)
     for what in sorted(kinds):
         its = spans.where(kinds[what])

@@ -8,9 +8,9 @@ import numpy as np
 
 from reportgen.facts.distributions import PCT_EDGES, pct_histogram
 from reportgen.facts.intervals import overlaps_any
-from reportgen.facts.samples import Counts
+from reportgen.facts.samples import Counts, present_values
 from reportgen.profile import SeriesKind, SystemTable
-from reportgen.profile.system import Floats, Instants
+from reportgen.profile.system import Instants
 from reportgen.results import ColumnType, Exhibit, Role
 from reportgen.rules.functions import stall_text
 from reportgen.rules.kit import histogram, merged, row, sum_by_key
@@ -51,9 +51,7 @@ class UseInSteps:
 
 
 def use_in_steps(
-    system: SystemTable,
-    slow_ns: Sequence[tuple[int, int]],
-    steps_ns: tuple[Instants, Instants],
+    system: SystemTable, slow_ns: Sequence[tuple[int, int]], steps_ns: tuple[Instants, Instants]
 ) -> UseInSteps:
     """Count a node's samples within slow steps, ends included, and those in no slow step.
 
@@ -66,37 +64,28 @@ def use_in_steps(
     ticks = (system.tick_ns, system.tick_ns)
     is_slow = overlaps_any(*ticks, edges[0], edges[1])
     rows = {SLOW: is_slow, OTHERS: overlaps_any(*ticks, *steps_ns) & ~is_slow}
-    found = {
-        (role, name): system.matrix(kind)[inside]
-        for role, kind in _KINDS.items()
-        if slow_ns and system.names(kind)
-        for name, inside in rows.items()
-    }
-    return UseInSteps(
-        n_slow=len(slow_ns),
-        bins={group: pct_histogram(values) for group, values in found.items()},
-        tenths={group: _in_tenths(values) for group, values in found.items()},
-    )
-
-
-def _in_tenths(values: Floats) -> Counts:
-    tenths = np.rint(10 * np.clip(values[~np.isnan(values)], 0, 100)).astype(np.int64)
-    return np.bincount(tenths, minlength=_TENTHS)
+    bins: dict[_Group, Counts] = {}
+    tenths: dict[_Group, Counts] = {}
+    for role, kind in _KINDS.items() if slow_ns else ():
+        for column in system.matrix(kind).T:  # one by one: a day of many cores is large
+            for name, inside in rows.items():
+                values = present_values(column[inside])
+                tenth = np.rint(10 * np.clip(values, 0, 100)).astype(np.int64)
+                counts = np.bincount(tenth, minlength=_TENTHS)
+                tenths[role, name] = tenths.get((role, name), 0) + counts
+                bins[role, name] = bins.get((role, name), 0) + pct_histogram(values)
+    return UseInSteps(n_slow=len(slow_ns), bins=bins, tenths=tenths)
 
 
 def exhibits_of_use(use: UseInSteps) -> Iterator[Exhibit]:
     """Yield a histogram of GPUs and one of cores; nothing without slow steps or samples."""
     medians = {group: use.median_pct(group) for group in use.tenths}
+    pairs = {name: (medians.get((its, SLOW)), medians.get((its, OTHERS))) for its, name in _NAMED}
+    stall = stall_text(pairs, slow=SLOW, normal=OTHERS)
     for role, what in ((Role.GPU, "GPU"), (Role.CPU, "CPU core")):
-        slow, others = (role, SLOW), (role, OTHERS)
-        if slow not in use.tenths:
+        if (role, SLOW) not in use.tenths:
             continue
-        told = [_told(use, group, medians[group]) for group in (slow, others)]
-        stall = stall_text(
-            {name: (medians.get((its, SLOW)), medians.get((its, OTHERS))) for its, name in _NAMED},
-            slow=SLOW,
-            normal=OTHERS,
-        )
+        told = [_told(use, (role, name), medians[role, name]) for name in (SLOW, OTHERS)]
         yield histogram(
             f"{role}_in_slow_steps",
             PCT_EDGES,
