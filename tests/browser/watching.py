@@ -47,7 +47,7 @@ def opened(
     page, url = watched.page, path.as_uri()
 
     def answer(route: Any) -> None:
-        if route.request.url.partition("#")[0] == url:
+        if route.request.url.partition("#")[0].partition("?")[0] == url:
             route.continue_()
         else:
             watched.requests.append(route.request.url)
