@@ -43,8 +43,7 @@ def compose_report(
     marker is running; ``described`` is what SageMaker says of a job that was named.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
-    is_running = is_watched and not job.info.is_finished
-    if not job.info.is_finished and not is_running:
+    if not job.info.is_finished and not is_watched:
         notes.append(
             SourceNote(
                 text="No end marker was found: the job may still be running, or was stopped."
@@ -63,7 +62,7 @@ def compose_report(
         source=job.info.source,
         clock=clock_of(job, measured).value,
         range=range_text,
-        running_until=report.summarize(extent).end_time if is_running else None,
+        running_until=None if job.info.is_finished else report.summarize(extent).end_time,
     )
     return compose(
         header,

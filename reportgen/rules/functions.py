@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from reportgen.facts.breakdown import FunctionSums, Increase
-from reportgen.results import Exhibit
+from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.rules.kit import col, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S
+
+MOST_BARS = 15
 
 
 @row
@@ -55,7 +57,25 @@ def compared_functions(
         )
         for key in keys
     ]
+    yield _side_by_side(f"{exhibit_id}_means", rows, title)
     yield table(exhibit_id, rows, _Compared, title=title, caption=caption)
+
+
+def _side_by_side(exhibit_id: str, rows: Sequence[_Compared], title: str) -> Exhibit:
+    """Return bars of the mean duration on both sides, largest excess first."""
+    longest = sorted(rows, key=lambda row: (row.other_mean_s or 0.0) - (row.mean_s or 0.0))
+    shown = longest[:MOST_BARS]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BARS,
+        title=f"{title}: mean duration",
+        caption="Mean of one call there and elsewhere, largest excess first.",
+        columns=[
+            ("function", "", [f"{row.function} ({row.phase})" for row in shown]),
+            ("mean_s", "s", [row.mean_s for row in shown]),
+            ("other_mean_s", "s", [row.other_mean_s for row in shown]),
+        ],
+    )
 
 
 def cause_text(found: Increase, *, at: str, against: str) -> str:

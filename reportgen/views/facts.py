@@ -38,7 +38,8 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
     if report.job.running_until:
         until = _instant(report.job.running_until, report)
-        facts.append(Fact(name="State", text="running", note=f"data until {until}"))
+        note = "or stopped: there is no end marker yet"
+        facts.append(Fact(name="State", text=f"still running, data until {until}", note=note))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)

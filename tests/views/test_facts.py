@@ -52,3 +52,12 @@ def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bo
 
     assert row.text == ("0 s" if is_told else "1 s")
     assert ("not negative: the loop ends after the last sample" in row.note) == is_told
+
+
+def test_a_job_without_an_end_marker_is_said_to_run_still() -> None:
+    report = small_report()
+    until = replace(report.job, running_until="2026-07-03T09:40:00Z")
+    (state,) = [fact for fact in facts_of(replace(report, job=until)) if fact.name == "State"]
+    assert state.text == "still running, data until 2026-07-03 09:40:00 UTC"
+    assert "stopped" in state.note
+    assert "State" not in [fact.name for fact in facts_of(report)]
