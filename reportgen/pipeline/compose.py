@@ -43,7 +43,8 @@ def compose_report(
     marker is running; ``described`` is what SageMaker says of a job that was named.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
-    if not job.info.is_finished and not is_watched:
+    is_running = is_watched and not job.info.is_finished
+    if not job.info.is_finished and not is_running:
         notes.append(
             SourceNote(
                 text="No end marker was found: the job may still be running, or was stopped."

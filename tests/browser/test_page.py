@@ -16,6 +16,7 @@ from tests.browser.watching import (
     draw,
     opened,
     scroll_through,
+    unfold,
 )
 from tests.views import reports
 
@@ -98,6 +99,7 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
 def test_without_script_every_number_can_be_read(browser, busy_page):
     with opened(browser, busy_page, java_script_enabled=False) as watched:
         page = watched.page
+        unfold(page)
         text = page.locator("main").inner_text()
         assert "Scripts are off" in text
         assert "The GPUs wait for the CPU in a third of the time." in text

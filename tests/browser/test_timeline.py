@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through
+from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through, unfold
 from tests.views import pages
 from tests.views.timeline.jobs import training_node, training_report
 
@@ -202,6 +202,7 @@ def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
     with timeline(browser, timed_page) as watched:
         page = watched.page
         page.evaluate("reportCharts.most(2)")
+        unfold(page)
         scroll_through(page)
         page.wait_for_timeout(300)
         n_drawn = "document.querySelectorAll('figure.chart .rg-plot > .plot-container').length"

@@ -79,6 +79,11 @@ def scroll_through(page: Page) -> None:
     page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
 
 
+def unfold(page: Page) -> None:
+    """Open all folded sections, with a script or without."""
+    page.evaluate("document.querySelectorAll('.rg-topic').forEach(fold => { fold.open = true; })")
+
+
 def draw(page: Page, figure_id: str) -> None:
     """Bring a chart into view, out of its fold if it is in one, and wait until it is drawn."""
     page.evaluate(f"reportFolds.reveal('{figure_id}').scrollIntoView()")
