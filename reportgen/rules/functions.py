@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reportgen.facts.breakdown import FunctionSums, Increase
-from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.results import Depth, Exhibit, ExhibitKind, exhibit
 from reportgen.rules.kit import col, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S
@@ -57,14 +59,17 @@ def compared_functions(
         )
         for key in keys
     ]
-    yield _side_by_side(f"{exhibit_id}_means", rows, title)
-    yield table(exhibit_id, rows, _Compared, title=title, caption=caption)
+    whole = table(exhibit_id, rows, _Compared, title=title, caption=caption)
+    means = _side_by_side(f"{exhibit_id}_means", rows, title)
+    yield from (means, replace(whole, depth=Depth.FOLDED)) if means.n_rows else (whole,)
 
 
 def _side_by_side(exhibit_id: str, rows: Sequence[_Compared], title: str) -> Exhibit:
     """Return bars of the mean duration on both sides, largest excess first."""
-    longest = sorted(rows, key=lambda row: (row.other_mean_s or 0.0) - (row.mean_s or 0.0))
-    shown = longest[:MOST_BARS]
+    # A loader process lives as long as its epoch: that is no call.
+    ran = [row for row in rows if row.mean_s is not None and row.function != LOADER_PROCESS]
+    ran.sort(key=lambda row: (row.other_mean_s or 0.0) - (row.mean_s or 0.0))
+    shown = ran[:MOST_BARS]
     return exhibit(
         exhibit_id,
         ExhibitKind.BARS,
