@@ -66,7 +66,6 @@ def _verdict(comparison: Comparison) -> PageSection:
         "header",
         kind="Comparison of two jobs",
         job_name=shorten(f"{comparison.before.name} → {comparison.after.name}"),
-        link="",
         verdict=ReportVerdict(
             kind=kind, headline=prose(comparison.headline), lead=prose(comparison.lead)
         ),
