@@ -37,9 +37,10 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
-    if report.job.running_until and report.status in _MAY_RUN:
+    status = report.figures.status if report.figures else JobStatus.UNKNOWN
+    if report.job.running_until and status in _MAY_RUN:
         until = _instant(report.job.running_until, report)
-        is_known = report.status is JobStatus.IN_PROGRESS
+        is_known = status is JobStatus.IN_PROGRESS
         note = "" if is_known else "or stopped: there is no end marker"
         facts.append(Fact(name="State", text=f"still running, data until {until}", note=note))
     if report.job.range:
