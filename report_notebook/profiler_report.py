@@ -36,9 +36,9 @@ report = reportgen.load(report_dir)
 # ## Overview
 #
 # What is wrong, how bad it is, and what to try first. Findings are ranked by severity, then by the
-# share of the time that they may cost; "up to 1.5× faster" is an upper bound, not a promise. Below
-# them stand the checks that found something, those that looked and found nothing, and those that
-# could not look, each with its reason.
+# share of the time that they may cost; "up to 1.5× faster" is an upper bound, not a promise. A
+# section without a fault is one line on the page; "All checks" says which of them looked, and why
+# others could not.
 #
 # The same as data: `report.findings` is a tuple, most important first, and
 # `report.findings[0].finding.measured` is a plain number.

@@ -63,7 +63,7 @@ def compose_report(
         source=job.info.source,
         clock=clock_of(job, measured).value,
         range=range_text,
-        running_until=report.summarize(extent).end_time if is_running else None,
+        running_until=None if job.info.is_finished else report.summarize(extent).end_time,
     )
     return compose(
         header,

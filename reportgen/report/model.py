@@ -16,8 +16,8 @@ class JobHeader:
     """Who the job is: its name, where its data came from, whether times are wall-clock times.
 
     ``range`` says in words to what the input was cut; ``None`` when it was not.
-    ``running_until`` is the last instant of the data (ISO 8601, UTC) while the job is being
-    watched, else ``None``.
+    ``running_until`` is the last instant of the data (ISO 8601, UTC) of a job without an end
+    marker, which still runs or was stopped; ``None`` of one that ended.
     """
 
     name: str

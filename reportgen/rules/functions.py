@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from reportgen.facts.breakdown import FunctionSums, Increase
-from reportgen.results import Exhibit
+from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.results import Depth, Exhibit, ExhibitKind, exhibit
 from reportgen.rules.kit import col, row, table
 from reportgen.text import write
 from reportgen.units import NS_PER_S
+
+MOST_BARS = 15
 
 
 @row
@@ -55,7 +59,28 @@ def compared_functions(
         )
         for key in keys
     ]
-    yield table(exhibit_id, rows, _Compared, title=title, caption=caption)
+    whole = table(exhibit_id, rows, _Compared, title=title, caption=caption)
+    means = _side_by_side(f"{exhibit_id}_means", rows, title)
+    yield from (means, replace(whole, depth=Depth.FOLDED)) if means.n_rows else (whole,)
+
+
+def _side_by_side(exhibit_id: str, rows: Sequence[_Compared], title: str) -> Exhibit:
+    """Return bars of the mean duration on both sides, largest excess first."""
+    # A loader process lives as long as its epoch: that is no call.
+    ran = [row for row in rows if row.mean_s is not None and row.function != LOADER_PROCESS]
+    ran.sort(key=lambda row: (row.other_mean_s or 0.0) - (row.mean_s or 0.0))
+    shown = ran[:MOST_BARS]
+    return exhibit(
+        exhibit_id,
+        ExhibitKind.BARS,
+        title=f"{title}: mean duration",
+        caption="Mean of one call there and elsewhere, largest excess first.",
+        columns=[
+            ("function", "", [f"{row.function} ({row.phase})" for row in shown]),
+            ("mean_s", "s", [row.mean_s for row in shown]),
+            ("other_mean_s", "s", [row.other_mean_s for row in shown]),
+        ],
+    )
 
 
 def cause_text(found: Increase, *, at: str, against: str) -> str:

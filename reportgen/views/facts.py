@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.report import JobSummary, Report
+from reportgen.report import JobStatus, JobSummary, Report
 from reportgen.text import format_count, format_duration, format_pct
 from reportgen.views.outline import is_of_traces
 from reportgen.views.values import ABSENT, LONGEST_TEXT, format_iso, format_names, shorten
 
 _MS_PER_S = 1000
+_MAY_RUN = (JobStatus.IN_PROGRESS, JobStatus.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +37,12 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
         facts.append(_nodes(report, most=3))
     if report.sampling_interval_ms is not None:
         facts.append(Fact(name="Sampled every", text=_interval(report.sampling_interval_ms)))
-    if report.job.running_until:
+    status = report.figures.status if report.figures else JobStatus.UNKNOWN
+    if report.job.running_until and status in _MAY_RUN:
         until = _instant(report.job.running_until, report)
-        facts.append(Fact(name="State", text="running", note=f"data until {until}"))
+        is_known = status is JobStatus.IN_PROGRESS
+        note = "" if is_known else "or stopped: there is no end marker"
+        facts.append(Fact(name="State", text=f"still running, data until {until}", note=note))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)

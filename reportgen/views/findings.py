@@ -13,16 +13,7 @@ from reportgen.views.outline import link_of, title_of
 from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
-_HEADROOM = 1.15
 LONGEST_TITLE = 240
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gauge:
-    """Measured value and threshold on one scale, in percent of its length."""
-
-    measured_pct: float
-    threshold_pct: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +39,6 @@ class Card:
     advice: str
     measured: str
     threshold: str
-    gauge: Gauge | None
     places: tuple[Shown, ...]
     when: str
     gain: str
@@ -111,7 +101,6 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         if finding.measured is None
         else prose(format_value(finding.measured, finding.unit)),
         threshold=_format_threshold(finding),
-        gauge=gauge_of(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
         when=prose(format_interval(where.start_s, where.end_s, is_unix=is_unix)),
         gain=gain,
@@ -123,18 +112,6 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
         possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
-    )
-
-
-def gauge_of(finding: Finding) -> Gauge | None:
-    """Return measured value and threshold on one scale; ``None`` where that says nothing."""
-    measured, threshold = finding.measured, finding.threshold
-    if measured is None or threshold is None or measured < 0 or threshold <= 0:
-        return None
-    largest = max(measured, threshold)
-    top = 100.0 if finding.unit == "%" and largest <= 100 else largest * _HEADROOM
-    return Gauge(
-        measured_pct=round(100 * measured / top, 2), threshold_pct=round(100 * threshold / top, 2)
     )
 
 

@@ -30,8 +30,6 @@ _UNRECORDED_FROM_RATIO = 0.5
 """GPUs at work for so much of the time outside the recorded loop train in it, too."""
 _NOT_MEASURED = "was not measured: too much to judge it."
 _S_PER_HOUR = 3600
-_PCT_PER_CHARACTER = 1.2
-"""What a character of a heading takes of the shortest bar that has headings: 7.5 of 640 pixels."""
 _WHOLE_HOURS_FROM = 100
 
 
@@ -47,15 +45,6 @@ class Segment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Heading:
-    """What neighbouring parts have in common; empty where there is no room for it."""
-
-    text: str
-    pct: str
-    width_pct: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
     """The first picture: what it says, what it divides, and its parts from left to right."""
 
@@ -64,7 +53,6 @@ class Picture:
     alt: str
     link: str
     segments: tuple[Segment, ...] = ()
-    headings: tuple[Heading, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +105,6 @@ def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
         alt=f"Bar of all GPU time, {whole}: {_listed(shown)}.",
         link=link,
         segments=_segments(shown, [_format_amount(part.value, usd) for part in shown]),
-        headings=_headings(shown, words.groups),
     )
 
 
@@ -208,21 +195,6 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
         )
         for part, amount in zip(parts, amounts, strict=True)
     )
-
-
-def _headings(parts: Sequence[_Part], groups: Mapping[str, tuple[str, ...]]) -> tuple[Heading, ...]:
-    total = sum(part.value for part in parts) or 1.0
-    made = []
-    for text, members in groups.items():
-        its = [part for part in parts if part.key in members]
-        if not its:
-            continue
-        width_pct = 100 * sum(part.value for part in its) / total
-        pct = format_pct(sum(part.pct for part in its))
-        has_room = width_pct >= _PCT_PER_CHARACTER * len(f"{text} {pct}")
-        said = (text, pct) if len(parts) > 1 and has_room else ("", "")
-        made.append(Heading(text=said[0], pct=said[1], width_pct=round(width_pct, 3)))
-    return tuple(made)
 
 
 def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: PartWords) -> float:

@@ -12,6 +12,8 @@ var reportCharts = (function () {
   var mostAwake = 10;
   var AWAKE_PX = 1200;
   var INSTANT_PX = 74;
+  var LEAST_PLOT_PX = 160;
+  var AROUND_PX = 56;
   var asked = new Map();
   var texted = new Map();
   var CONFIG = {
@@ -136,6 +138,18 @@ var reportCharts = (function () {
     return window.Plotly.relayout(plot, Object.assign({ width: width, autosize: false }, more));
   }
 
+  /* On a phone a legend takes many lines, the more the taller it may be: what is drawn below it
+     keeps its height. */
+  function giveRoom(figure, plot, Plotly, tries) {
+    var size = plot._fullLayout && plot._fullLayout._size;
+    if (!tries || "own" in figure.dataset || !size || plot.closest(".rg-pie")) return null;
+    var least = Math.min(LEAST_PLOT_PX, parseFloat(plot.style.getPropertyValue("--rg-height")) - AROUND_PX);
+    if (size.h >= least - 1) return null;
+    var height = Math.ceil(plot.clientHeight + least - size.h);
+    plot.style.height = height + "px";
+    return Plotly.relayout(plot, { height: height }).then(function () { return giveRoom(figure, plot, Plotly, tries - 1); });
+  }
+
   function draw(figure, Plotly) {
     var plot = figure.querySelector(".rg-plot");
     var made = JSON.parse(texted.get(figure));
@@ -150,7 +164,7 @@ var reportCharts = (function () {
     if (!isAwake(figure)) awake.push(figure);
     var drawing = Plotly.react(plot, made.data, made.layout || {}, CONFIG);
     if (isPrinting) figure.dataset.drawn = "yes";
-    return drawing.then(function () {
+    return drawing.then(function () { return giveRoom(figure, plot, Plotly, 6); }).then(function () {
       figure.dataset.drawn = "yes";
       performance.mark("rg:drawn " + figure.id);
       figure.dispatchEvent(new CustomEvent("rg:drawn"));

@@ -8,6 +8,7 @@ var reportRange = (function () {
   var main = document.getElementById("timeline-axis");
   var facts = main ? JSON.parse(main.querySelector(".rg-timeline-facts").textContent) : null;
   var range = null;
+  var rereads = function () {};
   var shownRange = new Map();
   var following = new Set();
   var LEAST_S = 1e-4;
@@ -55,9 +56,24 @@ var reportRange = (function () {
     var next = range || all;
     shownRange.set(figure, range);
     following.add(figure);
-    window.Plotly.relayout(plot, next
-      ? { "xaxis.range": [toAxis(plot, next[0]), toAxis(plot, next[1])] }
-      : { "xaxis.autorange": true }).then(function () { following.delete(figure); });
+    var axis = next ? { "xaxis.range": [toAxis(plot, next[0]), toAxis(plot, next[1])] } : { "xaxis.autorange": true };
+    var shown = refined(plot, Boolean(range));
+    var moved = shown ? window.Plotly.update(plot, { visible: shown }, axis) : window.Plotly.relayout(plot, axis);
+    moved.then(function () {
+      following.delete(figure);
+      if (figure === main) rereads();
+    });
+  }
+
+  /* Which curves are shown: a zoom shows the steps one by one in place of their thinned curve. */
+  function refined(plot, isZoomed) {
+    function isRefined(trace) { return trace.meta === "refined"; }
+    var first = plot.data.find(isRefined);
+    if (!first || Boolean(first.visible) === isZoomed) return null;
+    var axes = plot.data.filter(isRefined).map(function (trace) { return trace.yaxis; });
+    return plot.data.map(function (trace) {
+      return axes.indexOf(trace.yaxis || "y") < 0 || isRefined(trace) === isZoomed;
+    });
   }
   function followAll() { figures.filter(isNear).forEach(follow); }
 
@@ -302,7 +318,9 @@ var reportRange = (function () {
     var panelLabels = facts.panels.map(function (panel) { return label(size.t + panel.top - 19); });
     plot.append(cross, reads);
 
+    var last = null;
     function show(event) {
+      last = event;
       var box = plot.getBoundingClientRect();
       var x = event.clientX - box.left - plot._fullLayout._size.l;
       if (x < 0 || x > plot._fullLayout._size.w) { hide(); return; }
@@ -317,6 +335,8 @@ var reportRange = (function () {
       panelLabels.forEach(function (span, at) { span.textContent = read(facts.panels[at], curves[at], counted); });
     }
     function hide() { cross.hidden = reads.hidden = true; }
+    /* A zoom by keys or numbers leaves the pointer where it is, over another moment. */
+    rereads = function () { if (last && !cross.hidden) show(last); };
     plot.onmousemove = show;
     plot.onmouseleave = hide;
   }

@@ -26,11 +26,45 @@ def test_a_link_into_a_fold_opens_it(browser, crowded_page):
     place = "LowGPUUtilization--finding-GPU-40"
     with opened(browser, crowded_page) as watched:
         page = watched.page
-        assert page.locator(f"#{place}").count() == 0
+        assert not page.locator(f"#{place}").is_visible()
         page.evaluate(f"location.hash = '{place}'")
         page.locator(f"#{place}").wait_for()
         assert page.evaluate(IN_VIEW, place)
         assert watched.complaints == []
+
+
+def test_a_finding_stands_once_in_full(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        titles = watched.page.evaluate(
+            "[...document.querySelectorAll('article h3')].map(title => title.textContent)"
+        )
+        assert titles
+        assert len(titles) == len(set(titles))
+
+
+def test_a_link_to_a_folded_section_opens_it(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        fold = page.locator("#io-bottlenecks > details")
+        assert fold.get_attribute("open") is None
+        page.locator(".rg-side").get_by_role("link", name="I/O bottlenecks").click()
+        assert fold.get_attribute("open") is not None
+        assert page.evaluate(IN_VIEW, "io-bottlenecks")
+
+
+def test_the_browsers_own_search_finds_the_text_of_a_folded_section(browser, busy_page):
+    """A closed ``details`` element holds it as text, not as a packed element."""
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        found = page.evaluate(
+            "document.querySelector('#io-bottlenecks > details').textContent"
+            ".includes('Too short to judge')"
+        )
+        assert found
+        page.get_by_role("button", name="Open all").click()
+        assert page.locator(".rg-topic:not([open])").count() == 0
+        page.keyboard.press("o")
+        assert page.locator(".rg-topic[open]").count() == 0
 
 
 def test_a_heading_has_a_link_to_its_place(browser, busy_page):

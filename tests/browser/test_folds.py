@@ -52,8 +52,8 @@ def test_a_chart_folded_again_has_its_size_after_the_theme_changed(browser, busy
         assert watched.complaints == []
 
 
-def test_on_paper_a_folded_chart_is_drawn(browser, busy_page):
-    with opened(browser, busy_page) as watched:
+def test_on_paper_a_folded_chart_is_drawn_if_all_is_printed(browser, busy_page):
+    with opened(browser, busy_page, at="?print=all") as watched:
         page = watched.page
         scroll_through(page)
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -16,6 +16,7 @@ from tests.browser.watching import (
     draw,
     opened,
     scroll_through,
+    unfold,
 )
 from tests.views import reports
 
@@ -77,6 +78,22 @@ def test_a_phone_scrolls_down_but_never_sideways(browser, name, request):
         assert watched.page.evaluate("document.documentElement.scrollWidth") == 360
 
 
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("name", ["busy_page", "hostile_page"])
+def test_without_script_nothing_is_cut(browser, name, width, request):
+    path, viewport = request.getfixturevalue(name), {"width": width, "height": 740}
+    with opened(browser, path, viewport=viewport, java_script_enabled=False) as watched:
+        page = watched.page
+        page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        cut = page.evaluate(
+            "(() => { const right = it => it.getBoundingClientRect().right;"
+            " return [...document.querySelectorAll('.rg-sketch img')]"
+            ".filter(img => right(img) > right(img.closest('figure'))).length; })()"
+        )
+        assert cut == 0
+
+
 def test_charts_follow_the_system_and_the_switch(browser, busy_page):
     stroke = (
         "getComputedStyle(document.querySelector("
@@ -98,6 +115,7 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
 def test_without_script_every_number_can_be_read(browser, busy_page):
     with opened(browser, busy_page, java_script_enabled=False) as watched:
         page = watched.page
+        unfold(page)
         text = page.locator("main").inner_text()
         assert "Scripts are off" in text
         assert "The GPUs wait for the CPU in a third of the time." in text

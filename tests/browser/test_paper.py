@@ -1,4 +1,4 @@
-"""The page on paper: light, everything open, nothing cut."""
+"""The page on paper: light, what is open, all of it if asked for, nothing cut."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ TOO_WIDE = (
 ROWS = "document.querySelectorAll('#StepOutlier--outliers tbody tr').length"
 
 
-def test_a_printed_page_holds_all_charts_and_all_rows_in_light_colours(browser, busy_page):
+def test_paper_holds_all_charts_and_all_rows_in_light_colours_if_asked_for(browser, busy_page):
     viewport = {"width": SHEET_PX, "height": 900}
-    with opened(browser, busy_page, color_scheme="dark", viewport=viewport) as watched:
+    options = {"color_scheme": "dark", "viewport": viewport, "at": "?print=all"}
+    with opened(browser, busy_page, **options) as watched:
         page = watched.page
         scroll_through(page)
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
@@ -43,13 +44,17 @@ def test_a_printed_page_holds_all_charts_and_all_rows_in_light_colours(browser, 
         assert page.locator("main details[open]").count() == 0
 
 
-def test_a_page_printed_without_script_shows_what_is_folded(browser, busy_page):
-    with opened(browser, busy_page, java_script_enabled=False) as watched:
+def test_paper_shows_what_is_open_and_says_how_to_print_the_rest(browser, busy_page):
+    with opened(browser, busy_page) as watched:
         page = watched.page
-        last = page.locator("#StepOutlier--outliers tr").last
-        assert not last.is_visible()
+        scroll_through(page)
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
-        assert last.is_visible()
+        assert page.locator(".rg-topic[open]").count() == 0
+        assert page.locator("#io-bottlenecks summary").first.is_visible()
+        assert not page.locator("#io-bottlenecks .rg-notice").first.is_visible()
+        assert page.evaluate(TOO_WIDE) == 0
+        assert "?print=all" in page.locator(".rg-paper").inner_text()
 
 
 def test_on_paper_a_heading_stays_with_what_it_heads(browser, busy_page):

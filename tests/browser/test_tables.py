@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.browser.watching import opened
+from tests.browser.watching import opened, unfold
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -52,6 +52,7 @@ def test_a_table_is_sorted_by_its_numbers_and_says_so(browser, busy_page):
 def test_absent_values_stay_last_whichever_way_a_table_is_sorted(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
+        unfold(page)
         head = page.locator(".rg-rules th[scope='col']").nth(2).get_by_role("button")
         triggers = (
             "[...document.querySelectorAll('.rg-counted > span:first-child > b')]"
@@ -98,6 +99,7 @@ def test_numbers_whose_unit_is_the_rows_are_copied_with_it(browser, busy_page):
     usage = "#OverallSystemUsage--usage"
     with opened(browser, busy_page, permissions=CLIPBOARD) as watched:
         page = watched.page
+        unfold(page)
         page.locator(f"{usage} .rg-tool").click()
         page.wait_for_timeout(100)
         text = page.evaluate("navigator.clipboard.readText()")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through
+from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through, unfold
 from tests.views import pages
 from tests.views.timeline.jobs import training_node, training_report
 
@@ -202,6 +202,7 @@ def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
     with timeline(browser, timed_page) as watched:
         page = watched.page
         page.evaluate("reportCharts.most(2)")
+        unfold(page)
         scroll_through(page)
         page.wait_for_timeout(300)
         n_drawn = "document.querySelectorAll('figure.chart .rg-plot > .plot-container').length"
@@ -219,14 +220,45 @@ def test_a_page_that_was_read_to_its_end_holds_few_elements(browser, timed_page)
         assert n_elements < MOST_ELEMENTS
 
 
-def test_the_first_picture_fits_a_phone_and_hangs_its_labels_on_a_desk(browser, timed_page):
-    label = "getComputedStyle(document.querySelector('.rg-budget-parts li')).position"
-    with opened(browser, timed_page, viewport={"width": 360, "height": 740}) as watched:
-        assert watched.page.evaluate(label) == "static"
-        assert watched.page.evaluate("document.documentElement.scrollWidth") == 360
-    with opened(browser, timed_page, java_script_enabled=False) as watched:
-        assert watched.page.evaluate(label) == "absolute"
-        parts = watched.page.locator(".rg-budget-parts li")
-        boxes = [parts.nth(at).bounding_box() for at in range(parts.count())]
-        ends = [box["x"] + box["width"] for box in boxes if box]
-        assert max(ends) <= 1280
+def test_the_first_picture_fits_a_phone_and_a_desk(browser, timed_page):
+    for width in (360, 1280):
+        viewport = {"width": width, "height": 740}
+        with opened(browser, timed_page, viewport=viewport, java_script_enabled=False) as watched:
+            parts = watched.page.locator(".rg-budget-parts li")
+            boxes = [parts.nth(at).bounding_box() for at in range(parts.count())]
+            assert boxes
+            assert max(box["x"] + box["width"] for box in boxes if box) <= width
+
+
+def test_a_zoom_shows_the_steps_one_by_one(browser, timed_page):
+    shown = (
+        "document.querySelector('#timeline-axis .rg-plot').data"
+        ".filter(trace => trace.meta === 'refined').map(trace => [trace.visible, trace.x.length])"
+    )
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        assert {is_shown for is_shown, _ in page.evaluate(shown)} == {False}
+        page.locator("[data-zoom=in]").click()
+        wait_for_range(page, MAIN, 75, 225)
+        assert {is_shown for is_shown, _ in page.evaluate(shown)} == {True}
+        assert sum(n_steps for _, n_steps in page.evaluate(shown)) > 200
+        page.locator("[data-zoom=all]").click()
+        wait_for_range(page, MAIN, 0, 300)
+        assert {is_shown for is_shown, _ in page.evaluate(shown)} == {False}
+        assert watched.complaints == []
+
+
+def test_the_crosshair_reads_the_moment_below_it_after_a_zoom_by_keys(browser, timed_page):
+    with timeline(browser, timed_page) as watched:
+        page = watched.page
+        left, width, y = box_of(page)
+        page.mouse.move(left + width * 0.6 - 2, y)
+        page.mouse.move(left + width * 0.6, y)
+        when = page.locator(".rg-when")
+        before = when.inner_text()
+        page.locator("#timeline-axis .rg-axis").focus()
+        page.keyboard.press("+")
+        wait_for_range(page, MAIN, 75, 225)
+        page.wait_for_timeout(200)
+        assert when.inner_text() != before
+        assert page.locator(".rg-cross").is_visible()

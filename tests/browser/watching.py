@@ -47,7 +47,7 @@ def opened(
     page, url = watched.page, path.as_uri()
 
     def answer(route: Any) -> None:
-        if route.request.url.partition("#")[0] == url:
+        if route.request.url.partition("#")[0].partition("?")[0] == url:
             route.continue_()
         else:
             watched.requests.append(route.request.url)
@@ -77,6 +77,11 @@ def scroll_through(page: Page) -> None:
         page.evaluate(f"window.scrollTo(0, {top})")
         page.wait_for_timeout(30)
     page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+
+
+def unfold(page: Page) -> None:
+    """Open all folded sections, with a script or without."""
+    page.evaluate("document.querySelectorAll('.rg-topic').forEach(fold => { fold.open = true; })")
 
 
 def draw(page: Page, figure_id: str) -> None:

@@ -65,7 +65,7 @@ def test_the_page_says_that_the_job_runs(tmp_path: Path) -> None:
         write_end_marker(job)
 
     watch(options(job, output), Silent(), on_made=on_made)
-    assert "running (data until 2026-07-03 09:30:49" in said[0]
+    assert "still running, data until 2026-07-03 09:30:49" in said[0]
     assert "running" not in said[1]
 
 

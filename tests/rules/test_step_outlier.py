@@ -339,6 +339,22 @@ def test_functions_in_slow_steps_are_compared_with_those_in_the_others() -> None
     )
 
 
+def test_mean_durations_in_slow_steps_stand_beside_the_others_largest_excess_first() -> None:
+    slow_steps = list(range(100, 112))
+    steps = step_rows(with_slow(200, slow_steps))
+    both = [("Forward", "Net", START_S + k + 0.02, START_S + k + 0.08) for k in range(60)]
+    both += [("Forward", "Net", START_S + k + 0.02, START_S + k + 0.12) for k in slow_steps]
+    extra = [("Callback", "log", START_S + k + 0.1, START_S + k + 0.5) for k in slow_steps]
+    usual = [("Backward", "loss", START_S + k + 0.1, START_S + k + 0.2) for k in range(60)]
+    rows = rows_of(
+        run(RULE, node([*steps, *both, *extra, *usual]), n_outliers=1), "outlier_functions_means"
+    )
+    assert [(row["function"], row["mean_s"], row["other_mean_s"]) for row in rows] == [
+        ("log (Callback)", pytest.approx(0.4), None),
+        ("Net (Forward)", pytest.approx(0.1), pytest.approx(0.06)),
+    ]
+
+
 def test_steps_above_twice_the_median_are_listed_apart_and_equality_is_normal() -> None:
     durations = [0.1] * 120
     durations[30], durations[60] = 0.2, 0.200001

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reportgen.report import Extent, summarize
+from reportgen.report import Extent, Figures, JobStatus, summarize
 from reportgen.views.facts import facts_of, summary_rows
 from tests.report.test_codec import small_report
 
@@ -52,3 +52,23 @@ def test_a_negative_finalization_is_zero_with_a_remark(over_ns: int, is_told: bo
 
     assert row.text == ("0 s" if is_told else "1 s")
     assert ("not negative: the loop ends after the last sample" in row.note) == is_told
+
+
+def test_a_job_without_an_end_marker_is_said_to_run_still() -> None:
+    report = small_report()
+    until = replace(report.job, running_until="2026-07-03T09:40:00Z")
+    (state,) = [fact for fact in facts_of(replace(report, job=until)) if fact.name == "State"]
+    assert state.text == "still running, data until 2026-07-03 09:40:00 UTC"
+    assert "stopped" in state.note
+    assert "State" not in [fact.name for fact in facts_of(report)]
+
+
+def test_a_job_that_is_watched_runs_and_one_that_ended_does_not() -> None:
+    report = small_report()
+    until = replace(report.job, running_until="2026-07-03T09:40:00Z")
+    watched, failed = (
+        replace(report, job=until, figures=Figures(data="system metrics", status=status))
+        for status in (JobStatus.IN_PROGRESS, JobStatus.FAILED)
+    )
+    assert [fact.note for fact in facts_of(watched) if fact.name == "State"] == [""]
+    assert "State" not in [fact.name for fact in facts_of(failed)]

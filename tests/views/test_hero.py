@@ -59,7 +59,6 @@ def test_the_parts_fill_the_bar_and_add_up_to_a_hundred():
         ("before training", "5.0 %"),
     ]
     assert sum(item.width_pct for item in picture.segments) == pytest.approx(100.0)
-    assert sum(item.width_pct for item in picture.headings) == pytest.approx(100.0)
 
 
 def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
@@ -211,19 +210,3 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
 def test_a_number_and_its_unit_stay_on_one_line():
     html = views.header(budget_report(INPUT_BOUND))._repr_html_()
     assert "50.0\u00a0% of it" in html
-
-
-@pytest.mark.parametrize(
-    ("communication_s", "headings"),
-    [(22.0, ["Computing", "Moving data", ""]), (15.0, ["Computing", "", ""])],
-)
-def test_a_heading_stands_only_where_it_fits(communication_s, headings):
-    parts = {
-        "compute": 90.0 - communication_s,
-        "exposed_communication": communication_s,
-        "launch": 10.0,
-    }
-    picture = picture_of(budget_report(parts, n_gpus=1))
-    assert picture is not None
-    assert [item.text for item in picture.headings] == headings
-    assert all(bool(item.text) == bool(item.pct) for item in picture.headings)

@@ -20,7 +20,7 @@ from reportgen.results import (
 )
 from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
-from reportgen.views.findings import card_of, gauge_of
+from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
 from reportgen.views.sections.rule import format_counters
 from reportgen.views.sections.rules_summary import rule_rows
@@ -347,28 +347,6 @@ def test_a_card_leaves_out_what_is_not_known(busy):
     card = card_of("CPUBottleneck", bare, busy)
     assert (card.measured, card.threshold, card.when, card.gain) == ("",) * 4
     assert card.places == ()
-    assert card.gauge is None
-
-
-@pytest.mark.parametrize(
-    ("measured", "threshold", "unit", "expected"),
-    [
-        (41.2, 70.0, "%", (41.2, 70.0)),
-        (230.0, 200.0, "%", (86.96, 75.61)),
-        (0.3, 0.2, "s", (86.96, 57.97)),
-        (-3.0, 70.0, "%", None),
-        (3.0, 0.0, "s", None),
-        (None, 70.0, "%", None),
-    ],
-)
-def test_a_gauge_puts_measured_value_and_threshold_on_one_scale(
-    measured, threshold, unit, expected
-):
-    finding = reports.finding(
-        "X", Severity.INFO, "X", measured=measured, threshold=threshold, unit=unit
-    )
-    gauge = gauge_of(finding)
-    assert (gauge and (gauge.measured_pct, gauge.threshold_pct)) == expected
 
 
 def test_the_summary_has_every_row_and_says_why_one_is_unknown():

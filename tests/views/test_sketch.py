@@ -54,7 +54,7 @@ def test_a_pie_has_a_picture_of_its_size_with_its_names(name):
     for mark in made.marks:
         assert re.fullmatch(r"[MLAz\d .]+", mark.path)
         assert all(0 <= number <= made.width_px for number in _numbers(mark.path))
-    assert any(label.text == next(iter(PIES[name])) for label in made.labels)
+    assert any(label.text.endswith(" %") for label in made.labels)
 
 
 def test_the_picture_of_a_pie_is_svg_with_text_that_can_be_read_on_its_colour():

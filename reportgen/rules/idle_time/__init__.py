@@ -74,7 +74,7 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     )
     window_ns = sum(item.window.length_ns for item in told)
     return Outcome(
-        findings=_findings(rows, told, costs, params),
+        findings=_findings(told, costs, params),
         exhibits=[shares, *_stretches(told), _causes(rows), _costs(costs)],
         metrics={
             f"{'gpu_' if name == texts.BUSY else 'idle_'}{name.replace(':', '_')}_ratio": ratio_of(
@@ -166,10 +166,7 @@ def _costs(costs: Sequence[HostCosts]) -> Exhibit:
 
 
 def _findings(
-    rows: Sequence[DeviceIdle],
-    told: Sequence[DeviceIdle],
-    costs: Sequence[HostCosts],
-    params: Params,
+    told: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
 ) -> Iterator[Finding]:
     """Yield a finding per fault that costs at least its share of the headline window."""
     start = _start(told, params.threshold_start_pct)
@@ -178,7 +175,7 @@ def _findings(
     else:
         yield from _once(costs, params.threshold_won_pct)
     for fault in texts.FAULTS:
-        found = _fault(fault, rows, told, costs, params)
+        found = _fault(fault, told, costs, params)
         if found and start:  # what happens once is nothing to win in each step
             text = found.text + texts.LOOKS_LIKE_A_START
             found = replace(found, severity=results.Severity.INFO, estimate=None, text=text)
@@ -222,7 +219,6 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
 
 def _fault(
     fault: texts.Fault,
-    rows: Sequence[DeviceIdle],
     told: Sequence[DeviceIdle],
     costs: Sequence[HostCosts],
     params: Params,
@@ -238,20 +234,13 @@ def _fault(
         limit_pct = params.threshold_loader_pct if is_loader else params.threshold_won_pct
     if share_pct < limit_pct or not share_pct:
         return None
-    with_steps = {item.rank for item in rows if item.window.kind is WindowKind.STEPS}
-    others = [
-        item for item in rows if item.rank in with_steps and item.window.kind is WindowKind.GPU
-    ]
     worst = max(told, key=lambda item: _share_pct([item], causes))
     if won is not None:
         worst = next((item for item in told if item.rank == won.rank), worst)
     own = [stretch for stretch in worst.stretches if stretch.cause in causes]
-    other_share, worst_share = _share_pct(others, causes), _share_pct([worst], causes)
     most = "Most on" if won is None else "On"
+    worst_share = _share_pct([worst], causes)
     of_worst = write(texts.WORST, most=most, node=worst.node, share=worst_share)
-    other = ""
-    if others:
-        other = write(texts.OTHER_WINDOW, share=other_share, window=_window(others))
     return fault.message.finding(
         measured=share_pct,
         threshold=limit_pct,
@@ -263,7 +252,6 @@ def _fault(
         won=won.won_ns[fault.cost] if won and fault.cost else 0,
         won_by=won.node if won else "",
         window=_window(told) if won is None else kit.window_name([won.window]),
-        of_other_window=other,
         of_worst=of_worst if len(told) > 1 else "",
         **kit.launching(costs),
     )

@@ -45,7 +45,6 @@ STRETCHES_CAPTION = (
     "{times} nothing ran on the GPU for at least {least}; together {length:ns}, {share:pct} of the "
     "time. By the cause that takes most of each: {counts}.{apart}{rest}"
 )
-OTHER_WINDOW = " It is {share:pct} of {window}."
 WORST = " {most} {node}: {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
@@ -131,7 +130,7 @@ def _fault(
         title=f"{title}: {{measured:pct}} of the time",
         text=(
             "For {lost:ns}, {measured:pct} of {window}, the GPU was idle: "
-            f"{meaning}.{{of_other_window}}{{of_worst}}"
+            f"{meaning}.{{of_worst}}"
         ),
         advice=advice,
         exhibit="idle_shares",

@@ -250,7 +250,8 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
         tickfont={"color": _MUTED, "size": _TINY},
         hoverformat="%Y-%m-%d %H:%M:%S.%L UTC",
         tickformatstops=[
-            {"dtickrange": [None, 1000], "value": "%H:%M:%S.%L\n%b %-d, %Y UTC"},
+            {"dtickrange": [None, 1], "value": "%H:%M:%S.%6f\n%b %-d, %Y UTC"},
+            {"dtickrange": [1, 1000], "value": "%H:%M:%S.%L\n%b %-d, %Y UTC"},
             {"dtickrange": [1000, 60_000], "value": "%H:%M:%S\n%b %-d, %Y UTC"},
             {"dtickrange": [60_000, 86_400_000], "value": "%H:%M\n%b %-d, %Y UTC"},
             {"dtickrange": [86_400_000, None], "value": "%b %-d\n%Y UTC"},

@@ -19,6 +19,7 @@ from reportgen.views.summary_table import data_of
 from reportgen.views.timeline import tracks
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
+from reportgen.views.timeline.refined import refined_traces
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
@@ -45,6 +46,7 @@ def timeline(report: Report) -> PageSection:
     extent = _extent(job, lanes)
     functions = functions_of(report)
     drawing = draw(lanes, panels, extent, context)
+    drawing.figure["data"] += refined_traces(panels, report, context, n_lanes=len(lanes))
     facts = _facts(report, lanes, panels, functions, extent, context)
     blocks = [_axis_block(lanes, panels, drawing, facts)]
     if functions is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from reportgen.views.charts.layout import Figure
 from reportgen.views.sketch.marks import Mark, PlotArea, marks_of, sector_marks, values_of
-from reportgen.views.values import format_instant, format_number
+from reportgen.views.values import format_instant, format_moment, format_number
 
 WIDTH_PX = 720
 MOST_TRACES = 12
@@ -26,6 +26,8 @@ _LABEL_LENGTH = 9
 _LABELLED_ROW_PX = 13
 _UNDER_PX = 8
 _BASELINE_PX = 4
+_SHORT_MS = 10_000.0
+"""Both ends of a shorter axis would be the same second."""
 
 Limits = tuple[float, float]
 
@@ -198,7 +200,7 @@ def _all_values(traces: Sequence[Mapping[str, Any]], side: str) -> list[float]:
 
 def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[SketchLabel]:
     y = height_px - 6
-    low, high = (_format_x(axis, value) for value in limits)
+    low, high = (_format_x(axis, value, limits) for value in limits)
     made = [
         SketchLabel(text=low, x=_LEFT_PX, y=y, anchor="start"),
         SketchLabel(text=high, x=WIDTH_PX - _RIGHT_PX, y=y, anchor="end"),
@@ -209,9 +211,11 @@ def _x_labels(axis: Mapping[str, Any], limits: Limits, height_px: int) -> list[S
     return made
 
 
-def _format_x(axis: Mapping[str, Any], value: float) -> str:
+def _format_x(axis: Mapping[str, Any], value: float, limits: Limits) -> str:
     if axis.get("type") == "date":
-        return f"{format_instant(value / 1000)[:-2]} UTC"
+        is_short = abs(limits[1] - limits[0]) < _SHORT_MS
+        text = format_moment(value / 1000) if is_short else format_instant(value / 1000)[:-2]
+        return f"{text} UTC"
     return f"{format_number(float(f'{value:.4g}'))}{axis.get('ticksuffix', '')}"
 
 
