@@ -21,7 +21,7 @@ from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
 MOST_MIB = 1024
-_HANGS_S = 150.0
+_HANGS_S = 300.0
 
 TRAIN = "Step:ModeKeys.TRAIN"
 
