@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -94,6 +95,12 @@ def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
 MAX_BLANK_BYTES = 256 << 20
 """No writer leaves as much white space between two events."""
 
+MAX_LOST_BYTES = 64 << 20
+"""A file is read no further once so much of it is nothing that can be read."""
+
+_MOST_ENDS = 4_096
+"""Braces that are looked at for the border between two events: the arguments of one close few."""
+
 SAY_GIVEN_UP = "It has many megabytes of white space or garbage; what follows was not read."
 
 
@@ -112,3 +119,18 @@ def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterat
 def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) -> Iterator[bytes]:
     """Yield blocks as ``until_blank``; that the rest was not read is noted."""
     return until_blank(blocks, lambda: problems.remark(SAY_GIVEN_UP, path=key))
+
+
+def last_border(text: bytes, border: re.Pattern[bytes]) -> tuple[int, int] | None:
+    """Return where the last event but one ends, and where the last begins; ``None`` if unknown.
+
+    ``border`` is what stands between the ``}`` of one event and the ``{`` of the next.
+    """
+    end = len(text)
+    for _ in range(_MOST_ENDS):
+        at = text.rfind(b"}", 0, end)
+        found = border.match(text, at + 1) if at >= 0 else None
+        if at < 0 or found:
+            return (at + 1, found.end()) if found else None
+        end = at
+    return None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
 from tests.browser.watching import opened, scroll_through
+from tests.end_to_end.command import run_here
+from tests.traces import header, small_events
 from tests.views import pages, reports
 
 pytestmark = pytest.mark.browser
@@ -68,6 +72,24 @@ def test_names_that_are_markup_stay_text_and_the_layout_stays_whole(browser, hos
         assert page.evaluate("document.documentElement.scrollWidth") == 1280
         assert not any(mark in page.content() for mark in "\u202e\u2066\u2069")
         assert "שלום" in page.locator("main").inner_text()
+        assert watched.requests == []
+        assert watched.complaints == []
+
+
+def test_a_trace_whose_every_name_is_markup_makes_a_harmless_page(browser, tmp_path):
+    bad = "</script><img src=x onerror='window.hacked = 1'>\u202e{{ 7 * 7 }}"
+    events = [event | {"name": bad + event["name"]} for event in small_events()]
+    head = header(deviceProperties=[{"id": 0, "name": bad}])
+    path = tmp_path / f"{bad.replace('/', '_')}.pt.trace.json"
+    path.write_text(json.dumps({**head, "traceEvents": events * 20}))
+
+    run = run_here(path, "--name", bad, "-o", tmp_path / "out")
+    assert run.code == 0, run.stderr
+    with opened(browser, tmp_path / "out" / "profiler-report.html") as watched:
+        scroll_through(watched.page)
+        assert watched.page.evaluate("window.hacked") is None
+        assert "{{ 7 * 7 }}" in watched.page.locator("main").inner_text()
+        assert "\u202e" not in watched.page.content()
         assert watched.requests == []
         assert watched.complaints == []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from reportgen.publish import kernel as kernel_module
 from reportgen.scratch import scratch_folder
 from tests.builders import START_S, Row, timeline_lines, write_system, write_timeline
-from tests.end_to_end.command import run_command, run_here
+from tests.end_to_end.command import folder_of_nobody, run_as_nobody, run_command, run_here
 
 TRAIN = "Step:ModeKeys.TRAIN"
 STEPS: list[Row] = [
@@ -193,3 +194,14 @@ def test_templates_of_the_user_are_not_merged_with_ours(
     run = run_here(job, "-o", tmp_path / "out")
     assert run.code == 0, run.stderr
     assert "make-profiler-report" in (tmp_path / "out" / "profiler-report.html").read_text()
+
+
+@pytest.mark.slow
+def test_a_user_who_is_not_root_makes_a_report_and_spares_folders_of_others(job: Path) -> None:
+    with scratch_folder() as mine, folder_of_nobody() as folder:
+        shutil.copytree(job, folder / "job")
+        (folder / "job").chmod(0o755)
+        run = run_as_nobody(folder / "job", "-o", folder / "out", cwd=folder, job=job)
+        assert run.code == 0, run.stderr
+        assert (folder / "out" / "profiler-report" / "report.json").is_file()
+        assert mine.is_dir()

@@ -21,7 +21,7 @@ from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
 MOST_MIB = 1024
-_HANGS_S = 150.0
+_HANGS_S = 300.0
 
 TRAIN = "Step:ModeKeys.TRAIN"
 
@@ -268,6 +268,10 @@ def bomb_of_braces(folder: Path) -> Path:
     return _bomb(folder, b"{", 200)
 
 
+def bomb_of_ends(folder: Path) -> Path:
+    return _bomb(folder, b"}", 1024)
+
+
 def bomb_of_one_name(folder: Path) -> Path:
     path = folder / "t.pt.trace.json.gz"
     _packed(path, [b'{"traceEvents": [{"ph":"X","name":"', *[b"a" * (1 << 20)] * 1024, b'"}]}'])
@@ -277,14 +281,6 @@ def bomb_of_one_name(folder: Path) -> Path:
 def bomb_of_header(folder: Path) -> Path:
     path = folder / "t.pt.trace.json.gz"
     _packed(path, [b'{"schemaVersion":1,"x":"', *[b"a" * (1 << 20)] * 1024, b'"}'])
-    return path
-
-
-def bomb_of_events(folder: Path) -> Path:
-    """A gigabyte of equal events in a megabyte."""
-    path = folder / "t.pt.trace.json.gz"
-    event = json.dumps(span("cpu_op", "aten::mm", 1, 2)).encode() + b","
-    _packed(path, [b'{"traceEvents": [', *[event * ((1 << 20) // len(event))] * 1024])
     return path
 
 
@@ -401,16 +397,25 @@ def job_million_functions(folder: Path) -> Path:
     return folder
 
 
-def job_bomb(folder: Path) -> Path:
+def job_bomb(folder: Path, inner: bytes = b"[") -> Path:
     """A timeline of TensorFlow of one gigabyte of brackets."""
     from tests.tensorflow_traces import write_tensorflow
 
     _minute(folder)
-    block = b"[" * (1 << 20)
+    parts = [b'{"traceEvents": [', *[inner * (1 << 20)] * 1024]
     packer = zlib.compressobj(6, zlib.DEFLATED, 31)
-    content = b"".join([*(packer.compress(block) for _ in range(1024)), packer.flush()])
+    content = b"".join([*map(packer.compress, parts), packer.flush()])
     write_tensorflow(folder, content=content, node_ids=("27-algo-1",))
     return folder
+
+
+def job_bomb_of_ends(folder: Path) -> Path:
+    return job_bomb(folder, b"}")
+
+
+def traces_without_a_clock(folder: Path) -> Path:
+    """Events at 10^18 microseconds."""
+    return _written(folder, [event | {"ts": event["ts"] + 1e18} for event in small_events()])
 
 
 def horovod_of_one_line(folder: Path) -> Path:
@@ -440,10 +445,12 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         many_keys, many_braces, many_opened, many_backslashes, many_slashes, many_headers,
         ids_above_2_63, one_memory_of_2_62, million_names, million_kernels, thousand_devices,
         thousand_threads, long_trace_line, bomb_of_nul, bomb_of_nul_alone, bomb_of_brackets,
-        bomb_of_braces, bomb_of_one_name, bomb_of_header, bomb_of_events, job_step_above_2_63,
+        bomb_of_braces, bomb_of_ends, bomb_of_one_name, bomb_of_header,
+        job_step_above_2_63,
         job_event_at_1e18, job_all_events_at_1e18, job_sample_at_1e18, job_node_not_utf8,
         job_node_not_utf8_with_events, job_thousand_gpus, job_line_of_300_mb,
-        job_timeline_line_of_300_mb, job_million_functions, job_bomb, horovod_of_one_line,
+        job_timeline_line_of_300_mb, job_million_functions, job_bomb, job_bomb_of_ends,
+        traces_without_a_clock, horovod_of_one_line,
         aws_nested,
     )
 }  # fmt: skip

@@ -49,6 +49,7 @@ class Case:
         counts: by how much each counter must be higher than in the twin.
         must_be_noted: there must be a note or a counter that the twin does not have.
         call: runs instead of the command; may raise nothing but errors of ours.
+        copies_results: results are copied as they are, with keys that nobody knows.
     """
 
     args: Sequence[str | Path] = ()
@@ -56,6 +57,7 @@ class Case:
     counts: Mapping[str, int] | None = None
     must_be_noted: bool = False
     call: Callable[[], object] | None = None
+    copies_results: bool = False
 
 
 Builder = Callable[[Path, Random], Case]
@@ -142,7 +144,7 @@ def saved_report(folder: Path, chance: Random) -> Case:
     """Change one file of a saved report."""
     report = samples.copy_report(_saved(), folder)
     _change_one(sorted(report.glob("*.json")), chance)
-    return Case(args=[report])
+    return Case(args=[report], copies_results=True)
 
 
 def aws_results(folder: Path, chance: Random) -> Case:

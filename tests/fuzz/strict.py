@@ -57,10 +57,7 @@ def damaged_timeline(content: bytes) -> bool:
 def _is_damaged(content: bytes, is_good: Callable[[Any], bool]) -> bool:
     if b"\x00" in content[:64] or content[:1] in {b"\xff", b"\xfe"}:
         return False  # perhaps UTF-16: nothing is certain here
-    try:
-        text = content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return True
+    text = content.decode("utf-8-sig", "surrogateescape")
     whole = _value_of(text)
     if isinstance(whole, list):
         return not all(map(is_good, whole))
@@ -74,6 +71,8 @@ def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
     item = _value_of(bare)
     if item is None and _may_be_several(bare):
         return False
+    if not bare.isprintable() and is_good(item):
+        return False  # bytes that are no UTF-8, perhaps in a key that nobody reads
     return not is_good(item)
 
 

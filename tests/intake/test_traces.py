@@ -328,3 +328,26 @@ def test_a_header_with_secrets_leaves_none_in_the_tables(tmp_path: Path) -> None
 
     assert n_rows(trace.slices) == 1
     assert "SECRET" not in repr(trace)
+
+
+def test_times_that_no_clock_shows_count_from_the_first_event(tmp_path: Path) -> None:
+    events = [event | {"ts": event["ts"] + 1e18} for event in small_events()]
+    trace = read_one(write_trace(tmp_path / "t.pt.trace.json", trace_text(events)))
+    assert (trace.origin_ns, trace.base_ns, trace.clock) == (0, 0, Clock.RELATIVE)
+    assert n_rows(trace.gpu_ops) == 4
+    assert any("none that a clock can show" in note.text for note in trace.notes)
+
+
+def test_numbers_too_large_for_ids_are_absent_and_counted(tmp_path: Path) -> None:
+    events = [*small_events(), kernel(80.0, 5.0, 2**63, device=2**63)]
+    trace = read_one(write_trace(tmp_path / "t.pt.trace.json", trace_text(events)))
+    assert n_rows(trace.gpu_ops) == 5
+    counted = [note for note in trace.notes if Quality.VALUES_BROKEN in note.counts]
+    assert [note.counts[Quality.VALUES_BROKEN] for note in counted] == [2]
+
+
+def test_addresses_and_secrets_in_names_are_masked(tmp_path: Path) -> None:
+    name = "upload for ada@host.example.org with api_key=abc, step=7"
+    events = [*small_events(), span("user_annotation", name, 1.0, 2.0)]
+    trace = read_one(write_trace(tmp_path / "t.pt.trace.json", trace_text(events)))
+    assert "upload for …@… with api_key=…, step=7" in trace.names

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from reportgen.formats.decompression import MAX_LOST_BYTES, last_border
 from reportgen.formats.kineto.events import TraceEvent
 from reportgen.formats.kineto.salvage import EDGES, Losses, decode_chunk
 
@@ -24,13 +25,10 @@ _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'
 )
 _OPEN_BYTES = 64
-_BORDER = re.compile(rb"\}\s*+,\s*+(?=\{)")
+_BORDER = re.compile(rb"(?<=\})\s*+,\s*+(?=\{)")
 _CLOSING = re.compile(rb"\s*\]")
 _EMPTY = re.compile(rb"[\s,]*\]")
 _MAX_EVENT_BYTES = 16 << 20
-
-MAX_LOST_BYTES = 64 << 20
-"""A file is read no further once so much of it is nothing that can be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,22 +138,12 @@ def _cut(source: _Source) -> tuple[bytes, bytes]:
         text = source.rest
         if source.is_at_end and len(text) <= CHUNK_BYTES:
             return text, b""
-        border = _last_border(text)
+        border = last_border(text, _BORDER)
         if border:
             return text[: border[0]], text[border[1] :]
         if source.is_at_end or len(text) > _MAX_EVENT_BYTES:
             return text, b""
         source.fill(2 * len(text))
-
-
-def _last_border(text: bytes) -> tuple[int, int] | None:
-    end = len(text)
-    while (at := text.rfind(b"}", 0, end)) >= 0:
-        border = _BORDER.match(text, at)
-        if border:
-            return at + 1, border.end()
-        end = at
-    return None
 
 
 def _sliced(blocks: Iterable[bytes]) -> Iterator[bytes]:

@@ -9,7 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from reportgen.formats.decompression import Packing, noted_until_blank, unpacked
+from reportgen.formats.decompression import (
+    MAX_LOST_BYTES,
+    SAY_GIVEN_UP,
+    Packing,
+    last_border,
+    noted_until_blank,
+    unpacked,
+)
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.events import Event, decode_event, decode_events
 from reportgen.formats.trace_events.runs import CHUNK_BYTES
@@ -17,10 +24,10 @@ from reportgen.profile import Quality
 
 _OPENING = re.compile(rb'"traceEvents"\s*:\s*\[')
 _OPENING_BYTES = 64
-_BORDER = re.compile(rb'(?<=\})\s*,\s*(?=\{\s*(?:\}|"\w+"\s*:))')
+_BORDER = re.compile(rb'(?<=\})\s*+,\s*+(?=\{\s*+(?:\}|"\w++"\s*+:))')
 _EDGES = b", \t\r\n"
 _MAX_ENDS = 16
-_MAX_EVENT_BYTES = 64 << 20
+_MAX_EVENT_BYTES = 16 << 20
 
 _SAY_DAMAGED = "{n} damaged [event|events] could not be read and [was|were] left out"
 _SAY_CUT_OFF = "the file ends in the middle of its events: {bytes} lost"
@@ -33,7 +40,7 @@ def read_object_events(
     """Yield a file's events in their order, some thousands at a time, from bytes packed or not."""
     packing = Packing()
     text = b""
-    is_open = False
+    is_open, n_lost = False, 0
     for block in noted_until_blank(unpacked(blocks, packing), key, problems):
         text += block
         if not is_open:
@@ -43,9 +50,14 @@ def read_object_events(
         text = text.lstrip(_EDGES)
         if not is_open or len(text) < CHUNK_BYTES:
             continue
-        border = _last_border(text)
+        border = last_border(text, _BORDER)
         if border is None and len(text) < _MAX_EVENT_BYTES:
             continue
+        n_lost += 0 if border else len(text)
+        if n_lost > MAX_LOST_BYTES:
+            problems.remark(SAY_GIVEN_UP, path=key)
+            text = b""
+            break
         end, start = border or (len(text), len(text))
         yield _run(text[:end], key, problems)
         text = text[start:]
@@ -57,16 +69,6 @@ def read_object_events(
         problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
     if packing.is_cut_off:
         problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
-
-
-def _last_border(text: bytes) -> tuple[int, int] | None:
-    end = len(text)
-    while (at := text.rfind(b"}", 0, end)) >= 0:
-        border = _BORDER.match(text, at + 1)
-        if border:
-            return at + 1, border.end()
-        end = at
-    return None
 
 
 def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
