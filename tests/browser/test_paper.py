@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.browser.watching import opened, scroll_through
@@ -20,8 +22,8 @@ ROWS = "document.querySelectorAll('#StepOutlier--outliers tbody tr').length"
 
 def test_paper_holds_all_charts_and_all_rows_in_light_colours_if_asked_for(browser, busy_page):
     viewport = {"width": SHEET_PX, "height": 900}
-    options = {"color_scheme": "dark", "viewport": viewport, "at": "?print=all"}
-    with opened(browser, busy_page, **options) as watched:
+    dark: dict[str, Any] = {"color_scheme": "dark", "viewport": viewport}
+    with opened(browser, busy_page, at="?print=all", **dark) as watched:
         page = watched.page
         scroll_through(page)
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")

@@ -62,6 +62,7 @@ def test_a_thread_that_waits_for_another_goes_on_when_it_is_woken():
     waiting = []
 
     def sleeper() -> Program:
+        assert clock.current is not None
         waiting.append(clock.current)
         yield None
         seen_s.append(clock.now_s)
