@@ -90,7 +90,8 @@ statistics.workload_distances(system)
 # Moments at which a GPU was at most 10 % busy while a core of its node was above 90 %. Samples of
 # CPU and GPU are joined by their nearest time, as their stamps differ by some milliseconds.
 # Change the thresholds: `selections.cpu_bottlenecks(system, gpu_at_most_pct=20)`. The check
-# CPUBottleneck of the report calls a GPU idle *below* 10 %, as SageMaker does, and counts ticks, not GPUs.
+# CPUBottleneck of the report calls a GPU idle *below* 10 %, as SageMaker does, and counts ticks,
+# not GPUs.
 
 # %%
 bottlenecks = selections.cpu_bottlenecks(system)

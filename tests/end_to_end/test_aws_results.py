@@ -156,9 +156,9 @@ PICKED: dict[str, Callable[[Any], Iterable[tuple[str, float]]]] = {
 
 
 def section_text(page: str, section: str) -> str:
-    begin = page.index(f'<section class="rg-section" id="{section}">')
+    begin = page.index(f' id="{section}">')
     rest = page[begin + 10 :]
-    end = rest.find('<section class="rg-section"')
+    end = rest.find('<section class="rg-section')
     bare = re.sub(r"<(script|style)\b.*?</\1>", " ", rest[:end], flags=re.DOTALL)
     return html.unescape(re.sub(r"<[^>]+>", " | ", bare)).replace("\u00a0", " ")
 

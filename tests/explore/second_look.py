@@ -75,9 +75,16 @@ def bottlenecks(samples: pd.DataFrame) -> set[tuple[str, str, int]]:
     return found
 
 
+def training_steps(events: pd.DataFrame) -> pd.DataFrame:
+    """The steps that bound the training loop: those of the training, else all."""
+    steps = events[events["phase"].str.startswith("Step:")]
+    training = steps[steps["phase"].str.endswith("TRAIN")]
+    return training if len(training) else steps
+
+
 def classes(samples: pd.DataFrame, events: pd.DataFrame) -> dict[tuple[str, str], list[int]]:
     """Samples of each GPU: before, after the loop, above 90, to 90, idle with bottleneck, idle."""
-    steps = events[events["phase"].str.startswith("Step:")]
+    steps = training_steps(events)
     is_bottleneck = bottlenecks(samples)
     found: dict[tuple[str, str], list[int]] = {}
     for row in samples[samples["Dimension"] == "GPUUtilization"].itertuples():
@@ -142,6 +149,7 @@ def values_in(samples: pd.DataFrame, intervals: pd.DataFrame, dimension: str) ->
 def _sums(events: pd.DataFrame, indexes: set[int], *, steps: bool) -> Sums:
     chosen = events.loc[sorted(indexes)]
     chosen = chosen[chosen["phase"].str.startswith("Step:") == steps]
+    chosen = chosen[chosen["phase"] != "DataLoaderWorker"]  # its life time is no function
     lasted = chosen["end"] - chosen["start"]
     return {
         str(name): (len(own), int(own.sum()))

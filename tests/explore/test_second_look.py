@@ -75,7 +75,7 @@ def test_bottlenecks_and_classes_of_gpu_samples(looked: Looked) -> None:
     assert {
         (row[0], row[1]): list(row[2:]) for row in counted.itertuples(index=False)
     } == second_look.classes(looked.samples, looked.events)
-    steps = looked.events[looked.events["phase"].str.startswith("Step:")]
+    steps = second_look.training_steps(looked.events)
     if len(steps):
         in_loop = at_us.between(steps["start"].min(), steps["end"].max())
         places = selections.places_in_job(found, framework)

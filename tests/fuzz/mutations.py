@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -118,7 +119,7 @@ def _change_entry(holder: Any, key: Any, chance: Random) -> None:
     elif kind == 3:
         holder[key] = [holder[key]] if chance.random() < 0.5 else {"a": holder[key]}
     else:
-        holder[key] = chance.choice(ODD_VALUES)
+        holder[key] = deepcopy(chance.choice(ODD_VALUES))
 
 
 def nested(depth: int, *, opens: bytes = b"[", closes: bytes = b"]") -> bytes:

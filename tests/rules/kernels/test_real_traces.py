@@ -291,7 +291,6 @@ def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
     assert loader.estimate.speedup_at_most >= MEASURED_SPEEDUP
     assert "33.2 % of the recorded steps" in loader.text
     assert "For 352 ms, 33.1 % of the time, the GPU was idle" in loader.text
-    assert "28.5 % of the time from the first to the last GPU operation" in loader.text
 
 
 def test_with_four_workers_the_loader_is_no_fault() -> None:
