@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from copy import deepcopy
 from collections.abc import Callable
+from copy import deepcopy
 from random import Random
 from typing import Any
 
