@@ -31,11 +31,11 @@ from reportgen.results.causes import Cause
 
 PARTS = {
     Cause.WORK_BETWEEN_STEPS: {"between_steps"},
-    Cause.UNPINNED_MEMORY: {"between_steps"},
+    Cause.UNPINNED_MEMORY: {"between_steps", "busy"},
     Cause.TOO_FEW_LOADERS: {"input_wait", "cpu_input"},
     Cause.IO_WAIT: {"input_wait", "io_wait", "cpu_input"},
     Cause.NETWORK_INPUT: {"input_wait", "network", "cpu_input"},
-    Cause.SLOW_WORKER: {"straggler", "busy_high", "busy_partial", "inside_steps"},
+    Cause.SLOW_WORKER: {"straggler", "busy", "inside_steps"},
 }
 """Faults that every step suffers from, and the parts of the waterfall that name them."""
 LEAST, MOST = 0.02, 0.06

@@ -31,7 +31,7 @@ def compare(
 
     The verdict is one of four words. It is *faster* or *slower* only where the 99.5 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
-    larger than the one between the halves of each run.
+    larger than the one between the halves of each run; else where the same holds for the means.
     """
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
     reason = why_not(*runs)
@@ -55,18 +55,24 @@ def compare(
     )
 
 
-def _means_differ(step: StepDifference) -> bool:
-    low, high = step.mean_interval_s
-    return low > 0 or high < 0
-
-
 def verdict_of(step: StepDifference) -> Verdict:
-    """Return whether a difference is beyond noise, and in which direction."""
+    """Return whether a difference is beyond noise, and in which direction.
+
+    The medians decide. Where they do not differ the means do: what costs only some of the steps,
+    such as a loader that delivers in bursts, leaves the median as it is.
+    """
+    for difference_s, (low, high), noise_s in (
+        (step.difference_s, step.certain_s, step.noise_s),
+        (step.step_mean_difference_s, step.mean_interval_s, step.mean_noise_s),
+    ):
+        if (low > 0 or high < 0) and abs(difference_s) > noise_s:
+            return Verdict.SLOWER if difference_s > 0 else Verdict.FASTER
+    return Verdict.NO_DIFFERENCE
+
+
+def _is_by_median(step: StepDifference) -> bool:
     low, high = step.certain_s
-    is_sure = low > 0 or high < 0
-    if not is_sure or abs(step.difference_s) <= step.noise_s:
-        return Verdict.NO_DIFFERENCE
-    return Verdict.SLOWER if step.difference_s > 0 else Verdict.FASTER
+    return (low > 0 or high < 0) and abs(step.difference_s) > step.noise_s
 
 
 def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
@@ -91,11 +97,14 @@ def _job(run: Run) -> Job:
 def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, str]) -> str:
     if step is None:
         return "These two jobs cannot be compared in time."
-    now, then = (format_duration(time_s) for time_s in (step.after_p50_s, step.before_p50_s))
-    times = f"a step takes {now} instead of {then}"
+    times_s, which = (step.before_p50_s, step.after_p50_s), ""
+    if verdict is not Verdict.NO_DIFFERENCE and not _is_by_median(step):
+        times_s, which = (step.before_mean_s, step.after_mean_s), " in the mean"
+    then, now = map(format_duration, times_s)
+    times = f"a step takes {now} instead of {then}{which}"
     if verdict is Verdict.NO_DIFFERENCE:
         return f"No difference beyond noise: {times}."
-    factor = max(step.ratio, 1 / step.ratio if step.ratio else np.inf)
+    factor = max(times_s) / min(times_s) if min(times_s) else np.inf
     return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}."
 
 
@@ -103,12 +112,11 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     low, high = (100 * bound / step.before_p50_s for bound in step.interval_s)
     change = f"{100 * (step.ratio - 1):+.1f} %"
     sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
-    if verdict is Verdict.NO_DIFFERENCE and not _means_differ(step):
+    if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
         return f"{sure} A change of {least:.1f} % or more would have shown."
-    if verdict is Verdict.NO_DIFFERENCE:
-        share = 100 * step.step_mean_difference_s / step.before_mean_s
-        sure = f"{sure} But the mean step changed by {share:+.1f} %: few steps take far longer."
+    if not _is_by_median(step):
+        sure = f"{sure} Only some steps take another time."
     total = step.step_mean_difference_s
     telling = [
         part

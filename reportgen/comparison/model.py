@@ -72,7 +72,7 @@ class StepDifference:
         least_s: the smallest difference that these runs could have shown.
         ratio: median after over median before.
         step_mean_difference_s: of the means, after minus before; the waterfall adds up to it.
-        mean_interval_s: 99.5 % interval of that.
+        mean_interval_s, mean_noise_s: 99.5 % interval of that, and its difference of halves.
         before_n, after_n: steps that were compared.
     """
 
@@ -88,6 +88,7 @@ class StepDifference:
     after_mean_s: float
     step_mean_difference_s: float
     mean_interval_s: tuple[float, float]
+    mean_noise_s: float
     before_n: int
     after_n: int
     histogram: Histogram

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,13 +83,14 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
         difference_s=p50_s[1] - p50_s[0],
         interval_s=(low / NS_PER_S, high / NS_PER_S),
         certain_s=(lowest / NS_PER_S, highest / NS_PER_S),
-        noise_s=max(_noise_ns(before), _noise_ns(after)) / NS_PER_S,
+        noise_s=max(_noise_ns(its, np.median) for its in (before, after)) / NS_PER_S,
         least_s=error_ns * (_Z_95 + _Z_POWER) / NS_PER_S,
         ratio=p50_s[1] / p50_s[0] if p50_s[0] else 1.0,
         before_mean_s=mean_s[0],
         after_mean_s=mean_s[1],
         step_mean_difference_s=mean_s[1] - mean_s[0],
         mean_interval_s=_mean_interval_s(before, after),
+        mean_noise_s=max(_noise_ns(its, np.mean) for its in (before, after)) / NS_PER_S,
         before_n=before.size,
         after_n=after.size,
         histogram=_histogram(before, after),
@@ -125,8 +127,12 @@ def _intervals(
 
 
 def _mean_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
-    """Return the 99.5 % interval of the difference of means, in seconds: by means of blocks."""
-    middle, variance = float(after.mean() - before.mean()), 0.0
+    """Return the 99.5 % interval of the difference of means, in seconds: by means of blocks.
+
+    Too few steps for a normal distribution of their mean leave it unknown.
+    """
+    middle = float(after.mean() - before.mean())
+    variance = np.inf if min(before.size, after.size) < FEW_STEPS else 0.0
     for values in (before, after):
         length = _block_length(values)
         n_blocks = max(values.size // length, 1)
@@ -206,10 +212,10 @@ def _block_length(values: Floats) -> int:
     return int(max(usual, min(next(quiet, _BLOCK_LAGS), n // 10)))
 
 
-def _noise_ns(values: Floats) -> float:
-    """Return by how much the medians of the two halves of one run differ."""
+def _noise_ns(values: Floats, middle: Callable[[Floats], Any]) -> float:
+    """Return by how much the medians, or means, of the two halves of one run differ."""
     half = values.size // 2
-    return abs(float(np.median(values[:half])) - float(np.median(values[half:]))) if half else 0.0
+    return abs(float(middle(values[:half])) - float(middle(values[half:]))) if half else 0.0
 
 
 def _histogram(before: Floats, after: Floats) -> Histogram:

@@ -15,8 +15,7 @@ WORDS = {
     "compute": "computing on the GPU",
     "exposed_communication": "communication without computing",
     "memory_operations": "copies and fills on the GPU",
-    "busy_high": "GPU busy (above 90 %)",
-    "busy_partial": "GPU partly busy",
+    "busy": "GPU at work",
     "cpu_input": "GPU idle while data were prepared",
     "host_blocked": "GPU idle, host blocked in a call",
     "host_late": "GPU idle, host launched late",
@@ -34,6 +33,8 @@ WORDS = {
 }
 """The parts of the time of a step, as columns of the GPU time budget name them, and our own."""
 _NO_PARTS = frozenset({"start_ns", "duration_ns", "count"})
+_ALIKE = {"busy_high": "busy", "busy_partial": "busy"}
+"""Samples above 90 % and above 10 %: a step that grows by 3 % moves many from one to the other."""
 _UNKNOWN = frozenset(
     {"unexplained", "not_measured", "initialization", "finalization", "not_recorded"}
 )
@@ -91,7 +92,7 @@ def _budget(run: Run, steps: Steps, rows: Rows) -> dict[str, float]:
         for name, values in columns.items():
             if name in _NO_PARTS:
                 continue
-            part = name.removesuffix("_ns")
+            part = _ALIKE.get(name.removesuffix("_ns"), name.removesuffix("_ns"))
             key = "not_recorded" if part in _UNKNOWN or part not in WORDS else part
             sums[key] = sums.get(key, 0.0) + float(values[chosen].mean()) / len(run.budget)
     return sums
