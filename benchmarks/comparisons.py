@@ -74,6 +74,8 @@ def examine(order: Order) -> tuple[str, str] | None:
     before, after, _ = made
     if not order.causes:
         return _halves(before)
+    if _steady_times(before) is None:
+        return None
     comparison = compare(before, after)
     (cause,) = order.causes
     if comparison.verdict is not Verdict.SLOWER:
@@ -83,15 +85,22 @@ def examine(order: Order) -> tuple[str, str] | None:
 
 
 def _halves(report: Report) -> tuple[str, str] | None:
+    times = _steady_times(report)
+    if times is None:
+        return None
+    half = times.size // 2
+    return "halves", verdict_of(difference_of(times[:half], times[half:])).value
+
+
+def _steady_times(report: Report) -> np.ndarray | None:
+    """Return the times of a job's steps after the warm-up, if it has enough and they vary little."""
     steps = run_of(report, label="job").steps
     if steps is None or steps.cycle_ns.size < _LEAST_STEPS:
         return None
     times = steps.cycle_ns[10:]
     middle = float(np.median(times))
-    if float(np.median(np.abs(times - middle))) * 1.4826 > _MOST_SPREAD * middle:
-        return None
-    half = times.size // 2
-    return "halves", verdict_of(difference_of(times[:half], times[half:])).value
+    spread = float(np.median(np.abs(times - middle))) * 1.4826
+    return times if spread <= _MOST_SPREAD * middle else None
 
 
 def orders(seed: int, n_jobs: int) -> list[Order]:
