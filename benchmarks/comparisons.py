@@ -93,7 +93,7 @@ def _halves(report: Report) -> tuple[str, str] | None:
 
 
 def _steady_times(report: Report) -> np.ndarray | None:
-    """Return the times of a job's steps after the warm-up, if it has enough and they vary little."""
+    """Return the times of the steps after the warm-up, if there are enough and they vary little."""
     steps = run_of(report, label="job").steps
     if steps is None or steps.cycle_ns.size < _LEAST_STEPS:
         return None

@@ -16,7 +16,10 @@ from reportgen.results.packed import unpack
 PREFERRED_PHASES = ("TRAIN", "GLOBAL")
 """Phases that stand for the training, the better one first; any other comes after them."""
 _EVALUATION = "EVAL"
+MEETING_RATIO = 0.02
+"""Workers whose median cycles differ by less wait for each other; clocks and noise do the rest."""
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Columns = Mapping[str, Integers]
 
 
@@ -39,7 +42,8 @@ class Steps:
         start_ns: (n,) of the worker that stands for all.
         cycle_ns: (n,) float64 time to the start of the next step, the mean of all workers where
             each of them has every step.
-        inside_ns, wait_ns: (n,) float64 time in the step, and of waiting for data after it.
+        inside_ns, wait_ns: (n,) float64 time in the step, and of waiting for data after it; where
+            workers meet in each step, the longest wait of any is that of all.
         n_measured: steps that were recorded; more than n where rows are means of several.
         n_workers: workers or ranks that are in the means.
     """
@@ -108,18 +112,32 @@ def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
     alike = [table for table in own if table.n_measured == longest.n_measured]
     columns = [unpack(table) for table in alike]
     first = columns[0]
+    cycle_ns = np.array([_cycle_ns(its) for its in columns], dtype=np.float64)
+    inside_ns = np.array([its["duration_ns"] for its in columns], dtype=np.float64)
+    wait_ns = np.array(
+        [its.get("input_wait_ns", np.zeros_like(its["start_ns"])) for its in columns],
+        dtype=np.float64,
+    )
+    longest_ns = _meeting(cycle_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
     return Steps(
         phase=phase,
         number=first.get("step"),
         start_ns=first["start_ns"],
-        cycle_ns=np.mean([_cycle_ns(its) for its in columns], axis=0),
-        inside_ns=np.mean([its["duration_ns"] for its in columns], axis=0),
-        wait_ns=np.mean(
-            [its.get("input_wait_ns", np.zeros_like(its["start_ns"])) for its in columns], axis=0
-        ),
+        cycle_ns=cycle_ns.mean(axis=0),
+        inside_ns=inside_ns.mean(axis=0) - longest_ns,
+        wait_ns=wait_ns.mean(axis=0) + longest_ns,
         n_measured=longest.n_measured,
         n_workers=len(alike),
     )
+
+
+def _meeting(cycle_ns: Floats) -> bool:
+    """Return whether workers meet in each step: all then wait for the batch that comes last.
+
+    The others spend that time inside their steps, where it is no work.
+    """
+    middle_ns = np.median(cycle_ns, axis=1)
+    return bool(np.ptp(middle_ns) <= MEETING_RATIO * middle_ns.mean())
 
 
 def _cycle_ns(columns: Columns) -> Integers:

@@ -74,6 +74,9 @@ def _parts(run: Run, rows: Rows, *, has_budget: bool) -> Mapping[str, float]:
         float(values @ weight) for values in (steps.cycle_ns, steps.inside_ns, steps.wait_ns)
     )
     found = _budget(run, steps, rows) if has_budget else {"inside_steps": inside_ns}
+    whole_ns = sum(found.values())
+    if whole_ns > inside_ns > 0:  # beside a worker that waited the others stay in their steps
+        found = {key: time_ns * inside_ns / whole_ns for key, time_ns in found.items()}
     between_ns = max(cycle_ns - inside_ns - wait_ns, 0.0)
     for key, time_ns in (("input_wait", wait_ns), ("between_steps", between_ns)):
         found[key] = found.get(key, 0.0) + time_ns

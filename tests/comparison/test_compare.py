@@ -161,3 +161,23 @@ def test_every_state_has_a_word_for_the_page() -> None:
     from reportgen.comparison.exhibits import _STATE_WORDS
 
     assert set(_STATE_WORDS) == set(FindingState)
+
+
+def test_of_workers_that_meet_the_longest_wait_is_that_of_all() -> None:
+    n = 100
+    waits = np.tile([6.0, 0.0], n // 2)
+    tables = [
+        steps_table(
+            np.full(n, 20.0), inside_ms=20.0 - wait, wait_ms=wait, worker=f"algo-1-{number}"
+        )
+        for number, wait in enumerate((waits, waits[::-1].copy()))
+    ]
+    before = report_of(
+        *(steps_table(np.full(n, 14.0), worker=f"algo-1-{number}") for number in (0, 1))
+    )
+
+    comparison = compare(before, report_of(*tables))
+
+    parts = {row.key: row.difference_s for row in comparison.waterfall}
+    assert parts["input_wait"] == pytest.approx(0.006)
+    assert parts["inside_steps"] == pytest.approx(0.0)
