@@ -13,6 +13,7 @@ from reportgen.errors import WouldOverwriteError, writing
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
 from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.products import kernel_for
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
     PageOptions,
@@ -69,12 +70,15 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
     """
     check_output(options.output, job_root=None)
     _check_old(options)
-    before, after = (_report_of(path, watcher) for path in (options.before, options.after))
-    with timed(watcher, "comparing") as step:
-        comparison = compare(before, after, labels=options.labels)
-        step.text = f"compared {before.job.name} with {after.job.name}"
-    with open_staging(options.output) as staging:
-        made = _write(comparison, options, staging.folder, watcher)
+    with (
+        open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
+        before, after = (_report_of(path, watcher) for path in (options.before, options.after))
+        with timed(watcher, "comparing") as step:
+            comparison = compare(before, after, labels=options.labels)
+            step.text = f"compared {before.job.name} with {after.job.name}"
+        made = _write(comparison, options, staging.folder, kernel, watcher)
         with writing(options.output, action=f"write the comparison in {options.output}"):
             for name in made:
                 (staging.folder / name).replace(options.output / name)
@@ -115,7 +119,11 @@ def _refuse(path: Path, reason: str) -> None:
 
 
 def _write(
-    comparison: Comparison, options: CompareOptions, folder: Path, watcher: Watcher
+    comparison: Comparison,
+    options: CompareOptions,
+    folder: Path,
+    kernel: ReadyKernel | None,
+    watcher: Watcher,
 ) -> Sequence[str]:
     """Write what was asked for into a folder and return the names in order; the page comes last."""
     made = [codec.FILE]
@@ -125,18 +133,13 @@ def _write(
         with writing(folder / SUMMARY):
             (folder / SUMMARY).write_text(comparison_summary(comparison), encoding="utf-8")
         made.append(SUMMARY)
-    if options.formats <= {OutputFormat.MD}:
+    if kernel is None:
         return made
-    kernel = ReadyKernel()
-    try:
-        kernel.start(folder)
-        with timed(watcher, "notebook") as step:
-            notebook = read_notebook(notebook_path("profiler_comparison"))
-            output = folder / NOTEBOOK
-            run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
-            step.text = f"ran the notebook of {len(notebook.cells)} cells"
-    finally:
-        kernel.close()
+    with timed(watcher, "notebook") as step:
+        notebook = read_notebook(notebook_path("profiler_comparison"))
+        output = folder / NOTEBOOK
+        run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
+        step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:
         title = f"{comparison.before.name} → {comparison.after.name} · comparison"
         page = PageOptions(title=title, theme=options.theme, report_id=comparison.after.report_id)

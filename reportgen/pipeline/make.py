@@ -90,7 +90,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     with open_staging(options.output) as staging:
         size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
         before = measure() if size_bytes > _ALONE_BYTES else ()
-        with kernel_for(options, staging.folder) as kernel:
+        with kernel_for(options.formats, staging.folder) as kernel:
             measured = before or measure()
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
@@ -129,7 +129,10 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
     check_uncut(wanted)
     check_output(options.output, job_root=None)
     check_old(options, keeps_results=False)
-    with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
+    with (
+        open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
             step.text = f"imported {len(report.results)} rules of SageMaker"
@@ -144,7 +147,10 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     keeps_results = target.exists() and target.samefile(saved)
     check_output(options.output, job_root=None)
     check_old(options, keeps_results=keeps_results)
-    with open_staging(options.output) as staging, kernel_for(options, staging.folder) as kernel:
+    with (
+        open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
 

@@ -31,9 +31,9 @@ FILES = {
 
 
 @contextmanager
-def kernel_for(options: Options, folder: Path) -> Iterator[ReadyKernel | None]:
+def kernel_for(formats: frozenset[OutputFormat], folder: Path) -> Iterator[ReadyKernel | None]:
     """Start the kernel that will run the notebook in a folder; a summary alone needs none."""
-    if options.formats <= {OutputFormat.MD}:
+    if formats <= {OutputFormat.MD}:
         yield None
         return
     kernel = ReadyKernel()
