@@ -31,8 +31,9 @@ TAIL_RATIO = 0.06
 """At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
 holds time between steps mostly holds the end of a step, too, so that is a part of its own."""
 LEAST_TICKS = 20
-METER_NS = 170_000_000
-"""NVIDIA's meter averages over a sixth of a second on many devices, however rarely it is read."""
+METERS_NS = (170_000_000, 1_000_000_000)
+"""NVIDIA's meter averages over a sixth of a second to one second, which depends on the device and
+not on how often it is read."""
 UNEXPLAINED_BELOW = 0.5
 IN_DOUBT_RATIO = 0.05
 """What the use of the GPUs may tell wrong even if a fit explains most of it: meters and samples are
@@ -172,9 +173,16 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     unions = list(_unions(part.spans))
     if interval_ns is None or not unions:
         return None
-    end_ns, lengths = part.system.tick_ns, {interval_ns, min(interval_ns, METER_NS)}
-    fits = [_fit(end_ns - length_ns, length_ns, use_pct, unions) for length_ns in sorted(lengths)]
-    found = [fit for fit in fits if fit is not None]
+    shortest_ns, longest_ns = METERS_NS
+    end_ns = part.system.tick_ns
+    lengths_ns = {interval_ns, min(interval_ns, shortest_ns), longest_ns}
+    fits = {ns: _fit(end_ns - ns, ns, use_pct, unions) for ns in sorted(lengths_ns)}
+    # Over a long time what is seen differs little, so that a poor fit says nothing of the meter.
+    found = [
+        fit
+        for length_ns, fit in fits.items()
+        if fit and (length_ns <= interval_ns or fit.unexplained < UNEXPLAINED_BELOW)
+    ]
     return min(found, key=lambda fit: (fit.unexplained, fit.ratio), default=None)
 
 
