@@ -57,8 +57,8 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
 
     A cause is told once: by the rule that timed the waits of the loop, else by the worst finding
     about it, of equally bad ones by that of the rule that looks for this cause, then by the
-    costliest. A rule takes precedence only with half of what the cause may cost. Findings with the id of that one stay beside
-    it: a rule that reports twice means two faults, two rhythms or two places.
+    costliest. A rule takes precedence only with half of what the cause may cost. Findings with the
+    id of that one stay beside it: a rule that reports twice means two faults, rhythms or places.
     """
     every = sorted((item for of in results for item in of.findings), key=share_of)
     most = {item.cause: share_of(item) for item in every}

@@ -243,7 +243,7 @@ def _finding(
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
-        "where": _where(worst, fault.work_ns),
+        "where": _where(worst, fault.work_ns, 0.0 if is_low else worst.rest_spread_ratio),
         "severity": Severity.INFO if is_rare else kit.fault_severity(wasted),
         "share": wasted,
         "gpu": worst,
@@ -254,9 +254,13 @@ def _finding(
     return message.finding(**(words | values))
 
 
-def _where(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    """Return when a GPU had a fault: its working range, or from its first minute to its last."""
-    if not minutes_ns.size or minutes_ns.size >= MOST_RATIO * gpu.judged_minutes:
+def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> Where:
+    """Return when a GPU had a fault: its working range, or from its first minute to its last.
+
+    Where it rests just often enough to be judged, it is chance in which minutes.
+    """
+    share = max(minutes_ns.size / max(gpu.judged_minutes, 1), spread_ratio)
+    if not minutes_ns.size or share >= MOST_RATIO:
         return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
     end_ns = min(int(minutes_ns[-1]) + NS_PER_MINUTE, gpu.last_ns)
     return kit.stretch(gpu.node, gpu.gpu, max(int(minutes_ns[0]), gpu.start_ns), end_ns)

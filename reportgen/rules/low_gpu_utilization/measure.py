@@ -30,6 +30,7 @@ STEADY_PCT = 10.0
 """A sample shows where in a step it fell; over some seconds a GPU shows how much it works. It is
 steady if it hardly ever works by more than a tenth more than on average: it is not held up at times
 and well used at others, and what it does on average is what it can be given."""
+_MOST_RESTS_PCT = (10, 90)
 SAVES_FROM = 2.0
 """A node that writes and sends twice as much as usual saves or uploads something."""
 
@@ -106,6 +107,7 @@ class GpuUse:
         work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
             idles below ``threshold_p5``.
         steady_p95_pct: the 95th percentile of its means over some seconds at work.
+        rest_spread_ratio: over which part of the working range four fifths of the rests spread.
         rested_ratio: what its rests below ``threshold_p5`` take of the working range; samples at
             both ends of a rest count as far as they are below its usual use.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
@@ -139,6 +141,7 @@ class GpuUse:
     hot_when_idle_pct: float
     host_mean_pct: float
     steady_p95_pct: float
+    rest_spread_ratio: float
     rested_ratio: float
     in_steps_pct: float | None
     start_ns: int
@@ -238,6 +241,7 @@ def _measure_gpu(
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         host_mean_pct=float(host.mean()) if host.size else 0.0,
         steady_p95_pct=steady_p95,
+        rest_spread_ratio=_spread_ratio(time_ns[work.first : work.stop], is_idle),
         rested_ratio=_rested_ratio(working, idle_below),
         in_steps_pct=in_steps and float(working.mean()) / in_steps,
         start_ns=int(time_ns[work.first]),
@@ -311,6 +315,13 @@ def _steady_p95(working: Floats, interval_ns: int | None) -> float:
     n_each = min(max(STEADY_NS // (interval_ns or STEADY_NS), 1), working.size)
     total = np.concatenate(([0.0], np.cumsum(working)))
     return float(percentiles((total[n_each:] - total[:-n_each]) / n_each, (95,))[0])
+
+
+def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
+    if not is_idle.any():
+        return 0.0
+    first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
+    return float((last_ns - first_ns) / max(int(time_ns[-1] - time_ns[0]), 1))
 
 
 def _is_steadily_low(working: Floats, steady_p95: float, params: Params) -> bool:
