@@ -9,7 +9,7 @@ what it is in steps and what it is between them, tells the two apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -134,22 +134,6 @@ def _copied_ns(times: StepTimes, waits: Union) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    """What lies in the interval of each sample, (n,) shares of it."""
-
-    step: Floats
-    regular: Floats
-    tail: Floats
-    slow: Floats
-    waiting: Floats
-
-    @property
-    def columns(self) -> Floats:
-        """Return (n, 5) the shares."""
-        return np.stack([getattr(self, item.name) for item in fields(self)], axis=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IdleBetween:
     """How much less GPUs do between steps than in them, 0-1: as fitted, and at most.
 
@@ -176,14 +160,17 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     shortest_ns, longest_ns = METERS_NS
     end_ns = part.system.tick_ns
     lengths_ns = {interval_ns, min(interval_ns, shortest_ns), longest_ns}
-    fits = {ns: _fit(end_ns - ns, ns, use_pct, unions) for ns in sorted(lengths_ns)}
+    fits = {ns: _fit(end_ns, ns, use_pct, unions) for ns in sorted(lengths_ns)}
     # Over a long time what is seen differs little, so that a poor fit says nothing of the meter.
     found = [
         fit
         for length_ns, fit in fits.items()
         if fit and (length_ns <= interval_ns or fit.unexplained < UNEXPLAINED_BELOW)
-    ]
-    return min(found, key=lambda fit: (fit.unexplained, fit.ratio), default=None)
+    ]  # poor fits make any difference look smaller, so the largest is nearest to the truth
+    sure = [fit for fit in found if fit.unexplained < UNEXPLAINED_BELOW]
+    if sure:
+        return min(sure, key=lambda fit: (fit.unexplained, fit.ratio))
+    return max(found, key=lambda fit: fit.ratio, default=None)
 
 
 def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
@@ -205,24 +192,20 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
 
 
 def _fit(
-    start_ns: Instants,
-    interval_ns: int,
-    use_pct: Floats,
-    unions: Sequence[tuple[Union, ...]],
+    end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
     """Return what a fit says of windows of one length."""
-    end_ns = start_ns + interval_ns
+    start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
         shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
     shares /= len(unions) * interval_ns
     loop, step, tail, slow, waiting = shares
     regular = loop - step - tail - slow - waiting
-    windows = _Windows(step=step, regular=regular, tail=tail, slow=slow, waiting=waiting)
     is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
     if is_inside.sum() < LEAST_TICKS:
         return None
-    columns = windows.columns[is_inside]
+    columns = np.stack((step, regular, tail, slow, waiting), axis=1)[is_inside]
     columns = columns[:, columns.any(axis=0)]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)

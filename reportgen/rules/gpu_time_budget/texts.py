@@ -13,10 +13,8 @@ SAMPLED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
-    text=(
-        "{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct} "
-        "was work{in_loop}.{remark}"
-    ),
+    text="""{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct}
+        was work{in_loop}.{remark}""",
     advice="",
     exhibit="budget",
 )
@@ -24,10 +22,8 @@ TRACED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="The most GPU time without compute went by {meaning}: {measured:pct}",
-    text=(
-        "{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}. "
-        "Computed from kernels."
-    ),
+    text="""{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}.
+        Computed from kernels.""",
     advice="",
     exhibit="budget",
 )

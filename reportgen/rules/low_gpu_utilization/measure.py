@@ -224,7 +224,8 @@ def _measure_gpu(
     violating = (is_bad[0] | is_bad[1]) & is_counted
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
     steady_p95 = _steady_p95(working, part.system.interval_ns)
-    if _is_steadily_low(working, steady_p95, params):
+    is_steady = steady_p95 <= working.mean() + STEADY_PCT and work_p5 >= idle_below
+    if is_steady and working.mean() < params.threshold_p95:
         low = replace(low, work_ns=start_ns)
     return GpuUse(
         node=part.node,
@@ -322,12 +323,6 @@ def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
         return 0.0
     first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
     return float((last_ns - first_ns) / max(int(time_ns[-1] - time_ns[0]), 1))
-
-
-def _is_steadily_low(working: Floats, steady_p95: float, params: Params) -> bool:
-    mean_pct = float(working.mean())
-    is_low = mean_pct < params.threshold_p95 and steady_p95 <= mean_pct + STEADY_PCT
-    return is_low and float(percentiles(working, (5,))[0]) >= params.threshold_p5
 
 
 def _at_work(

@@ -171,7 +171,8 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         _dips(main),
     )
     message = BATCHES_LATE if cause and cause.work is Work.LOADER else RECURS
-    is_update = _is_update(main)
+    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
+    is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)
     return message.finding(
         measured=100 * main.cost_ratio,
@@ -185,12 +186,6 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         function=cause.function if cause else "",
         every=write(EVERY[main.unit], p=main),
     )
-
-
-def _is_update(main: Period) -> bool:
-    """Return whether a rhythm looks like gradient accumulation."""
-    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
-    return is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
 
 
 # What is said of a rhythm
