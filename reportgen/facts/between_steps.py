@@ -35,6 +35,7 @@ METERS_NS = (170_000_000, 1_000_000_000)
 """NVIDIA's meter averages over a sixth of a second to one second, which depends on the device and
 not on how often it is read."""
 UNEXPLAINED_BELOW = 0.5
+TWICE_AS_WELL = 0.5
 IN_DOUBT_RATIO = 0.05
 """What the use of the GPUs may tell wrong even if a fit explains most of it: meters and samples are
 not exactly simultaneous."""
@@ -158,19 +159,18 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     if interval_ns is None or not unions:
         return None
     shortest_ns, longest_ns = METERS_NS
-    end_ns = part.system.tick_ns
-    lengths_ns = {interval_ns, min(interval_ns, shortest_ns), longest_ns}
-    fits = {ns: _fit(end_ns, ns, use_pct, unions) for ns in sorted(lengths_ns)}
-    # Over a long time what is seen differs little, so that a poor fit says nothing of the meter.
-    found = [
-        fit
-        for length_ns, fit in fits.items()
-        if fit and (length_ns <= interval_ns or fit.unexplained < UNEXPLAINED_BELOW)
-    ]  # poor fits make any difference look smaller, so the largest is nearest to the truth
-    sure = [fit for fit in found if fit.unexplained < UNEXPLAINED_BELOW]
-    if sure:
-        return min(sure, key=lambda fit: (fit.unexplained, fit.ratio))
-    return max(found, key=lambda fit: fit.ratio, default=None)
+    lengths_ns = sorted({interval_ns, min(interval_ns, shortest_ns), longest_ns})
+    fits = {ns: _fit(part.system.tick_ns, ns, use_pct, unions) for ns in lengths_ns}
+    found = [fit for length_ns, fit in fits.items() if fit and length_ns <= interval_ns]
+    least = min((fit.unexplained for fit in found), default=1.0)
+    # A meter that looks back for longer than an interval is told by a far better fit alone.
+    longer = fits[longest_ns]
+    if longer and longer.unexplained < min(UNEXPLAINED_BELOW, TWICE_AS_WELL * least):
+        return longer
+    # Of poor fits, which make any difference look smaller, the largest is nearest to the truth.
+    if least >= UNEXPLAINED_BELOW:
+        return max(found, key=lambda fit: fit.ratio, default=None)
+    return min(found, key=lambda fit: (fit.unexplained, fit.ratio))
 
 
 def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:

@@ -22,12 +22,13 @@ def job(
     use_at_end: float = 90.0,
     waits: bool = True,
     late_s: float = 0.0,
+    looks_back: int = 1,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
-    them; a meter averages over 0.25 s, until up to ``late_s`` later than it says. Every 40th pause
-    takes 2 s longer.
+    them; a meter averages over 0.25 s, or ``looks_back`` times as long, until up to ``late_s`` later
+    than it says. Every 40th pause takes 2 s longer.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -45,6 +46,7 @@ def job(
     late = np.random.default_rng(1).uniform(0, late_s, ticks_s.size)
     until = np.interp(ticks_s + late, [*edges, at_s], total)
     use = np.diff(until, prepend=0.0) / 0.25
+    use = np.convolve(use, np.full(looks_back, 1 / looks_back))[: use.size]
     system = system_table({"gpu0": use.tolist()}, interval_s=0.25)
     return node_profile(spans=span_table(rows), system=system)
 
@@ -75,6 +77,13 @@ def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
     assert found is not None
     assert found.ratio == pytest.approx(expected, abs=0.06)
     assert found.ratio <= found.at_most_ratio <= 1
+
+
+def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:
+    found = idle_between_of(job(looks_back=4))
+
+    assert found is not None
+    assert found.ratio == pytest.approx(1.0, abs=0.06)
 
 
 def test_samples_that_hardly_follow_the_steps_leave_all_unused_time_open() -> None:

@@ -226,7 +226,8 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
-    if worst is not None and worst.host_ratio >= least:
+    # A bound may be high since little is known: what is seen must be worth it as well.
+    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= CHEAP_RATIO:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
             threshold=100 * least,

@@ -75,6 +75,13 @@ class Between:
         return _host_ratio(self) or 0.0
 
     @property
+    def seen_ratio(self) -> float:
+        """Return the share of the loop in which GPUs seem to wait for such work."""
+        return min(
+            self.host_ratio, self.regular_ns * (self.idle_ratio or 0.0) / (self.loop_ns or 1)
+        )
+
+    @property
     def each_ns(self) -> float:
         """Return the time between two steps."""
         return self.regular_ns / max(self.n_steps, 1)
