@@ -85,7 +85,7 @@ def _of_worker(
         worker=worker,
         n_steps=n_steps,
         loop_ns=loop_ns - int(lost_ns.sum()),
-        regular_ns=sum(_slowest_ns(times, every) for times in phases),
+        regular_ns=sum(float(_slowest_ns(times, every).sum()) for times in phases),
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
         is_waiting_known=waits.start_ns.size >= WAITS_FROM_RATIO * n_steps,
     )
@@ -98,14 +98,59 @@ def _waits(spans: SpanTable, worker: str) -> Union:
     return union_of(own.start_ns, own.end_ns)
 
 
-def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> float:
-    """Return what lies behind the steps of a phase in the worker for which the others wait."""
+def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> Floats:
+    """Return (n,) what lies behind each step of a phase in the worker that the others wait for."""
     alike = [
         _regular_ns(other)
         for other in every
         if (other.steps.phase, other.steps.n_steps) == (times.steps.phase, times.steps.n_steps)
     ]
-    return float(np.max(np.stack(alike), axis=0).sum())
+    return np.asarray(np.max(np.stack(alike), axis=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBetween:
+    """The steps of one phase of a node, (n,) each: starts, and what the slowest worker does behind.
+
+    ``alike`` are the phase and the number of its steps.
+    """
+
+    node: str
+    alike: tuple[str, int]
+    start_ns: Instants
+    slowest_ns: Floats
+
+
+def phases_between_of(part: NodeProfile) -> tuple[PhaseBetween, ...]:
+    """Return the phases of a node, workers with equally many steps as one."""
+    every = step_times_of(part.spans)
+    phases = {(times.steps.phase, times.steps.n_steps): times for times in every}
+    return tuple(
+        PhaseBetween(
+            node=part.node,
+            alike=alike,
+            start_ns=times.steps.start_ns,
+            slowest_ns=_slowest_ns(times, every),
+        )
+        for alike, times in phases.items()
+    )
+
+
+def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
+    """Return for how long each node waits for the slowest of all while that is between steps.
+
+    Nodes wait for each other if their steps never get a whole cycle apart, whatever their clocks.
+    """
+    waited_ns = dict.fromkeys((one.node for one in phases), 0.0)
+    for alike in {one.alike for one in phases}:
+        its = [one for one in phases if one.alike == alike]
+        apart_ns = [one.start_ns - its[0].start_ns for one in its]
+        drift_ns = max(float(np.abs(apart - np.median(apart)).max()) for apart in apart_ns)
+        if drift_ns < np.median(np.diff(its[0].start_ns, append=its[0].start_ns[-1])):
+            joint_ns = np.max(np.stack([one.slowest_ns for one in its]), axis=0).sum()
+            for one in its:
+                waited_ns[one.node] += float(joint_ns - one.slowest_ns.sum())
+    return waited_ns
 
 
 def _regular_ns(times: StepTimes) -> Floats:

@@ -83,9 +83,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
     Part.INITIALIZATION: Words(
         cause=Cause.LONG_START,
         meaning="before the training loop",
-        advice=(
-            "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up."
-        ),
+        advice="""Shorten the start: smaller downloads, a cached data set, lighter imports and
+            warm-up.""",
     ),
     Part.FINALIZATION: Words(
         cause=Cause.OBSERVATION,
@@ -111,9 +110,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.NETWORK_INPUT,
         where="waiting for the network",
         meaning="idle while the node received data close to the limit of its network",
-        advice=(
-            "Send less, cache what is read again, or take an instance with more network bandwidth."
-        ),
+        advice="""Send less, cache what is read again, or take an instance with more network
+            bandwidth.""",
     ),
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
@@ -125,9 +123,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.WORK_BETWEEN_STEPS,
         where="between steps",
         meaning="idle between steps",
-        advice=(
-            "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints."
-        ),
+        advice="""Look at what the loop does between steps: callbacks, logging, evaluation,
+            checkpoints.""",
     ),
     Part.NEVER_USED: Words(
         cause=Cause.GPU_IDLE,

@@ -132,17 +132,12 @@ def _function(found: Meanwhile) -> Iterator[Hint]:
 
 
 _ADVICE = {
-    Work.LOADER: (
-        "See what the loader read in the pause: a new epoch that starts its processes or shuffles "
-        "(persistent_workers=True), a slow or repeated download, one very large file."
-    ),
-    Work.LOADER_START: (
-        "Keep the loader's processes alive between epochs (persistent_workers=True)."
-    ),
-    Work.OTHER: (
-        "See what {function} did in the pause; run it in a thread of its own, less often, or not "
-        "in the training job."
-    ),
+    Work.LOADER: """See what the loader read in the pause: a new epoch that starts its processes or
+        shuffles (persistent_workers=True), a slow or repeated download, one very large file.""",
+    Work.LOADER_START: """Keep the loader's processes alive between epochs
+        (persistent_workers=True).""",
+    Work.OTHER: """See what {function} did in the pause; run it in a thread of its own, less often,
+        or not in the training job.""",
 }
 _RATE_ADVICE = {
     NodeRate.RECEIVED: "Fetch what is received in the pause before the training.",
@@ -189,8 +184,6 @@ def _cores(found: Meanwhile) -> Iterator[Hint]:
     elif mean.inside_pct < QUIET_BELOW_PCT:
         yield Hint(
             text=write("{node} did next to nothing: its cores were at {mean:pct}.", **values),
-            advice=(
-                "Look for what the process waited for: another process, a lock, a remote service; "
-                "py-spy dump shows it while it happens."
-            ),
+            advice="""Look for what the process waited for: another process, a lock, a remote
+                service; py-spy dump shows it while it happens.""",
         )

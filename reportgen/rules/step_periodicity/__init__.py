@@ -57,13 +57,10 @@ BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
 UPDATE_ADVICE = """Nothing to do where gradients are accumulated: in these steps workers exchange
     them and the optimizer runs; else find what the script does {every}."""
 ADVICE = {
-    Work.LOADER: (
-        "Use more loader processes, let them prefetch more batches, and pin memory; look at "
-        "what the loader reads at those steps."
-    ),
-    Work.LOADER_START: (
-        "Keep the loader's processes alive between epochs (persistent_workers=True)."
-    ),
+    Work.LOADER: """Use more loader processes, let them prefetch more batches, and pin memory; look
+        at what the loader reads at those steps.""",
+    Work.LOADER_START: """Keep the loader's processes alive between epochs
+        (persistent_workers=True).""",
     Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
 }
 TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
