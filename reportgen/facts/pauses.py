@@ -204,7 +204,7 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     limit_ns, least_ns = OVER_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
     lost_ns = length_ns - usual_ns
     is_any = lost_ns.max() > max(limit_ns, least_ns)
-    return np.asarray(lost_ns > max(LIKE_IT_RATIO * limit_ns, least_ns)) & is_any
+    return np.asarray(is_any & (lost_ns > max(LIKE_IT_RATIO * limit_ns, least_ns)))
 
 
 def _steps_of_phase(steps: PhaseSteps, code: int, is_slow: Mask) -> Pauses:
