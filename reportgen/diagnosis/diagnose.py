@@ -55,19 +55,19 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
 def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     """Return for each finding the one that is to tell of its cause, if that is another one.
 
-    A cause is told once: by the rule that timed the waits of the loop, where these account for half
-    of what it may cost, else by the worst finding about it, of equally bad ones by that of the rule
-    that looks for this cause, then by the costliest. Findings with the id of that one stay beside
-    it: a rule that reports twice means two faults, two rhythms or two places.
+    A cause is told once: by the rule that timed the waits of the loop, else by the worst finding
+    about it, of equally bad ones by that of the rule that looks for this cause, then by the
+    costliest. A rule takes precedence only with half of what the cause may cost. Findings with the
+    id of that one stay beside it: a rule that reports twice means two faults, rhythms or places.
     """
     every = sorted((item for of in results for item in of.findings), key=share_of)
     most = {item.cause: share_of(item) for item in every}
     tellers = dict[str, tuple[tuple[bool, int, bool, float], Finding]]()
     for result in results:
         for item in result.findings:
-            is_expert = NAMED_BY.get(item.cause) == result.id
-            is_timed = result.id == TIMED_BY and item.severity is not Severity.INFO
-            is_timed &= share_of(item) >= EXPLAINS_RATIO * most[item.cause]
+            is_most = share_of(item) >= EXPLAINS_RATIO * most[item.cause]
+            is_expert = NAMED_BY.get(item.cause) == result.id and is_most
+            is_timed = result.id == TIMED_BY and item.severity is not Severity.INFO and is_most
             weight = (not is_timed, severity_rank(item), not is_expert, -share_of(item))
             if item.cause not in tellers or weight < tellers[item.cause][0]:
                 tellers[item.cause] = (weight, item)

@@ -9,7 +9,7 @@ what it is in steps and what it is between them, tells the two apart.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
@@ -31,9 +31,11 @@ TAIL_RATIO = 0.06
 """At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
 holds time between steps mostly holds the end of a step, too, so that is a part of its own."""
 LEAST_TICKS = 20
-METER_NS = 170_000_000
-"""NVIDIA's meter averages over a sixth of a second on many devices, however rarely it is read."""
+METERS_NS = (170_000_000, 1_000_000_000)
+"""NVIDIA's meter averages over a sixth of a second to one second, which depends on the device and
+not on how often it is read."""
 UNEXPLAINED_BELOW = 0.5
+TWICE_AS_WELL = 0.5
 IN_DOUBT_RATIO = 0.05
 """What the use of the GPUs may tell wrong even if a fit explains most of it: meters and samples are
 not exactly simultaneous."""
@@ -83,7 +85,7 @@ def _of_worker(
         worker=worker,
         n_steps=n_steps,
         loop_ns=loop_ns - int(lost_ns.sum()),
-        regular_ns=sum(_slowest_ns(times, every) for times in phases),
+        regular_ns=sum(float(_slowest_ns(times, every).sum()) for times in phases),
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
         is_waiting_known=waits.start_ns.size >= WAITS_FROM_RATIO * n_steps,
     )
@@ -96,14 +98,59 @@ def _waits(spans: SpanTable, worker: str) -> Union:
     return union_of(own.start_ns, own.end_ns)
 
 
-def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> float:
-    """Return what lies behind the steps of a phase in the worker for which the others wait."""
+def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> Floats:
+    """Return (n,) what lies behind each step of a phase in the worker that the others wait for."""
     alike = [
         _regular_ns(other)
         for other in every
         if (other.steps.phase, other.steps.n_steps) == (times.steps.phase, times.steps.n_steps)
     ]
-    return float(np.max(np.stack(alike), axis=0).sum())
+    return np.asarray(np.max(np.stack(alike), axis=0))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PhaseBetween:
+    """The steps of one phase of a node, (n,) each: starts, and what the slowest worker does behind.
+
+    ``alike`` are the phase and the number of its steps.
+    """
+
+    node: str
+    alike: tuple[str, int]
+    start_ns: Instants
+    slowest_ns: Floats
+
+
+def phases_between_of(part: NodeProfile) -> tuple[PhaseBetween, ...]:
+    """Return the phases of a node, workers with equally many steps as one."""
+    every = step_times_of(part.spans)
+    phases = {(times.steps.phase, times.steps.n_steps): times for times in every}
+    return tuple(
+        PhaseBetween(
+            node=part.node,
+            alike=alike,
+            start_ns=times.steps.start_ns,
+            slowest_ns=_slowest_ns(times, every),
+        )
+        for alike, times in phases.items()
+    )
+
+
+def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
+    """Return for how long each node waits for the slowest of all while that is between steps.
+
+    Nodes wait for each other if their steps never get a whole cycle apart, whatever their clocks.
+    """
+    waited_ns = dict.fromkeys((one.node for one in phases), 0.0)
+    for alike in {one.alike for one in phases}:
+        its = [one for one in phases if one.alike == alike]
+        apart_ns = [one.start_ns - its[0].start_ns for one in its]
+        drift_ns = max(float(np.abs(apart - np.median(apart)).max()) for apart in apart_ns)
+        if drift_ns < np.median(np.diff(its[0].start_ns, append=its[0].start_ns[-1])):
+            joint_ns = np.max(np.stack([one.slowest_ns for one in its]), axis=0).sum()
+            for one in its:
+                waited_ns[one.node] += float(joint_ns - one.slowest_ns.sum())
+    return waited_ns
 
 
 def _regular_ns(times: StepTimes) -> Floats:
@@ -133,22 +180,6 @@ def _copied_ns(times: StepTimes, waits: Union) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Windows:
-    """What lies in the interval of each sample, (n,) shares of it."""
-
-    step: Floats
-    regular: Floats
-    tail: Floats
-    slow: Floats
-    waiting: Floats
-
-    @property
-    def columns(self) -> Floats:
-        """Return (n, 5) the shares."""
-        return np.stack([getattr(self, item.name) for item in fields(self)], axis=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class IdleBetween:
     """How much less GPUs do between steps than in them, 0-1: as fitted, and at most.
 
@@ -172,10 +203,19 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     unions = list(_unions(part.spans))
     if interval_ns is None or not unions:
         return None
-    end_ns, lengths = part.system.tick_ns, {interval_ns, min(interval_ns, METER_NS)}
-    fits = [_fit(end_ns - length_ns, length_ns, use_pct, unions) for length_ns in sorted(lengths)]
-    found = [fit for fit in fits if fit is not None]
-    return min(found, key=lambda fit: (fit.unexplained, fit.ratio), default=None)
+    shortest_ns, longest_ns = METERS_NS
+    lengths_ns = sorted({interval_ns, min(interval_ns, shortest_ns), longest_ns})
+    fits = {ns: _fit(part.system.tick_ns, ns, use_pct, unions) for ns in lengths_ns}
+    found = [fit for length_ns, fit in fits.items() if fit and length_ns <= interval_ns]
+    least = min((fit.unexplained for fit in found), default=1.0)
+    # A meter that looks back for longer than an interval is told by a far better fit alone.
+    longer = fits[longest_ns]
+    if longer and longer.unexplained < min(UNEXPLAINED_BELOW, TWICE_AS_WELL * least):
+        return longer
+    # Of poor fits, which make any difference look smaller, the largest is nearest to the truth.
+    if least >= UNEXPLAINED_BELOW:
+        return max(found, key=lambda fit: fit.ratio, default=None)
+    return min(found, key=lambda fit: (fit.unexplained, fit.ratio))
 
 
 def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
@@ -197,24 +237,20 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
 
 
 def _fit(
-    start_ns: Instants,
-    interval_ns: int,
-    use_pct: Floats,
-    unions: Sequence[tuple[Union, ...]],
+    end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
     """Return what a fit says of windows of one length."""
-    end_ns = start_ns + interval_ns
+    start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
         shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
     shares /= len(unions) * interval_ns
     loop, step, tail, slow, waiting = shares
     regular = loop - step - tail - slow - waiting
-    windows = _Windows(step=step, regular=regular, tail=tail, slow=slow, waiting=waiting)
     is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
     if is_inside.sum() < LEAST_TICKS:
         return None
-    columns = windows.columns[is_inside]
+    columns = np.stack((step, regular, tail, slow, waiting), axis=1)[is_inside]
     columns = columns[:, columns.any(axis=0)]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)

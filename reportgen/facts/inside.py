@@ -85,9 +85,12 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integer
     rows = np.flatnonzero(np.isin(codes, kept[totals[kept] > 0]))
     loader = loader_rows(spans)
     is_wait, is_start = loader.fetch | loader.next_call, loader.initialize
+    waits = union_of(spans.start_ns[is_wait], spans.end_ns[is_wait])
     for code, its in rows_by_code(codes[rows]):
         own = rows[its]
-        work = Work.LOADER if is_wait[own].any() else Work.OTHER
+        waited_ns = covered_each(waits, spans.start_ns[own], spans.end_ns[own]).sum()
+        is_waiting = 2 * waited_ns > spans.duration_ns[own].sum()
+        work = Work.LOADER if is_wait[own].any() or is_waiting else Work.OTHER
         yield labels[code], Work.LOADER_START if is_start[own].any() else work, own
 
 

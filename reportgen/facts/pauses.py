@@ -26,6 +26,8 @@ from reportgen.units import NS_PER_S
 
 OVER_CYCLES = 5.0
 """A pause costs five usual cycles: the noise of hardware and of unequal batches stays below."""
+LIKE_IT_RATIO = 0.5
+"""Where one pause stands out, those that cost half of that limit are told with it."""
 OVER_TAIL = 4.0
 """A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
 scatter by half of their mean, not one in 100,000 does."""
@@ -199,8 +201,10 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     usual_ns = float(np.median(length_ns))
     rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
     tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower")) - usual_ns
-    limit_ns = max(OVER_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns)
-    return np.asarray(length_ns - usual_ns > limit_ns)
+    limit_ns, least_ns = OVER_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
+    lost_ns = length_ns - usual_ns
+    is_any = lost_ns.max() > max(limit_ns, least_ns)
+    return np.asarray(is_any & (lost_ns > max(LIKE_IT_RATIO * limit_ns, least_ns)))
 
 
 def _steps_of_phase(steps: PhaseSteps, code: int, is_slow: Mask) -> Pauses:

@@ -97,11 +97,15 @@ def low_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
 def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
     """Return (n_ticks,) how many GPUs lie under ``below`` that reach it at some other time.
 
-    A GPU that never does is not waiting for the host: the job does not use it.
+    A GPU that never does is not waiting for the host: the job does not use it. One that has done
+    its last work while others work on has stopped, whatever the host does.
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
     used = matrix[:, used_gpus(matrix, above=below)]
-    return np.asarray(np.count_nonzero(used < below, axis=1))
+    last = [int(np.flatnonzero(column >= below)[-1:].sum()) for column in used.T]
+    has_stopped = np.arange(len(used))[:, np.newaxis] > np.array(last, dtype=np.int64)
+    has_stopped &= np.array(last, dtype=np.int64) < max(last, default=0)
+    return np.asarray(np.count_nonzero((used < below) & ~has_stopped, axis=1))
 
 
 def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:

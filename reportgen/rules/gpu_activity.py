@@ -22,10 +22,8 @@ from reportgen.units import NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="How much of the time each GPU was at work, and with what, kernel by kernel.",
-    reading=(
-        "Active is the union of all kernels, copies and memsets; idle is the rest of the window. "
-        "The parts exclude each other and add up to the window, which is always named."
-    ),
+    reading="""Active is the union of all kernels, copies and memsets; idle is the rest of the
+        window. The parts exclude each other and add up to the window, which is always named.""",
     advice="Look for what the GPUs waited for, then hide communication and copies behind compute.",
     section=results.Section(id="gpu-activity", title="GPU activity", order=30),
     hint_when_skipped="Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
@@ -35,15 +33,11 @@ EXPOSED = kit.Message(
     id="ACT-1",
     cause=results.Cause.EXPOSED_COMMUNICATION,
     title="Communication that hides behind no compute takes {measured:pct}",
-    text=(
-        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels "
-        "with nothing computed beside them; {hidden:pct} of the communication overlaps with "
-        "compute.{waiting}"
-    ),
-    advice=(
-        "Overlap communication with the backward pass (larger buckets, gradient accumulation, "
-        "prefetching shards), and see first whether it waits for a late rank."
-    ),
+    text="""{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels
+        with nothing computed beside them; {hidden:pct} of the communication overlaps with
+        compute.{waiting}""",
+    advice="""Overlap communication with the backward pass (larger buckets, gradient accumulation,
+        prefetching shards), and see first whether it waits for a late rank.""",
     exhibit="activity_split",
 )
 UNEVEN = kit.Message(
@@ -51,20 +45,16 @@ UNEVEN = kit.Message(
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:pct} above the mean",
-    text=(
-        "{name} computes {compute:ns} where the mean of {n_gpus} GPUs is {mean:ns}; each in its "
-        "own window: {window}. The others wait for it."
-    ),
+    text="""{name} computes {compute:ns} where the mean of {n_gpus} GPUs is {mean:ns}; each in its
+        own window: {window}. The others wait for it.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
 READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
-    text=(
-        "Any of {n_ops:count GPU operation} ran {measured:pct} of that time; a kernel ran "
-        "{kernel:pct}, which is what nvidia-smi calls GPU-Util."
-    ),
+    text="""Any of {n_ops:count GPU operation} ran {measured:pct} of that time; a kernel ran
+        {kernel:pct}, which is what nvidia-smi calls GPU-Util.""",
     advice="Look at the causes of idling where the idle part is large.",
     exhibit="active_time",
 )

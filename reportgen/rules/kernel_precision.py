@@ -42,11 +42,9 @@ _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
-    reading=(
-        "Precision is read off the kernel's name; where it says nothing, off the inputs of the "
-        "operator that launched it, or off all other kernels if these have one format; else it is "
-        "Unknown. Communication is left out."
-    ),
+    reading="""Precision is read off the kernel's name; where it says nothing, off the inputs of the
+        operator that launched it, or off all other kernels if these have one format; else it is
+        Unknown. Communication is left out.""",
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -54,15 +52,11 @@ ORDINARY_CORES = kit.Message(
     id="PREC-1",
     cause=results.Cause.FULL_PRECISION,
     title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
-    text=(
-        "{fp32:ns} of {kernels:ns} of kernel time, {of_window:pct} of the time from the first to "
-        "the last GPU operation ({window:ns} over all GPUs), went into FP32 matrix products and "
-        "convolutions on ordinary cores. The bound takes tensor cores as {faster} times faster."
-    ),
-    advice=(
-        "Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in "
-        "BF16 with torch.autocast."
-    ),
+    text="""{fp32:ns} of {kernels:ns} of kernel time, {of_window:pct} of the time from the first to
+        the last GPU operation ({window:ns} over all GPUs), went into FP32 matrix products and
+        convolutions on ordinary cores. The bound takes tensor cores as {faster} times faster.""",
+    advice="""Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in
+        BF16 with torch.autocast.""",
     exhibit="fp32_matrix",
 )
 ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
@@ -72,10 +66,8 @@ ADVICE_FOR_ANY_GPU = (
 READING = kit.Message(
     id="PREC-2",
     title="{main_pct:pct} of kernel time is {main}, {measured:pct} runs on tensor cores",
-    text=(
-        "Of {kernels:ns} in kernels other than communication; the precision of {unknown_pct:pct} "
-        "is unknown."
-    ),
+    text="""Of {kernels:ns} in kernels other than communication; the precision of {unknown_pct:pct}
+        is unknown.""",
     advice="Lower precision is faster where the model bears it.",
     exhibit="precision_shares",
 )

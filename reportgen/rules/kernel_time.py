@@ -28,10 +28,8 @@ from reportgen.units import NS_PER_US, pct_of
 
 ABOUT = About(
     checks="Which kernels take the GPU's time and which are launched most.",
-    reading=(
-        "Durations are added up per full name over all ranks. A kernel shorter than its launch "
-        "cannot keep the GPU busy however many there are."
-    ),
+    reading="""Durations are added up per full name over all ranks. A kernel shorter than its launch
+        cannot keep the GPU busy however many there are.""",
     advice="Improve or fuse the first few by time, and those launched most.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -39,23 +37,19 @@ TINY = kit.Message(
     id="KERN-1",
     cause=results.Cause.SMALL_KERNELS,
     title="Small kernels in a row cost {measured:pct} of the time",
-    text=(
-        "{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of "
-        "{least_run} or more. With each row as one fused kernel it would be done {won:ns} "
-        "sooner, {measured:pct} of {window}. On all ranks {job.n_tiny:n} of "
-        "{job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than "
-        "the call that launches them; before them the GPU idles {job.idle_ns:ns}."
-    ),
+    text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of
+        {least_run} or more. With each row as one fused kernel it would be done {won:ns} sooner,
+        {measured:pct} of {window}. On all ranks {job.n_tiny:n} of {job.n_launched:count kernel}
+        {job.n_tiny:verb take} less than {tiny_us} µs and less than the call that launches them;
+        before them the GPU idles {job.idle_ns:ns}.""",
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
 LARGEST = kit.Message(
     id="KERN-2",
     title="The kernel that takes most time takes {measured:pct} of kernel time",
-    text=(
-        "{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on "
-        "average, of {n_names:count different kernel} in all."
-    ),
+    text="""{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on
+        average, of {n_names:count different kernel} in all.""",
     advice="A faster version of the first few kernels is worth most.",
     exhibit="top_by_time",
 )

@@ -251,3 +251,18 @@ def test_two_rhythms_stay_two_causes_and_explain_together() -> None:
     assert [item.advice for item in rhythms.findings] == ["a", "a"]
     assert [item.attributed_ratio for item in rhythms.findings] == [0.3, 0.14]
     assert low.findings[0].symptom_of == ("PERIOD-1",)
+
+
+@pytest.mark.parametrize(("share", "teller"), [(0.11, "PERIOD-1"), (0.09, "STEP-1")])
+def test_the_rule_that_looks_for_a_cause_tells_it_with_half_of_what_it_may_cost(
+    share: float, teller: str
+) -> None:
+    cause = Cause.PERIODIC_SLOW_STEPS
+    results = diagnose(
+        [
+            result("StepOutlier", finding("STEP-1", Severity.WARNING, 0.2, cause=cause)),
+            result("StepPeriodicity", finding("PERIOD-1", Severity.WARNING, share, cause=cause)),
+        ]
+    )
+
+    assert [item.id for of in results for item in of.findings if not item.symptom_of] == [teller]

@@ -7,7 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.facts.between_steps import between_steps_of, idle_between_of
+from reportgen.facts.between_steps import (
+    PhaseBetween,
+    between_steps_of,
+    idle_between_of,
+    phases_between_of,
+    waited_for_ns,
+)
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN
@@ -22,12 +28,13 @@ def job(
     use_at_end: float = 90.0,
     waits: bool = True,
     late_s: float = 0.0,
+    looks_back: int = 1,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
 
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
-    them; a meter averages over 0.25 s, until up to ``late_s`` later than it says. Every 40th pause
-    takes 2 s longer.
+    them; a meter averages over 0.25 s, or ``looks_back`` times as long, until up to ``late_s``
+    later than it says. Every 40th pause takes 2 s longer.
     """
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
@@ -45,6 +52,7 @@ def job(
     late = np.random.default_rng(1).uniform(0, late_s, ticks_s.size)
     until = np.interp(ticks_s + late, [*edges, at_s], total)
     use = np.diff(until, prepend=0.0) / 0.25
+    use = np.convolve(use, np.full(looks_back, 1 / looks_back))[: use.size]
     system = system_table({"gpu0": use.tolist()}, interval_s=0.25)
     return node_profile(spans=span_table(rows), system=system)
 
@@ -77,6 +85,13 @@ def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
     assert found.ratio <= found.at_most_ratio <= 1
 
 
+def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:
+    found = idle_between_of(job(looks_back=4))
+
+    assert found is not None
+    assert found.ratio == pytest.approx(1.0, abs=0.06)
+
+
 def test_samples_that_hardly_follow_the_steps_leave_all_unused_time_open() -> None:
     found = idle_between_of(job(late_s=0.25))
 
@@ -90,3 +105,34 @@ def test_without_gpus_or_with_few_samples_it_is_unknown() -> None:
 
     assert idle_between_of(node_profile(spans=part.spans)) is None
     assert idle_between_of(job(n_steps=5)) is None
+
+
+def phase(node: str, start_s: list[float], slowest_s: list[float]) -> PhaseBetween:
+    return PhaseBetween(
+        node=node,
+        alike=(TRAIN, len(start_s)),
+        start_ns=(np.array(start_s) * 1e9).astype(np.int64),
+        slowest_ns=np.array(slowest_s) * 1e9,
+    )
+
+
+def test_nodes_that_go_together_wait_for_the_slowest_in_each_step() -> None:
+    one = phase("algo-1", [0.0, 2.0, 4.0], [0.1, 0.5, 0.1])
+    other = phase("algo-2", [100.3, 102.0, 104.1], [0.4, 0.1, 0.1])
+
+    assert waited_for_ns([one, other]) == pytest.approx({"algo-1": 0.3e9, "algo-2": 0.4e9})
+    assert waited_for_ns([one]) == {"algo-1": 0.0}
+
+
+def test_nodes_that_drift_apart_do_not_wait_for_each_other() -> None:
+    one = phase("algo-1", [0.0, 2.0, 4.0], [0.1, 0.5, 0.1])
+    other = phase("algo-2", [0.0, 3.0, 9.0], [0.4, 0.1, 0.1])
+
+    assert waited_for_ns([one, other]) == {"algo-1": 0.0, "algo-2": 0.0}
+
+
+def test_a_phase_of_a_node_has_what_lies_behind_each_of_its_steps() -> None:
+    (found,) = phases_between_of(job())
+
+    assert (found.node, found.alike) == ("algo-1", (TRAIN, 400))
+    assert found.slowest_ns.sum() == pytest.approx(399 * WORK_S * 1e9, rel=0.01)

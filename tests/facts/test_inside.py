@@ -47,6 +47,14 @@ def test_waiting_for_a_batch_is_known_as_such() -> None:
     assert [work for _, work in found.in_slow_ns] == [Work.LOADER, Work.UNSEEN]
 
 
+def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
+    wait, handing_over = "DataIterator", "IteratorGetNextOp::DoCompute"
+    table = spans((wait, handing_over, 10, 12), (wait, "dataset::GetNext", 10.1, 12))
+    found = window_contents(table, windows((10, 14)), windows((20, 21)))
+
+    assert ("dataset::GetNext", Work.LOADER) in found.in_slow_ns
+
+
 def test_gauges_are_means_over_ticks_inside_and_outside() -> None:
     system = system_table({"gpu0": [0.0, 10.0, 80.0, 90.0], "cpu0": [5.0] * 4}, interval_s=1.0)
     loop_ns = (ns(START_S), ns(START_S + 2))

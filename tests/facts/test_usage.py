@@ -58,6 +58,12 @@ def test_only_a_used_gpu_idles_below_ten_percent() -> None:
     assert low_used_gpus(system).tolist() == [0, 1, 0, 0]
 
 
+def test_a_gpu_that_stopped_while_another_goes_on_waits_for_nothing() -> None:
+    system = system_table({"gpu0": [50.0, 0.0, 50.0, 0.0, 0.0], "gpu1": [50.0, 5.0, 9.0, 50.0, 0]})
+
+    assert low_used_gpus(system).tolist() == [0, 2, 1, 0, 1]
+
+
 @pytest.mark.parametrize(
     ("stop", "expected"),
     [

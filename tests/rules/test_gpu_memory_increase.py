@@ -190,6 +190,12 @@ def test_seven_minutes_at_work_tell_no_trend() -> None:
     assert finding(run(RULE, node([*climb, *[27.0] * 10]), patience=20), "MEM-2") is not None
 
 
+def test_a_last_minute_that_was_hardly_sampled_does_not_end_a_trend() -> None:
+    climb = [20.0 + index // 10 for index in range(80)]
+
+    assert finding(run(RULE, node([*climb, *[1.0] * 4]), patience=20), "MEM-2") is not None
+
+
 def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     # 150 samples: too few for SageMaker, and three minutes. The level rises by 0.2 a sample.
     memory = [20.0 + 0.2 * index for index in range(150)]

@@ -133,6 +133,13 @@ def test_a_stop_of_less_than_five_cycles_is_none() -> None:
 # Several
 
 
+def test_what_is_like_a_pause_is_told_with_it() -> None:
+    # Of 94 steps one stops for more than five cycles, one for four, one for two.
+    rows = rows_of(run(RULE, job(94, inside={15: 1.5, 31: 0.8, 69: 0.4})), "pauses")
+
+    assert len(rows) == 2
+
+
 def test_several_pauses_without_a_rhythm_are_one_finding_with_their_sum() -> None:
     node = job(1000, behind={113: 6.0, 407: 9.0, 455: 7.0, 890: 8.0})
     result = run(RULE, node)

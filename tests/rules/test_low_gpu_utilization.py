@@ -461,12 +461,19 @@ def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_jud
 
 
 @pytest.mark.parametrize(
-    ("step_s", "severity"), [(3.0, Severity.WARNING), (4.8, Severity.INFO), (6.0, Severity.WARNING)]
+    ("step_s", "severity"),
+    [
+        (3.0, Severity.WARNING),
+        (4.5, Severity.INFO),
+        (5.0, Severity.WARNING),
+        (6.0, Severity.WARNING),
+    ],
 )
 def test_a_gpu_that_is_well_used_in_steps_is_not_under_used(
     step_s: float, severity: Severity
 ) -> None:
     # 60 % in steps of half the loop: it works outside too; of all the loop: too little in them.
+    # Where steps are five sixths of the loop, the rest is less than half of what is lost.
     begins = [START_S + index * 6.0 for index in range(30)]
     rows = [("Step:ModeKeys.TRAIN", "s", begin, begin + step_s) for begin in begins]
     part = node_profile(
@@ -476,3 +483,45 @@ def test_a_gpu_that_is_well_used_in_steps_is_not_under_used(
 
     assert found is not None
     assert found.severity is severity
+
+
+def test_a_steady_gpu_is_judged_by_what_it_does_on_average() -> None:
+    # Samples of a second meet steps of 0.7 s here and there.
+    values = [50.0, 62.0, 84.0, 66.0, 70.0] * 40
+    part = node_profile(system=system_table({"gpu0": values, "gpu1": values}, interval_s=1))
+    found = finding(run(RULE, part, **SMALL), "GPU-1")
+
+    assert found is not None
+    assert found.severity is Severity.WARNING
+    assert "gpu0 on algo-1 works at 66.4 % all the time" in found.title
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.336)
+    assert found.where.end_s == START_S + 199
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [60.0, 70.0, 85.0, 72.0, 75.0] * 40,  # well used
+        ([30.0] * 30 + [98.0] * 30) * 4,  # held up at times, well used at others
+    ],
+)
+def test_a_gpu_that_is_well_used_on_average_or_at_times_is_not_steadily_low(
+    values: list[float],
+) -> None:
+    part = node_profile(system=system_table({"gpu0": values}, interval_s=1))
+
+    result = run(RULE, part, window=60, patience=60)
+    assert not any("all the time" in found.title for found in result.findings)
+
+
+@pytest.mark.parametrize(("n_quiet", "is_whole"), [(0, True), (250, False)])
+def test_rests_all_over_the_work_concern_all_of_it(n_quiet: int, is_whole: bool) -> None:
+    # Rests take 4.5 % of the samples, and 5.4 % in the third quarter of those that are not quiet.
+    rests = {*range(11, 500, 22), *(375, 376, 377, 378)}
+    values = [0.0 if index in rests and index >= n_quiet else 95.0 for index in range(500)]
+    part = node_profile(system=system_table({"gpu0": values}, interval_s=1))
+    found = finding(run(RULE, part, window=100, patience=60), "GPU-2")
+
+    assert found is not None
+    assert (found.where.start_s == START_S) is is_whole

@@ -67,6 +67,8 @@ def test_start_up_below_twenty_seconds_is_only_told() -> None:
         (74.0, 1400, False),
         (75.0, 1400, True),
         (75.0, 1500, False),
+        (59.0, 500, False),
+        (60.0, 500, True),
         (60.0, 600, False),
         (60.0, 400, True),
         (19.0, 100, False),

@@ -36,6 +36,7 @@ def job(
     worker: str = "algo-1-27",
     phase: str = TRAIN,
     gpu: bool = False,
+    skipped: int = 0,
 ) -> NodeProfile:
     """Return a node that runs one step after the other.
 
@@ -46,6 +47,7 @@ def job(
             fills the pause behind it where it begins with ``after:``.
         worker, phase: whose steps, and which.
         gpu: whether there is a GPU, idle where a step takes more than 150 ms.
+        skipped: how many numbers are left out behind each 250 steps.
     """
     pauses = np.full(duration_s.size, PAUSE_S)
     for step, longer_s in (pause_s or {}).items():
@@ -54,7 +56,7 @@ def job(
     end_s = start_s + duration_s
     rows: list[tuple[Any, ...]] = []
     for step, (begin, end) in enumerate(zip(start_s.tolist(), end_s.tolist(), strict=True)):
-        more = {"step": step, "worker": worker}
+        more = {"step": step + skipped * (step // 250), "worker": worker}
         rows.append((phase, phase, begin, end, more))
         rows.append(("Forward", "ResNet", begin, begin + 0.05, more))
         for event_phase, name, took_s in (inside or {}).get(step, ()):
@@ -145,6 +147,14 @@ def test_missing_occurrences_are_counted_as_missing() -> None:
     duration_s = every(50, 1000, 0.3)
     duration_s[[99, 499, 749]] = 0.1
     assert periods(run(RULE, job(duration_s))) == [(50.0, 17, 20)]
+
+
+@pytest.mark.parametrize("skipped", [0, 30])
+def test_numbers_that_steps_of_another_phase_take_break_no_rhythm(skipped: int) -> None:
+    result = run(RULE, job(every(100, 2000, 3.0), skipped=skipped))
+
+    assert only(result).title.startswith("Every 100th TRAIN step is slow")
+    assert periods(result) == [(100.0, 20, 20)]
 
 
 @pytest.mark.parametrize("first", [199, 120])

@@ -30,11 +30,9 @@ from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="What of communication is transfer and what is waiting, and which rank comes last.",
-    reading=(
-        "A collective cannot end before its last rank came: the fastest rank's duration is the "
-        "transfer, the rest is waiting. Ranks are compared only where the ends of each collective "
-        "lie within 1 ms."
-    ),
+    reading="""A collective cannot end before its last rank came: the fastest rank's duration is the
+        transfer, the rest is waiting. Ranks are compared only where the ends of each collective lie
+        within 1 ms.""",
     advice="Speed up the rank that comes last before buying a faster network.",
     section=results.Section(id="communication", title="Communication", order=80),
     is_optional=True,
@@ -47,17 +45,13 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text=(
-        "In {n:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank} "
-        "(median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the "
-        "bound. They wait for it in {late.n_last} of the {n}. Of the {every:ns} that all ranks "
-        "spend in communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} "
-        "on each.{apart}"
-    ),
-    advice=(
-        "Look at what rank {late.rank} does before the collectives: its share of data and work, "
-        "its host, its GPU clocks. A faster network will not help."
-    ),
+    text="""In {n:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank}
+        (median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound.
+        They wait for it in {late.n_last} of the {n}. Of the {every:ns} that all ranks spend in
+        communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} on
+        each.{apart}""",
+    advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
+        its host, its GPU clocks. A faster network will not help.""",
     exhibit="waiting_by_rank",
 )
 APART = (
@@ -67,15 +61,11 @@ SLOW_LINK = kit.Message(
     id="COMM-3",
     cause=results.Cause.SLOW_LINK,
     title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
-    text=(
-        "{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a fast "
-        "one (median), {excess:ns} longer in all. On {node} this costs {lost:ns}, {measured:pct} "
-        "of {window:ns}, with nothing computed beside it. The first is {name} of {bytes:bytes}."
-    ),
-    advice=(
-        "Look at the network in these moments: other jobs on the same links, a link or adapter "
-        "that fell back to a lower speed. NCCL_DEBUG=INFO tells which paths are used."
-    ),
+    text="""{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a
+        fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns}, {measured:pct}
+        of {window:ns}, with nothing computed beside it. The first is {name} of {bytes:bytes}.""",
+    advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
+        that fell back to a lower speed. NCCL_DEBUG=INFO tells which paths are used.""",
     exhibit="collectives",
 )
 ONE_RANK = kit.Message(
@@ -91,10 +81,8 @@ NONE_SHARED = replace(
 )
 ENDS_APART = replace(
     ONE_RANK,
-    text=(
-        "The ends of one collective lie up to {spread:ns} apart on the ranks, more than "
-        "{limit:ns}: their clocks differ, or collectives are missing."
-    ),
+    text="""The ends of one collective lie up to {spread:ns} apart on the ranks, more than
+        {limit:ns}: their clocks differ, or collectives are missing.""",
 )
 SPLIT_CAPTION = (
     "Shares of the durations of {n:count collective} on all ranks ({every:ns}). The fastest rank's "

@@ -28,16 +28,12 @@ MAX_ROWS = 500
 
 ABOUT = About(
     checks="Whether GPU memory activity jumps suddenly, or climbs minute by minute.",
-    reading=(
-        "A trigger is one sample at which the mean of the newest samples exceeds the mean just "
-        "before by more than the threshold; neighbouring triggers are one episode. The metric is "
-        "the activity of the memory controller, not allocated bytes, so it follows the load; "
-        "only an episode that reaches a new height and stays there speaks of growth."
-    ),
-    advice=(
-        "Log the allocated memory at each step; if it grows, look for tensors kept alive between "
-        "steps, or use gradient checkpointing."
-    ),
+    reading="""A trigger is one sample at which the mean of the newest samples exceeds the mean just
+        before by more than the threshold; neighbouring triggers are one episode. The metric is the
+        activity of the memory controller, not allocated bytes, so it follows the load; only an
+        episode that reaches a new height and stays there speaks of growth.""",
+    advice="""Log the allocated memory at each step; if it grows, look for tensors kept alive
+        between steps, or use gradient checkpointing.""",
     section=results.Section(id="gpu-memory", title="GPU memory", order=240),
     is_quiet=True,
     has_counters=True,
@@ -51,19 +47,15 @@ _TRIGGERS = (
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
-    title=(
-        "GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to "
-        "{after:pct}"
-    ),
+    title="""GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to
+        {after:pct}""",
     text=(
         _TRIGGERS + "{n_lasting:count episode} reached a new height and stayed there for the "
         "following minute; before this one the activity had not gone above "
         "{worst.record_pct:pct}. " + CAUTION
     ),
-    advice=(
-        "Log the allocated GPU memory at each step; if it grows as well, look for tensors kept "
-        "alive between steps, or save memory with gradient checkpointing."
-    ),
+    advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
+        alive between steps, or save memory with gradient checkpointing.""",
     severity=Severity.WARNING,
     unit="points",
     exhibit="episodes",

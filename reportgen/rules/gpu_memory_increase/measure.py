@@ -233,7 +233,11 @@ def _trend(values: Floats, time_ns: Instants) -> Trend | None:
     at_work = np.flatnonzero(level >= IDLE_LEVEL_PCT)
     if at_work.size == 0:
         return None
-    working = level[at_work[0] : at_work[-1] + 1]
+    # The first and the last minute of the work may hold little of it.
+    n_each = np.diff(minutes.stop, prepend=0)
+    first, last = at_work[0], at_work[-1]
+    is_cut = 2 * n_each[[first, last]] < np.median(n_each)
+    working = level[first + is_cut[0] : last + 1 - is_cut[1]]
     if working.size >= TREND_MINUTES:
         return trend_of(working)
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)

@@ -17,13 +17,11 @@ from reportgen.units import NS_PER_S, pct_of, ratio_of
 
 ABOUT = About(
     checks="What each GPU's time went into: work, start and end, and why it idled in between.",
-    reading=(
-        "Each moment of each GPU counts once, in the first part that fits. From samples: before "
-        "or after training, busy (above 90 %), partly busy (above 10 %), or idle, with what went "
-        "on at the same time, which is no proof; a slower GPU is one of the same node, since "
-        "clocks of nodes differ. From kernel traces: compute, communication without compute, "
-        "copies, and why it idled."
-    ),
+    reading="""Each moment of each GPU counts once, in the first part that fits. From samples:
+        before or after training, busy (above 90 %), partly busy (above 10 %), or idle, with what
+        went on at the same time, which is no proof; a slower GPU is one of the same node, since
+        clocks of nodes differ. From kernel traces: compute, communication without compute, copies,
+        and why it idled.""",
     advice="Begin with the largest part that is not busy.",
     section=results.Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",

@@ -13,10 +13,8 @@ SAMPLED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
-    text=(
-        "{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct} "
-        "was work{in_loop}.{remark}"
-    ),
+    text="""{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct}
+        was work{in_loop}.{remark}""",
     advice="",
     exhibit="budget",
 )
@@ -24,10 +22,8 @@ TRACED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="The most GPU time without compute went by {meaning}: {measured:pct}",
-    text=(
-        "{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}. "
-        "Computed from kernels."
-    ),
+    text="""{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}.
+        Computed from kernels.""",
     advice="",
     exhibit="budget",
 )
@@ -87,9 +83,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
     Part.INITIALIZATION: Words(
         cause=Cause.LONG_START,
         meaning="before the training loop",
-        advice=(
-            "Shorten the start: smaller downloads, a cached data set, lighter imports and warm-up."
-        ),
+        advice="""Shorten the start: smaller downloads, a cached data set, lighter imports and
+            warm-up.""",
     ),
     Part.FINALIZATION: Words(
         cause=Cause.OBSERVATION,
@@ -115,9 +110,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.NETWORK_INPUT,
         where="waiting for the network",
         meaning="idle while the node received data close to the limit of its network",
-        advice=(
-            "Send less, cache what is read again, or take an instance with more network bandwidth."
-        ),
+        advice="""Send less, cache what is read again, or take an instance with more network
+            bandwidth.""",
     ),
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
@@ -129,9 +123,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.WORK_BETWEEN_STEPS,
         where="between steps",
         meaning="idle between steps",
-        advice=(
-            "Look at what the loop does between steps: callbacks, logging, evaluation, checkpoints."
-        ),
+        advice="""Look at what the loop does between steps: callbacks, logging, evaluation,
+            checkpoints.""",
     ),
     Part.NEVER_USED: Words(
         cause=Cause.GPU_IDLE,

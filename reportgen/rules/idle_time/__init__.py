@@ -31,11 +31,9 @@ from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
     checks="Why each GPU idled: data loading, synchronization, a slow host, gaps, waits.",
-    reading=(
-        "Each gap belongs to the operation that ends it: until its launch was called the host was "
-        "late, then the call itself took time, then the device did. The causes add up to the idle "
-        "time. The speed-up is an upper bound: what is gained if the cause vanishes."
-    ),
+    reading="""Each gap belongs to the operation that ends it: until its launch was called the host
+        was late, then the call itself took time, then the device did. The causes add up to the idle
+        time. The speed-up is an upper bound: what is gained if the cause vanishes.""",
     advice="Begin with the largest cause; the bound tells what it can be worth.",
     section=results.Section(id="idle-time", title="Idle time", order=40),
 )

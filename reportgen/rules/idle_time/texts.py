@@ -53,15 +53,11 @@ START = Message(
     cause=Cause.FIRST_USE,
     severity=Severity.WARNING,
     title="One idle stretch takes {measured:pct}: it looks like a start, not like steps",
-    text=(
-        "For {length:ns} before {before} nothing ran on the GPU ({cause}); that is {measured:pct} "
-        "of {window}. No steps were recorded. Creating a context, loading libraries and choosing "
-        "algorithms happen once; shares of such a recording say little of what follows."
-    ),
-    advice=(
-        "Record after warm-up: torch.profiler.schedule(wait=1, warmup=1, active=3), with "
-        "prof.step() at the end of each step."
-    ),
+    text="""For {length:ns} before {before} nothing ran on the GPU ({cause}); that is {measured:pct}
+        of {window}. No steps were recorded. Creating a context, loading libraries and choosing
+        algorithms happen once; shares of such a recording say little of what follows.""",
+    advice="""Record after warm-up: torch.profiler.schedule(wait=1, warmup=1, active=3), with
+        prof.step() at the end of each step.""",
     exhibit="idle_stretches",
 )
 
@@ -70,30 +66,22 @@ STOPPED = Message(
     id="IDLE-10",
     cause=Cause.LONG_GAP,
     title="The GPU stands still {times} for {length:ns}: {measured:pct} of the time",
-    text=(
-        "On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}. "
-        "{more}Without it the rank would be done {won:ns} sooner, {measured:pct} of {window}."
-    ),
-    advice=(
-        "Move it out of the loop or to another thread, or do it less often: saving, evaluation, "
-        "logging, garbage collection.{stack}"
-    ),
+    text="""On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}.
+        {more}Without it the rank would be done {won:ns} sooner, {measured:pct} of {window}.""",
+    advice="""Move it out of the loop or to another thread, or do it less often: saving, evaluation,
+        logging, garbage collection.{stack}""",
     exhibit="idle_stretches",
 )
 FIRST_USE = Message(
     id="IDLE-11",
     cause=Cause.FIRST_USE,
     title="First use takes {measured:pct} of the time: kernels are loaded, compiled or tried",
-    text=(
-        "On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try "
-        "kernels before they first run. Without them the rank would be done {won:ns} sooner, "
-        "{measured:pct} of {window}. It happens once; what comes after is not slower for it."
-    ),
-    advice=(
-        "Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1, "
-        "warmup=1, active=3). Starts become faster with a cache of compiled kernels and with "
-        "shapes that stay; CUDA graphs do not help."
-    ),
+    text="""On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try
+        kernels before they first run. Without them the rank would be done {won:ns} sooner,
+        {measured:pct} of {window}. It happens once; what comes after is not slower for it.""",
+    advice="""Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1,
+        warmup=1, active=3). Starts become faster with a cache of compiled kernels and with shapes
+        that stay; CUDA graphs do not help.""",
     exhibit="host_costs",
 )
 DOING = "the host was in {name} meanwhile"

@@ -21,16 +21,12 @@ DOMINANT_RATIO = 0.8
 
 ABOUT = About(
     checks="Whether the job stood still for long, once or several times without a rhythm.",
-    reading=(
-        "A pause is a step, or the time between two steps, that lasts many times as long as usual "
-        "and clearly longer than the other long ones; without steps, a stretch in which all GPUs "
-        "idle, or all cores of a job without GPUs. The start, the end, and what recurs in a rhythm "
-        "do not count."
-    ),
-    advice=(
-        "Find out what the script did at that time (checkpoint, evaluation, upload, a new epoch's "
-        "data) and do it in a thread of its own; if nothing was due, a process hung."
-    ),
+    reading="""A pause is a step, or the time between two steps, that lasts many times as long as
+        usual and clearly longer than the other long ones; without steps, a stretch in which all
+        GPUs idle, or all cores of a job without GPUs. The start, the end, and what recurs in a
+        rhythm do not count.""",
+    advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
+        epoch's data) and do it in a thread of its own; if nothing was due, a process hung.""",
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )
@@ -115,7 +111,9 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     told = next((hint for hint in hints if hint.advice), None)
     workers = {item.worker for item in worst.leading}
     is_fault = 100 * lost >= params.threshold_pct
-    message = _message(is_one=is_one, has_steps=bool(main.worker))
+    message = texts.ONE if is_one else texts.SEVERAL
+    if not main.worker:
+        message = texts.IDLE_ONE if is_one else texts.IDLE_SEVERAL
     if main.what == OF_CORES:  # which did not evaluate anything, either
         causes = tuple(item for item in message.possible_causes if item != texts.EVALUATED)
         message = replace(message, possible_causes=causes)
@@ -140,12 +138,6 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     )
 
 
-def _message(*, is_one: bool, has_steps: bool) -> kit.Message:
-    if has_steps:
-        return texts.ONE if is_one else texts.SEVERAL
-    return texts.IDLE_ONE if is_one else texts.IDLE_SEVERAL
-
-
 def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     """Return the words about the costliest pause: whose it is, where, and what the others did."""
     main, members, leading = worst.main, worst.members, worst.leading
@@ -158,20 +150,17 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
         others = texts.ALONE
     number = "" if main.step is None else f" {main.step:,}"
     place = texts.BETWEEN if main.is_between else texts.INSIDE
+    gpus = part_of(job.n_gpus, job.n_gpus, "GPU")
     return {
         "main": main,
         "who": main.worker,
-        "gpus": _capital(part_of(job.n_gpus, job.n_gpus, "GPU")) if job.n_gpus else texts.CORES,
+        "gpus": f"{gpus[:1].upper()}{gpus[1:]}" if job.n_gpus else texts.CORES,
         "all": "all GPUs" if job.n_gpus else texts.CORES.lower(),
         "All": "All GPUs" if job.n_gpus else texts.CORES,
         "place": write(place, main=main, number=number),
         "others": others,
         "unknown": texts.UNKNOWN,
     }
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from reportgen.results import Exhibit, Role
 from reportgen.rules import kit
 from reportgen.rules.long_pause.measure import Meanwhile, Pause
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 OVERLAP_RATIO = 0.5
 """Pauses of two workers that share half of the shorter one are the same: they wait for each
@@ -94,22 +94,22 @@ class _Function:
 
 @kit.row
 class _Gauge:
-    node: str = kit.col()
-    worker: str = kit.col()
-    gauge: str = kit.col()
-    inside_pct: float | None = kit.col("%")
-    outside_pct: float | None = kit.col("%")
-    samples_inside: int = kit.col()
-    samples_outside: int = kit.col()
+    node: str = kit.derived(lambda its: its[0].node)
+    worker: str = kit.derived(lambda its: its[0].worker)
+    gauge: str = kit.derived(lambda its: its[1])
+    inside_pct: float | None = kit.derived(lambda its: its[2].inside_pct, "%")
+    outside_pct: float | None = kit.derived(lambda its: its[2].outside_pct, "%")
+    samples_inside: int = kit.derived(lambda its: its[2].n_inside)
+    samples_outside: int = kit.derived(lambda its: its[2].n_outside)
 
 
 @kit.row
 class _Rate:
-    node: str = kit.col()
-    worker: str = kit.col()
-    what: str = kit.col()
-    inside: float | None = kit.col("bytes/s", digits=1)
-    outside: float | None = kit.col("bytes/s", digits=1)
+    node: str = kit.derived(lambda its: its[0].node)
+    worker: str = kit.derived(lambda its: its[0].worker)
+    what: str = kit.derived(lambda its: its[1])
+    inside: float | None = kit.derived(lambda its: its[2].inside_bytes_per_s, "bytes/s", digits=1)
+    outside: float | None = kit.derived(lambda its: its[2].outside_bytes_per_s, "bytes/s", digits=1)
 
 
 def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
@@ -122,10 +122,8 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
         every,
         Pause,
         title="Long pauses",
-        caption=(
-            "Pauses of workers that wait for each other stand in a row each. What is lost is what "
-            "goes beyond the usual length, as a share of the worker's loop."
-        ),
+        caption="""Pauses of workers that wait for each other stand in a row each. What is lost is
+            what goes beyond the usual length, as a share of the worker's loop.""",
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [item for item in meanwhile if (item.node, item.worker) in places]
@@ -139,13 +137,9 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
 
 def _interval(pause: Pause) -> kit.Interval:
     at = "" if pause.step is None else f" {pause.phase} step {pause.step}"
-    where = "behind" if pause.is_between else "in"
-    return kit.Interval(
-        node=pause.node,
-        device=pause.worker,
-        what=f"pause {where}{at}" if at else "pause",
-        start_s=seconds(pause.start_ns),
-        end_s=seconds(pause.end_ns),
+    where = kit.stretch(pause.node, pause.worker, pause.start_ns, pause.end_ns)
+    return kit.interval(
+        f"pause {'behind' if pause.is_between else 'in'}{at}" if at else "pause", where
     )
 
 
@@ -179,19 +173,7 @@ def _function_rows(item: Meanwhile) -> Iterator[_Function]:
 
 
 def _gauges(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
-    rows = [
-        _Gauge(
-            node=item.node,
-            worker=item.worker,
-            gauge=gauge,
-            inside_pct=load.inside_pct,
-            outside_pct=load.outside_pct,
-            samples_inside=load.n_inside,
-            samples_outside=load.n_outside,
-        )
-        for item in meanwhile
-        for gauge, load in item.loads.items()
-    ]
+    rows = [(item, gauge, load) for item in meanwhile for gauge, load in item.loads.items()]
     if rows:
         yield kit.table(
             "inside_outside",
@@ -203,17 +185,7 @@ def _gauges(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
 
 
 def _rates(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
-    rows = [
-        _Rate(
-            node=item.node,
-            worker=item.worker,
-            what=what,
-            inside=rate.inside_bytes_per_s,
-            outside=rate.outside_bytes_per_s,
-        )
-        for item in meanwhile
-        for what, rate in item.rates.items()
-    ]
+    rows = [(item, what, rate) for item in meanwhile for what, rate in item.rates.items()]
     if rows:
         yield kit.table(
             "rates",

@@ -27,26 +27,20 @@ ONE = kit.Message(
     id="PAUSE-1",
     cause=results.Cause.LONG_PAUSE,
     title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the loop",
-    text=(
-        "{who} made no progress for {main.length_ns:ns} {place}; usually this takes "
-        "{main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct} "
-        "less.{meanwhile}"
-    ),
-    advice=(
-        "Find out what the script did at that time (checkpoint, evaluation, upload, a new epoch's "
-        "data) and do it in a thread of its own; if nothing was due, a process hung."
-    ),
+    text="""{who} made no progress for {main.length_ns:ns} {place}; usually this takes
+        {main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct}
+        less.{meanwhile}""",
+    advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
+        epoch's data) and do it in a thread of its own; if nothing was due, a process hung.""",
     exhibit="pauses",
 )
 SEVERAL = kit.Message(
     id="PAUSE-2",
     cause=results.Cause.LONG_PAUSE,
     title="{n:n} long pauses cost {measured:pct} of the loop",
-    text=(
-        "{n:n} times the job made no progress for {shortest:ns} to {longest:ns}, without a rhythm. "
-        "The costliest pause is that of {who} {place}.{others} Without these pauses the loop would "
-        "take {measured:pct} less.{meanwhile}"
-    ),
+    text="""{n:n} times the job made no progress for {shortest:ns} to {longest:ns}, without a
+        rhythm. The costliest pause is that of {who} {place}.{others} Without these pauses the loop
+        would take {measured:pct} less.{meanwhile}""",
     advice=ONE.advice,
     exhibit="pauses",
 )
@@ -59,10 +53,8 @@ IDLE_ONE = kit.Message(
         "{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the "
         "time from the first work to the last would be {measured:pct} shorter.{meanwhile}{unknown}"
     ),
-    advice=(
-        "See in the logs what the script did during the pause; to have it named, record framework "
-        "events (steps and data loading) and a Python profile."
-    ),
+    advice="""See in the logs what the script did during the pause; to have it named, record
+        framework events (steps and data loading) and a Python profile.""",
     exhibit="pauses",
     possible_causes=(
         "a checkpoint was written or uploaded",
@@ -76,11 +68,9 @@ IDLE_SEVERAL = kit.Message(
     id=SEVERAL.id,
     cause=ONE.cause,
     title="{n:n} times {all} paused: {measured:pct} of the working time",
-    text=(
-        "{gpus} idled {n:n} times for {shortest:ns} to {longest:ns}, without a rhythm. Without "
-        "these pauses the time from the first work to the last would be {measured:pct} "
-        "shorter.{meanwhile}{unknown}"
-    ),
+    text="""{gpus} idled {n:n} times for {shortest:ns} to {longest:ns}, without a rhythm. Without
+        these pauses the time from the first work to the last would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
     advice=IDLE_ONE.advice,
     exhibit="pauses",
     possible_causes=IDLE_ONE.possible_causes,
@@ -142,17 +132,12 @@ def _function(found: Meanwhile) -> Iterator[Hint]:
 
 
 _ADVICE = {
-    Work.LOADER: (
-        "See what the loader read in the pause: a new epoch that starts its processes or shuffles "
-        "(persistent_workers=True), a slow or repeated download, one very large file."
-    ),
-    Work.LOADER_START: (
-        "Keep the loader's processes alive between epochs (persistent_workers=True)."
-    ),
-    Work.OTHER: (
-        "See what {function} did in the pause; run it in a thread of its own, less often, or not "
-        "in the training job."
-    ),
+    Work.LOADER: """See what the loader read in the pause: a new epoch that starts its processes or
+        shuffles (persistent_workers=True), a slow or repeated download, one very large file.""",
+    Work.LOADER_START: """Keep the loader's processes alive between epochs
+        (persistent_workers=True).""",
+    Work.OTHER: """See what {function} did in the pause; run it in a thread of its own, less often,
+        or not in the training job.""",
 }
 _RATE_ADVICE = {
     NodeRate.RECEIVED: "Fetch what is received in the pause before the training.",
@@ -199,8 +184,6 @@ def _cores(found: Meanwhile) -> Iterator[Hint]:
     elif mean.inside_pct < QUIET_BELOW_PCT:
         yield Hint(
             text=write("{node} did next to nothing: its cores were at {mean:pct}.", **values),
-            advice=(
-                "Look for what the process waited for: another process, a lock, a remote service; "
-                "py-spy dump shows it while it happens."
-            ),
+            advice="""Look for what the process waited for: another process, a lock, a remote
+                service; py-spy dump shows it while it happens.""",
         )

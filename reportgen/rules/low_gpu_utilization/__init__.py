@@ -203,7 +203,9 @@ def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], every: Sequence[GpuUse]) -
 
 
 def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
-    worst = min(gpus, key=lambda gpu: gpu.low.lowest_pct)
+    worst = min(gpus, key=lambda gpu: (gpu.low.lowest_pct, gpu.work_mean_pct))
+    is_brief = worst.low.lowest_pct >= params.threshold_p95
+    message = texts.STEADILY_LOW if is_brief else texts.UNDER_USED
     busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
     values: dict[str, Any] = {}
     if _is_held_up(worst, params):
@@ -214,7 +216,9 @@ def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params)
         values = {"advice": texts.SHARE_WORK, "busy": format_places(busy), "n_busy": len(busy)}
     elif worst.host_mean_pct >= HOST_BUSY_PCT:
         values["advice"] = texts.RELIEVE_CPU
-    return _finding(texts.UNDER_USED, worst, gpus, every, params, **values)
+    if is_brief:
+        values["measured"] = worst.steady_p95_pct
+    return _finding(message, worst, gpus, every, params, **values)
 
 
 def _finding(
@@ -239,7 +243,7 @@ def _finding(
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
-        "where": _where(worst, fault.work_ns),
+        "where": _where(worst, fault.work_ns, 0.0 if is_low else worst.rest_spread_ratio),
         "severity": Severity.INFO if is_rare else kit.fault_severity(wasted),
         "share": wasted,
         "gpu": worst,
@@ -250,12 +254,16 @@ def _finding(
     return message.finding(**(words | values))
 
 
-def _where(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    """Return when a GPU had a fault: its working range, or from its first minute to its last."""
-    if not minutes_ns.size or minutes_ns.size >= MOST_RATIO * gpu.judged_minutes:
+def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> Where:
+    """Return when a GPU had a fault: its working range, or from its first minute to its last.
+
+    Where it rests just often enough to be judged, it is chance in which minutes.
+    """
+    share = max(minutes_ns.size / max(gpu.judged_minutes, 1), spread_ratio)
+    if not minutes_ns.size or share >= MOST_RATIO:
         return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
     end_ns = min(int(minutes_ns[-1]) + NS_PER_MINUTE, gpu.last_ns)
-    return kit.stretch(gpu.node, gpu.gpu, int(minutes_ns[0]), end_ns)
+    return kit.stretch(gpu.node, gpu.gpu, max(int(minutes_ns[0]), gpu.start_ns), end_ns)
 
 
 def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
@@ -277,9 +285,11 @@ def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
 
 
 def _is_held_up(gpu: GpuUse, params: Params) -> bool:
-    """Return whether a GPU is well used in steps, and the loop is outside of steps for long."""
+    """Return whether a GPU is well used in steps, and half of its loss lies outside of them."""
     inside_pct = gpu.in_steps_pct
-    return inside_pct is not None and params.threshold_p95 <= inside_pct <= MOST_IN_STEPS_PCT
+    if inside_pct is None or not params.threshold_p95 <= inside_pct <= MOST_IN_STEPS_PCT:
+        return False
+    return 1 - gpu.work_mean_pct / inside_pct >= MOST_RATIO * (1 - gpu.work_mean_pct / 100)
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:

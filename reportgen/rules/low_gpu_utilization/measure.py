@@ -25,7 +25,12 @@ START_NS = 15 * NS_PER_S
 END_NS = 30 * NS_PER_S
 """Imports and the first use of a GPU take up to the first in any job, saving and uploading a model
 up to the second."""
-
+STEADY_NS = 10 * NS_PER_S
+STEADY_PCT = 10.0
+"""A sample shows where in a step it fell; over some seconds a GPU shows how much it works. It is
+steady if it hardly ever works by more than a tenth more than on average: it is not held up at times
+and well used at others, and what it does on average is what it can be given."""
+_MOST_RESTS_PCT = (10, 90)
 SAVES_FROM = 2.0
 """A node that writes and sends twice as much as usual saves or uploads something."""
 
@@ -57,7 +62,8 @@ class FaultyMinutes:
     """Starts of the minutes in which a GPU was under-used, or of those in which it fluctuated.
 
     ``start_ns`` are by AWS's definition, ``work_ns`` only over the samples in the GPU's working
-    range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any.
+    range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any. A
+    GPU that hardly rests and is steadily low on average is low all the time.
     """
 
     start_ns: Instants
@@ -100,6 +106,8 @@ class GpuUse:
         judged_minutes: those with enough samples for us; SageMaker's counts begin later.
         work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
             idles below ``threshold_p5``.
+        steady_p95_pct: the 95th percentile of its means over some seconds at work.
+        rest_spread_ratio: over which part of the working range four fifths of the rests spread.
         rested_ratio: what its rests below ``threshold_p5`` take of the working range; samples at
             both ends of a rest count as far as they are below its usual use.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
@@ -132,6 +140,8 @@ class GpuUse:
     idle_ratio: float
     hot_when_idle_pct: float
     host_mean_pct: float
+    steady_p95_pct: float
+    rest_spread_ratio: float
     rested_ratio: float
     in_steps_pct: float | None
     start_ns: int
@@ -213,6 +223,10 @@ def _measure_gpu(
     )
     violating = (is_bad[0] | is_bad[1]) & is_counted
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
+    steady_p95 = _steady_p95(working, part.system.interval_ns)
+    is_steady = steady_p95 <= working.mean() + STEADY_PCT and work_p5 >= idle_below
+    if is_steady and working.mean() < params.threshold_p95:
+        low = replace(low, work_ns=start_ns)
     return GpuUse(
         node=part.node,
         gpu=gpu,
@@ -227,6 +241,8 @@ def _measure_gpu(
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
         host_mean_pct=float(host.mean()) if host.size else 0.0,
+        steady_p95_pct=steady_p95,
+        rest_spread_ratio=_spread_ratio(time_ns[work.first : work.stop], is_idle),
         rested_ratio=_rested_ratio(working, idle_below),
         in_steps_pct=in_steps and float(working.mean()) / in_steps,
         start_ns=int(time_ns[work.first]),
@@ -294,6 +310,19 @@ def _rested_ratio(working: Floats, idle_below: float) -> float:
     is_near[:-1] |= is_idle[1:]
     lost = np.clip(1 - working / np.median(working[~is_idle]), 0, 1)
     return float(lost[is_near].sum() / working.size)
+
+
+def _steady_p95(working: Floats, interval_ns: int | None) -> float:
+    n_each = min(max(STEADY_NS // (interval_ns or STEADY_NS), 1), working.size)
+    total = np.concatenate(([0.0], np.cumsum(working)))
+    return float(percentiles((total[n_each:] - total[:-n_each]) / n_each, (95,))[0])
+
+
+def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
+    if not is_idle.any():
+        return 0.0
+    first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
+    return float((last_ns - first_ns) / max(int(time_ns[-1] - time_ns[0]), 1))
 
 
 def _at_work(

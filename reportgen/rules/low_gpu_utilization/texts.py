@@ -22,6 +22,13 @@ UNDER_USED = kit.Message(
         samples do not show that it waits for the host.""",
     exhibit="utilization",
 )
+STEADILY_LOW = replace(
+    UNDER_USED,
+    title="GPU under-used: {gpu.gpu} on {gpu.node} works at {gpu.work_mean_pct:pct} all the time",
+    text="""Averaged over 10 s its use stays below {measured:pct} for 95 % of its time at work, and
+        it hardly rests: less than {gpu.work_p5_pct:pct} was seen in 5 % of the samples. This
+        concerns {concerned}.""",
+)
 BEGAN_LATE = replace(
     UNDER_USED,
     cause=results.Cause.LONG_START,

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reportgen import results
+from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop
@@ -33,10 +34,8 @@ OPERATORS = results.Section(
     order=135,
     lead="The framework's operators by the time they took, on the CPU and on the GPU.",
     missing="The framework events hold no operators.",
-    hint=(
-        "To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces "
-        "every operator of the steps that you name."
-    ),
+    hint="""To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces
+        every operator of the steps that you name.""",
     recorded_by=ProfilingKind.DETAILED,
 )
 ABOUT = About(
@@ -132,6 +131,9 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     job = merge([FrameworkSums(), *measurements])
+    waited_ns = waited_for_ns(job.phases)
+    between = ((waited_ns.get(its.worker.rpartition("-")[0], 0.0), its) for its in job.between)
+    job = replace(job, between=tuple(replace(its, waited_ns=ns) for ns, its in between))
     details = aws.breakdown_details(job.breakdown, with_others=True, phases_first=True)
     missing = _missing(job)
     return Outcome(
@@ -226,7 +228,8 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
-    if worst is not None and worst.host_ratio >= least:
+    # A bound may be high since little is known: what is seen must be worth it as well.
+    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= CHEAP_RATIO:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
             threshold=100 * least,

@@ -15,7 +15,12 @@ import numpy as np
 
 from reportgen.facts import breakdown as sums
 from reportgen.facts import intervals
-from reportgen.facts.between_steps import between_steps_of, idle_between_of
+from reportgen.facts.between_steps import (
+    PhaseBetween,
+    between_steps_of,
+    idle_between_of,
+    phases_between_of,
+)
 from reportgen.facts.breakdown import Mask, SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
@@ -78,7 +83,7 @@ class FrameworkSums:
     Attributes:
         n_lasting: events that are more than an instant.
         interval_ns: between the samples of the system metrics, of the first node that has any.
-        between: what lies between the steps of each worker.
+        between, phases: what lies between the steps of each worker, and of each phase.
         lost_ns: between the steps of each worker, summed, without samples and events of the node.
     """
 
@@ -94,6 +99,7 @@ class FrameworkSums:
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
     between: tuple[tables.Between, ...] = merged(concat, default=())
+    phases: tuple[PhaseBetween, ...] = merged(concat, default=())
     recorded: tuple[Recorded, ...] = merged(concat, default=())
 
 
@@ -113,6 +119,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
         interval_ns=part.system.interval_ns,
         lost_ns=_lost_ns(part),
         between=tuple(_between(part)),
+        phases=phases_between_of(part),
         recorded=tuple(_recorded(part)),
     )
 

@@ -42,7 +42,7 @@ def _host_ratio(item: Between) -> float | None:
         return None
     if item.idle_ratio < AT_WORK_BELOW:
         return 0.0
-    share = item.regular_ns / item.loop_ns * item.idle_at_most_ratio
+    share = (item.regular_ns + item.waited_ns) / item.loop_ns * item.idle_at_most_ratio
     return min(max(share, 0.0), 1.0)
 
 
@@ -56,6 +56,7 @@ class Between:
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
+        waited_ns: for how long it waits in addition for such work of the slowest node.
     """
 
     worker: str = col()
@@ -68,11 +69,19 @@ class Between:
     idle_at_most_ratio: float = 1.0
     loop_ns: int
     is_waiting_known: bool
+    waited_ns: float = 0.0
 
     @property
     def host_ratio(self) -> float:
         """Return the share of the loop that host work between steps may take; 0 if unknown."""
         return _host_ratio(self) or 0.0
+
+    @property
+    def seen_ratio(self) -> float:
+        """Return the share of the loop in which GPUs seem to wait for such work."""
+        return min(
+            self.host_ratio, self.regular_ns * (self.idle_ratio or 0.0) / (self.loop_ns or 1)
+        )
 
     @property
     def each_ns(self) -> float:

@@ -77,7 +77,7 @@ BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
     cause=results.Cause.GPU_SWINGS,
-    title="GPUs are busy at times and idle at others: GPU median {measured:pct}",
+    title="GPUs are well used at times only: GPU median {measured:pct}",
     advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
 )
 NOT_SAMPLED = kit.Message(

@@ -57,13 +57,10 @@ BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
 UPDATE_ADVICE = """Nothing to do where gradients are accumulated: in these steps workers exchange
     them and the optimizer runs; else find what the script does {every}."""
 ADVICE = {
-    Work.LOADER: (
-        "Use more loader processes, let them prefetch more batches, and pin memory; look at "
-        "what the loader reads at those steps."
-    ),
-    Work.LOADER_START: (
-        "Keep the loader's processes alive between epochs (persistent_workers=True)."
-    ),
+    Work.LOADER: """Use more loader processes, let them prefetch more batches, and pin memory; look
+        at what the loader reads at those steps.""",
+    Work.LOADER_START: """Keep the loader's processes alive between epochs
+        (persistent_workers=True).""",
     Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
 }
 TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
@@ -171,7 +168,8 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         _dips(main),
     )
     message = BATCHES_LATE if cause and cause.work is Work.LOADER else RECURS
-    is_update = _is_update(main)
+    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
+    is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)
     return message.finding(
         measured=100 * main.cost_ratio,
@@ -185,12 +183,6 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
         function=cause.function if cause else "",
         every=write(EVERY[main.unit], p=main),
     )
-
-
-def _is_update(main: Period) -> bool:
-    """Return whether a rhythm looks like gradient accumulation."""
-    is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
-    return is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
 
 
 # What is said of a rhythm

@@ -266,7 +266,25 @@ def slow_events(steps: PhaseSteps) -> Events:
 
 
 def recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]:
-    """Return the rhythms of slow cycles, the surest first; an event belongs to one at most."""
+    """Return the rhythms of slow cycles, the surest first; an event belongs to one at most.
+
+    Scripts count the steps of a phase, recorders sometimes those of all phases: the count by which
+    one rhythm costs most is that of the script.
+    """
+    places = np.arange(steps.n_steps)
+    by_number = _recurrences_by(steps, events)
+    if np.array_equal(steps.number - steps.number[:1], places):
+        return by_number
+    by_place = _recurrences_by(replace(steps, number=places), events)
+
+    def weight(found: Sequence[Recurrence]) -> tuple[float, bool]:
+        costs = ((float(its.events.excess_ns.sum()), its.unit is Unit.STEPS) for its in found)
+        return max(costs, default=(0.0, False))
+
+    return max(by_number, by_place, key=weight)
+
+
+def _recurrences_by(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]:
     found: list[Recurrence] = []
     while len(found) < MOST_RECURRENCES:
         best = _best(steps, events, FURTHER_FALSE_ALARM_LOG10 if found else FALSE_ALARM_LOG10)
