@@ -101,6 +101,15 @@ def usage_ranges(
     return frame.reset_index()
 
 
+def low_samples(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return how many samples of GPU and CPU utilization there are, at 0 % and below 50 %."""
+    chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
+    value = chosen["value"]
+    counted = chosen.assign(samples=1, at_0_pct=value == 0, below_50_pct=value < 50)
+    columns = ["samples", "at_0_pct", "below_50_pct"]
+    return counted.groupby(["dimension", "nodeID"], as_index=False, sort=True)[columns].sum()
+
+
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
     """Return how differently each two GPUs of a node were used, most different first.
 
