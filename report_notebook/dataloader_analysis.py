@@ -107,7 +107,7 @@ show.table(slow[named].head(10), of="waits", none="No batch is slow.")
 # %%
 batches = selections.batch_spans(loader, framework)
 use = utilization_within.utilization_inside(system, batches)
-show.table(use, of="waits", none="No sample lies in a batch.")
+show.table(use, of="samples, waits", none="No sample lies in a batch.")
 
 # %% [markdown]
 # The slowest batches one by one: use of the devices, and the functions with most time in them.

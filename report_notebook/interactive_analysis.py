@@ -42,10 +42,10 @@ job
 
 # %%
 system, framework = show.system, show.framework
-show.table(system.head(), of="gpu, cpu")
+show.table(system.head(), of="samples")
 
 # %%
-show.table(framework.head(), of="steps, functions")
+show.table(framework.head(), of="events")
 
 # %% [markdown]
 # `dimension` is what was measured. GPU utilization and GPU memory are metrics of their own, and so
@@ -53,7 +53,7 @@ show.table(framework.head(), of="steps, functions")
 
 # %%
 use = statistics.utilization(system).drop(columns=["type", "count", "min"])
-show.table(use, none="No samples of the machine were recorded.")
+show.table(use, of="samples")
 
 # %% [markdown]
 # ## When the job ran
@@ -77,7 +77,9 @@ show.chart(
 # One row per device; dark is busy.
 
 # %%
-show.chart(charts.heatmap_info(system, origin_us=job.origin_us), none="No use was recorded.")
+show.chart(
+    charts.heatmap_info(system, origin_us=job.origin_us), of="samples", none="No use was recorded."
+)
 
 # %% [markdown]
 # How often each utilization was seen. A healthy GPU has one peak near the right edge; a peak at 0
@@ -102,13 +104,13 @@ show.chart(charts.utilization_histogram_info(in_loop), of="gpu, steps", none=non
 show.chart(charts.utilization_histogram_info(in_loop, dimension=cpu), of="cpu, steps", none=none)
 
 # %%
-show.table(statistics.usage_ranges(system), none="No use was recorded.")
+show.table(statistics.usage_ranges(system), of="samples", none="No use was recorded.")
 
 # %% [markdown]
 # How many samples are at 0 %, and how many below 50 %.
 
 # %%
-show.table(statistics.low_samples(system), none="No use was recorded.")
+show.table(statistics.low_samples(system), of="samples", none="No use was recorded.")
 
 # %% [markdown]
 # GPUs of one node that share the work have distances near 0; above 0.5 their use differs much.
@@ -256,7 +258,7 @@ nothing = "Nothing shows that slow steps wait for something else than CPU and GP
 show.text(stall or nothing, of="gpu, cpu, steps")
 
 # %%
-show.table(use, of="steps", none="No sample lies in a step.")
+show.table(use, of="samples, steps", none="No sample lies in a step.")
 
 # %% [markdown]
 # The samples in slow steps, how often each use was seen; then those in normal steps. Steps that are

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 
 _RECORD = "`reportgen record -- python train.py` records"
 NOT_RECORDED = {
+    "samples": f"No samples of the machine were recorded. {_RECORD} them.",
     "gpu": f"The use of GPUs was not recorded. {_RECORD} it where the GPU's driver is installed.",
     "cpu": f"The use of CPU cores was not recorded. {_RECORD} it.",
+    "events": f"No steps and no functions were recorded. {_RECORD} steps and waits for data.",
     "steps": f"No steps were recorded. {_RECORD} those of PyTorch, Hugging Face, Lightning and "
     "Keras; in any other loop write `for batch in reportgen.steps(loader):`.",
     "functions": "No functions were recorded. `reportgen record --trace 10:15 -- python train.py` "
@@ -72,8 +74,10 @@ class Notebook:
         process, dimension = self.framework["process"], set(self.system["dimension"])
         is_step = process.str.startswith(STEP)
         n_found = {
+            "samples": len(self.system),
             "gpu": "GPUUtilization" in dimension,
             "cpu": "CPUUtilization" in dimension,
+            "events": len(process),
             "steps": is_step.sum(),
             "functions": (~is_step & (process != LOADER_PROCESS)).sum(),
             "waits": len(waits(self.loader)),
@@ -138,7 +142,7 @@ def readable(frame: pd.DataFrame, *, origin_us: int) -> pd.DataFrame:
         *frame.columns.difference([*in_front, *_COUNTED, "end_time"], sort=False),
     ):
         heading, texts = _written(name, frame[name])
-        if any(text not in ("", "–") for text in texts):
+        if any(text not in ("", "NA", "–") for text in texts):
             columns[heading] = texts
     return frame.__class__(columns, index=[""] * len(frame))
 

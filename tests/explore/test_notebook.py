@@ -71,7 +71,7 @@ def test_what_was_not_recorded_is_said_with_the_command_that_records_it(tmp_path
     slow, _ = selections.split_steps(show.framework)
 
     assert show.missing == (
-        "steps", "functions", "waits", "set-ups", "workers", "python profiles",
+        "events", "steps", "functions", "waits", "set-ups", "workers", "python profiles",
     )  # fmt: skip
     assert show.table(slow, of="gpu, steps", none="No step is slow.") == NOT_RECORDED["steps"]
     info = charts.step_histogram_info(show.framework)
@@ -106,7 +106,7 @@ def test_a_job_of_events_lacks_samples_alone(tmp_path: Path) -> None:
     write_timeline(tmp_path, timeline_lines(rows))
     show = Notebook(reportgen.open(str(tmp_path)))
 
-    assert show.missing == ("gpu", "cpu", "python profiles")
+    assert show.missing == ("samples", "gpu", "cpu", "python profiles")
     assert len(show.table(loading.initializations(show.loader), of="set-ups")) == 1  # type: ignore[arg-type]  # the frame
 
 
