@@ -35,15 +35,14 @@ NOT_RECORDED = {
     "waits": f"No waits for a data loader were recorded. {_RECORD} those of PyTorch's "
     "`DataLoader`; around any other loader write `for batch in reportgen.steps(loader):`.",
     "set-ups": f"No set-up of an iterator was recorded. {_RECORD} those of PyTorch's `DataLoader`.",
-    "workers": "No worker processes of a data loader were recorded: there were none, or they were "
-    f"not watched. {_RECORD} those of PyTorch's `DataLoader`.",
+    "workers": "No worker processes of a loader were recorded; without `num_workers` there are none.",
     "python profiles": "No Python profile was recorded. SageMaker's profiler writes them where the "
     "`FrameworkProfile` has a `PythonProfilingConfig`; elsewhere "
     "`reportgen record --trace 10:15 -- python train.py` shows what ran in steps 10 to 15.",
 }
 """What a job may lack, and how to record it."""
 _INSTANTS = {"timestamp": "time", "start_time": "start", "previous_batch_start": "previous start"}
-_COUNTED = ("timestamp_us", "start_time_us", "end_time_us")
+_REPLACED = ("timestamp_us", "start_time_us", "end_time_us", "end_time")
 _IDS = ("step", "bytes", "worker_id", "num_workers", "tid", "pid")
 _DAY = len("2020-07-01")
 _EXACT_BELOW = 1_000
@@ -132,15 +131,13 @@ def readable(frame: pd.DataFrame, *, origin_us: int) -> pd.DataFrame:
     if "end_time_us" in frame and "duration_us" not in frame:
         frame = frame.assign(duration_us=frame["end_time_us"] - frame["start_time_us"])
     columns: dict[str, Sequence[str]] = {}
-    for name in _COUNTED[:2]:
-        if name in frame and (text := name.removesuffix("_us")) not in frame:
-            since_1970_us = frame[name].to_numpy(dtype=np.int64) + origin_us
+    for text, counted in (("timestamp", "timestamp_us"), ("start_time", "start_time_us")):
+        if counted in frame and text not in frame:
+            since_1970_us = frame[counted].to_numpy(dtype=np.int64) + origin_us
             frame = frame.assign(**{text: utc_texts(since_1970_us)})
     in_front = [name for name in _INSTANTS if name in frame]
-    for name in (
-        *in_front,
-        *frame.columns.difference([*in_front, *_COUNTED, "end_time"], sort=False),
-    ):
+    others = frame.columns.difference([*in_front, *_REPLACED], sort=False)
+    for name in (*in_front, *others):
         heading, texts = _written(name, frame[name])
         if any(text not in ("", "NA", "–") for text in texts):
             columns[heading] = texts
@@ -160,8 +157,7 @@ def _written(name: str, values: pd.Series) -> tuple[str, Sequence[str]]:
     if re.search("_us(_|$)", name):
         seconds = values * (NS_PER_US / NS_PER_S)
         return re.sub("_us(?=_|$)", "_s", name), [_number(value) for value in seconds]
-    is_number = values.dtype.kind in "iuf"
-    return name, [_number(value) if is_number else str(value) for value in values]
+    return name, [*map(_number if values.dtype.kind in "iuf" else str, values)]
 
 
 def _number(value: float) -> str:
