@@ -45,7 +45,7 @@ system, framework = show.system, show.framework
 show.table(system.head(), of="samples")
 
 # %%
-show.table(framework.head(), of="events")
+show.table(framework.head().drop(columns=["pid", "tid"]), of="events")
 
 # %% [markdown]
 # `dimension` is what was measured. GPU utilization and GPU memory are metrics of their own, and so

@@ -15,6 +15,7 @@ from reportgen.explore.job import Job
 from reportgen.explore.loading import initialization_times, waits, worker_times
 from reportgen.explore.statistics import STEP
 from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.text_safety import cut_middle
 from reportgen.units import NS_PER_S, NS_PER_US
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ _INSTANTS = {"timestamp": "time", "start_time": "start", "previous_batch_start":
 _REPLACED = ("timestamp_us", "start_time_us", "end_time_us", "end_time")
 _IDS = ("step", "bytes", "worker_id", "num_workers", "tid", "pid")
 _DAY = len("2020-07-01")
+_NO_DAY = " 1970-01-01"
 _EXACT_BELOW = 1_000
+_MOST_LETTERS = 32
 
 
 class Said(str):
@@ -124,7 +127,8 @@ def readable(frame: pd.DataFrame, *, origin_us: int) -> pd.DataFrame:
     """Return a frame as people read it: instants in UTC, durations in seconds, cells as texts.
 
     An event has its start and its duration. Columns without any value are left out, and so are
-    rows without any measured value; a single missing value is a dash.
+    rows without any measured value; a single missing value is a dash. Times without a day are
+    those of a timeline that has no wall clock. Long names are cut in the middle.
     """
     measured = frame.select_dtypes("float")
     frame = frame[measured.notna().any(axis="columns")] if measured.shape[1] else frame
@@ -150,14 +154,17 @@ def _written(name: str, values: pd.Series) -> tuple[str, Sequence[str]]:
         days = {text[:_DAY] for text in values if text}
         skip, day = (_DAY + 1, f" {days.pop()}") if len(days) == 1 else (0, "")
         texts = [text[skip:].replace("T", " ")[::-1].replace(":", ".", 1)[::-1] for text in values]
-        return f"{_INSTANTS[name]}, UTC{day}", texts
+        clock = "since the first event" if day == _NO_DAY else f"UTC{day}"
+        return f"{_INSTANTS[name]}, {clock}", texts
     if name in _IDS and values.dtype.kind in "iu":
         least = int(name in ("pid", "tid"))
         return name, [str(value) if value >= least else "–" for value in values]
     if re.search("_us(_|$)", name):
         seconds = values * (NS_PER_US / NS_PER_S)
         return re.sub("_us(?=_|$)", "_s", name), [_number(value) for value in seconds]
-    return name, [*map(_number if values.dtype.kind in "iuf" else str, values)]
+    if values.dtype.kind in "iuf":
+        return name, [*map(_number, values)]
+    return name, [cut_middle(str(value), _MOST_LETTERS) for value in values]
 
 
 def _number(value: float) -> str:
