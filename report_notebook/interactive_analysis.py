@@ -107,10 +107,12 @@ show.chart(charts.utilization_histogram_info(in_loop, dimension=cpu), of="cpu, s
 show.table(statistics.usage_ranges(system), of="samples", none="No use was recorded.")
 
 # %% [markdown]
-# How many samples are at 0 %, and how many below 50 %.
+# How many samples are at 0 %, and how many at 50 % or below.
 
 # %%
-show.table(statistics.low_samples(system), of="samples", none="No use was recorded.")
+low = statistics.usage_ranges(system, ranges=((0, 0), (0, 50), (0, 100)))
+low = low.set_axis(["type", "nodeID", "at 0 %", "up to 50 %", "samples"], axis="columns")
+show.table(low, of="samples", none="No use was recorded.")
 
 # %% [markdown]
 # GPUs of one node that share the work have distances near 0; above 0.5 their use differs much.

@@ -76,7 +76,7 @@ def share_info(rows: pd.DataFrame, *, by: str, value: str, title: str) -> Exhibi
     Of a value in µs (``total_us``) the pie names seconds.
     """
     sums = rows.groupby(by)[value].sum().sort_values(ascending=False, kind="stable")
-    whole, unit = float(sums.sum()), "us" if value.endswith("_us") else ""
+    sums, unit = sums[sums > 0], "us" if value.endswith("_us") else ""
     return exhibit(
         "shares",
         ExhibitKind.SHARES,
@@ -84,7 +84,7 @@ def share_info(rows: pd.DataFrame, *, by: str, value: str, title: str) -> Exhibi
         columns=[
             ("part", "", sums.index.tolist()),
             ("amount", unit, sums.tolist()),
-            ("pct", "%", (100 * sums / (whole or 1.0)).tolist()),
+            ("pct", "%", (100 * sums / sums.sum()).tolist()),
         ],
     )
 

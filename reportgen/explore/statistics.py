@@ -86,8 +86,8 @@ def usage_ranges(
 
     Args:
         samples: a SYSTEM frame; only ``GPUUtilization`` and ``CPUUtilization`` are counted.
-        ranges: disjoint (low, high) in percent; low < value <= high, and 0 belongs to the range
-            that begins at 0.
+        ranges: (low, high) in percent; low < value <= high, and 0 belongs to the ranges that
+            begin at 0: (0, 0) counts what is at 0, (0, 100) all.
     """
     import pandas as pd
 
@@ -99,15 +99,6 @@ def usage_ranges(
     }
     frame = pd.DataFrame(counts).groupby([chosen["type"], chosen["nodeID"]], sort=True).sum()
     return frame.reset_index()
-
-
-def low_samples(samples: pd.DataFrame) -> pd.DataFrame:
-    """Return how many samples of GPU and CPU utilization there are, at 0 % and below 50 %."""
-    chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
-    value = chosen["value"]
-    counted = chosen.assign(samples=1, at_0_pct=value == 0, below_50_pct=value < 50)
-    columns = ["samples", "at_0_pct", "below_50_pct"]
-    return counted.groupby(["dimension", "nodeID"], as_index=False, sort=True)[columns].sum()
 
 
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:

@@ -136,16 +136,14 @@ def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
     ]
     (pie,) = charts.figure(info).data
     assert (pie.type, "s" in pie.customdata[0]) == ("pie", value == "length_us")
+    nothing = charts.share_info(rows.assign(**{value: 0}), by="phase", value=value, title="Phases")
+    assert charts.is_empty(nothing)
 
 
 def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
-    found = statistics.low_samples(sampled(tmp_path).system)
+    found = statistics.usage_ranges(sampled(tmp_path).system, ranges=((0, 0), (0, 50), (0, 100)))
 
-    # 50 % is not below 50 %.
-    assert found.to_numpy().tolist() == [
-        ["CPUUtilization", "algo-1", 3, 0, 3],
-        ["GPUUtilization", "algo-1", 3, 1, 1],
-    ]
+    assert found.to_numpy().tolist() == [["cpu", "algo-1", 0, 3, 3], ["gpu", "algo-1", 1, 2, 3]]
 
 
 def test_a_job_that_is_one_file_has_no_python_profiles(tmp_path: Path) -> None:
