@@ -15,7 +15,15 @@ from typing import Any
 
 import reportgen
 from reportgen import compat, explore, views
-from reportgen.explore import causes, charts, loading, selections, statistics, utilization_within
+from reportgen.explore import (
+    causes,
+    charts,
+    loading,
+    notebook,
+    selections,
+    statistics,
+    utilization_within,
+)
 from reportgen.explore.profiles import PythonProfiles
 
 PAGE = Path(__file__).resolve().parent / "api.md"
@@ -44,6 +52,7 @@ def api_text() -> str:
         *_module("reportgen.explore.statistics", statistics),
         *_module("reportgen.explore.loading", loading),
         *_module("reportgen.explore.charts", charts),
+        *_module("reportgen.explore.notebook", notebook),
         "## `reportgen.explore.profiles`\n",
         _class("reportgen.explore.profiles.PythonProfiles", PythonProfiles),
         *_module("reportgen.views", views),

@@ -18,16 +18,22 @@
 job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 
 # %%
+import plotly.io
+
 import reportgen
 from reportgen import explore
-from reportgen.explore import causes, charts, loading, selections, utilization_within
+from reportgen.explore import causes, charts, loading, selections, statistics, utilization_within
+from reportgen.explore.notebook import Notebook
 from reportgen.explore.profiles import describe_own_time
 
-job = reportgen.open(job_path)
+plotly.io.renderers.default = "plotly_mimetype+notebook"  # An exported page needs no network.
 
 # %%
-loader, framework = job.dataloader_metrics(), job.framework_metrics()
-loader.head()
+job = reportgen.open(job_path)
+show = Notebook(job)
+loader, framework, system = show.loader, show.framework, show.system
+shown = loader.drop(columns=["pid", "step", "process"])
+show.table(shown.head(), of="waits")
 
 # %% [markdown]
 # ## Set-up
@@ -38,10 +44,10 @@ loader.head()
 # are outliers.
 
 # %%
-loading.initializations(loader)
+show.table(loading.initializations(loader), of="set-ups")
 
 # %%
-loading.initialization_outliers(loader)
+show.table(loading.initialization_outliers(loader), of="set-ups", none="No set-up is an outlier.")
 
 # %% [markdown]
 # ## Workers
@@ -50,38 +56,48 @@ loading.initialization_outliers(loader)
 # they are started anew for every epoch.
 
 # %%
-loading.worker_times(loader)["duration_us"].describe()
+lives = loading.worker_times(loader)
+show.table(statistics.durations(lives, by="framework_metric"), of="workers")
 
 # %%
-loading.outliers(loading.worker_times(loader))
+show.table(loading.outliers(lives).head(10), of="workers", none="No worker lived much longer.")
 
 # %% [markdown]
 # ## Waits for a batch
 #
-# Each call of `GetNext` is a time in which training waits. Long waits of one worker point at its
-# part of the data; long waits of all at too few workers, or at slow storage.
+# Each call of `GetNext` is a time in which training waits. Long waits for batches of one worker
+# point at its part of the data; long waits for those of all at too few workers, or at slow storage.
+# Where no worker is named, the training process makes the batches itself, or it was not recorded.
 
 # %%
 waits = loading.waits(loader)
-waits.groupby("worker_id")["duration_us"].describe()
+show.table(statistics.durations(waits, by="worker_id"), of="waits")
 
 # %%
-loading.outliers(waits)
+title = "Waits for a batch: how often"
+show.chart(charts.duration_histogram_info(waits, by="process", title=title), of="waits")
+
+# %%
+show.table(loading.outliers(waits).head(10), of="waits", none="No wait is an outlier.")
 
 # %% [markdown]
 # ## From batch to batch
 #
-# The time between the starts of two calls is what a batch costs as a whole. A gap in which an
+# The time between the starts of two calls of a training process is what a batch costs as a whole,
+# whichever worker made it. A gap in which an
 # iterator was set up spans validation or the end of an epoch, and one in which many steps began was
 # not recorded; both are marked, and no outliers.
 
 # %%
 times = loading.batch_times(loader, framework)
-times[["start_time", "batch_time_s", "is_epoch_gap", "is_unrecorded", "worker_id"]].head()
+named = ["previous_batch_start", "start_time", "batch_time_s", "worker_id", "node_id"]
+none = "There are no two waits of one process."
+gaps = ["is_epoch_gap", "is_unrecorded"]
+show.table(times[[*named[:-1], *gaps]].head(), of="waits", none=none)
 
 # %%
 slow = loading.batch_outliers(loader, framework)
-slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
+show.table(slow[named].head(10), of="waits", none="No batch is slow.")
 
 # %% [markdown]
 # ## What went on in slow batches
@@ -90,25 +106,30 @@ slow[["previous_batch_start", "start_time", "batch_time_s", "worker_id"]]
 
 # %%
 batches = selections.batch_spans(loader, framework)
-system = job.system_metrics()
-utilization_within.utilization_inside(system, batches)
+use = utilization_within.utilization_inside(system, batches)
+show.table(use, of="samples, waits", none="No sample lies in a batch.")
 
 # %% [markdown]
 # The slowest batches one by one: use of the devices, and the functions with most time in them.
 
 # %%
-utilization_within.utilization_of_each(system, batches["slow batches"]).nlargest(10, "batch_time_s")
+each = utilization_within.utilization_of_each(system, batches["slow batches"])
+show.table(each.nlargest(10, "batch_time_s"), of="waits", none="No batch is slow.")
 
 # %%
-causes.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
+longest = causes.longest_in_each(job, batches["slow batches"].nlargest(5, "batch_time_s"))
+show.table(longest, of="waits, functions", none="No function ran in a slow batch.")
 
 # %%
 in_slow = causes.functions_in_rows(job, batches["slow batches"])
 in_others = causes.functions_in_rows(job, batches["other batches"])
-explore.compare(in_slow, in_others).head(15)
+joined = explore.compare(in_slow, in_others).query("count > 0").head(15)
+shown = joined.filter(regex="function|process|count$|mean|share")
+show.table(shown, of="waits, functions", none="No function ran in a slow batch.")
 
 # %%
-print(causes.describe_cause(in_slow, in_others, at="in slow batches", against="in the others"))
+sides = {"at": "in slow batches", "against": "in the others"}
+show.text(causes.describe_cause(in_slow, in_others, **sides), of="waits, functions")
 
 # %% [markdown]
 # ## Python functions
@@ -123,12 +144,17 @@ covering = profiles.covering(batches["slow batches"], origin_us=job.origin_us)
 functions, problems = profiles.functions(covering)
 
 # %%
-print(describe_own_time(functions))
-functions.sort_values("own_s", ascending=False).head(10)
+show.text(describe_own_time(functions), of="python profiles")
+
+# %%
+none = "No Python profile covers a slow batch."
+longest = functions.sort_values("own_s", ascending=False).head(10)
+show.table(longest, of="python profiles", none=none)
 
 # %% [markdown]
 # ## A window of time
 
 # %%
 window = selections.window_of(job, batches["slow batches"], seconds=10)
-charts.figure(charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"]))
+drawn = charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"])
+show.chart(drawn, none="Nothing was recorded that a window could show.")

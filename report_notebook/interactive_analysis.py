@@ -18,35 +18,42 @@
 job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 
 # %%
+import plotly.io
+
 import reportgen
 from reportgen import explore
 from reportgen.explore import causes, charts, selections, statistics, utilization_within
+from reportgen.explore.notebook import Notebook
 
+plotly.io.renderers.default = "plotly_mimetype+notebook"  # An exported page needs no network.
+
+# %%
 job = reportgen.open(job_path)
+show = Notebook(job)
 job
 
 # %% [markdown]
 # ## The data
 #
 # Two pandas frames: `system` has one row per sample (percent, bytes/s or 1/s), `framework` one row
-# per event. Microseconds count from `job.origin_us`. For a job that is still running,
-# `job.latest()` returns what is new since the last call. A kernel trace has events and no samples:
-# what needs samples is empty then.
+# per event, with smdebug's columns; their microseconds count from `job.origin_us`. What is shown
+# here is in UTC and seconds. For a job that is still running, `job.latest()` returns what is new
+# since the last call.
 
 # %%
-system = job.system_metrics()
-system.head()
+system, framework = show.system, show.framework
+show.table(system.head(), of="samples")
 
 # %%
-framework = job.framework_metrics()
-framework.head()
+show.table(framework.head().drop(columns=["pid", "tid"]), of="events")
 
 # %% [markdown]
-# `metric` tells what was measured. GPU utilization and GPU memory are metrics of their own, and so
+# `dimension` is what was measured. GPU utilization and GPU memory are metrics of their own, and so
 # are CPU utilization and I/O wait: a frame filtered by `gpu0` alone holds both of its metrics.
 
 # %%
-statistics.utilization(system)
+use = statistics.utilization(system).drop(columns=["type", "count", "min"])
+show.table(use, of="samples")
 
 # %% [markdown]
 # ## When the job ran
@@ -54,7 +61,15 @@ statistics.utilization(system)
 # Initialization lasts until the first step, finalization begins after the last one.
 
 # %%
-statistics.phase_intervals(framework, job_us=selections.extent_us(system))
+phases = statistics.phase_intervals(framework, job_us=selections.extent_us(system))
+phases["phase"] = phases["phase"].str.replace("Step:ModeKeys.", "")
+show.table(phases, of="steps")
+
+# %%
+phases = phases.eval("length_us = end_time_us - start_time_us")
+show.chart(
+    charts.share_info(phases, by="phase", value="length_us", title="Phases of the job"), of="steps"
+)
 
 # %% [markdown]
 # ## How busy the devices were
@@ -62,27 +77,48 @@ statistics.phase_intervals(framework, job_us=selections.extent_us(system))
 # One row per device; dark is busy.
 
 # %%
-charts.figure(charts.heatmap_info(system, origin_us=job.origin_us))
+show.chart(
+    charts.heatmap_info(system, origin_us=job.origin_us), of="samples", none="No use was recorded."
+)
 
 # %% [markdown]
 # How often each utilization was seen. A healthy GPU has one peak near the right edge; a peak at 0
 # is time that was paid for and not used.
 
 # %%
-charts.figure(charts.utilization_histogram_info(system, by="system_metric"))
+show.chart(charts.utilization_histogram_info(system, by="system_metric"), of="gpu")
 
 # %%
-statistics.usage_ranges(system)
+cpu = "CPUUtilization"
+show.chart(charts.utilization_histogram_info(system, dimension=cpu), of="cpu")
+
+# %% [markdown]
+# The same in the training loop alone, which lasts from the first training step to the last.
 
 # %%
-use = system.loc[system["dimension"] == "GPUUtilization", "value"]
-print(f"{(use == 0).sum():,} of {len(use):,} GPU samples at 0 %, {(use < 50).sum():,} below 50 %")
+in_loop = system[selections.places_in_job(system, framework) == "training loop"]
+none = "No sample lies in the training loop: it is shorter than the sampling interval."
+show.chart(charts.utilization_histogram_info(in_loop), of="gpu, steps", none=none)
+
+# %%
+show.chart(charts.utilization_histogram_info(in_loop, dimension=cpu), of="cpu, steps", none=none)
+
+# %%
+show.table(statistics.usage_ranges(system), of="samples", none="No use was recorded.")
+
+# %% [markdown]
+# How many samples are at 0 %, and how many at 50 % or below.
+
+# %%
+low = statistics.usage_ranges(system, ranges=((0, 0), (0, 50), (0, 100)))
+low = low.set_axis(["type", "nodeID", "at 0 %", "up to 50 %", "samples"], axis="columns")
+show.table(low, of="samples", none="No use was recorded.")
 
 # %% [markdown]
 # GPUs of one node that share the work have distances near 0; above 0.5 their use differs much.
 
 # %%
-statistics.workload_distances(system)
+show.table(statistics.workload_distances(system), of="gpu", none="No node has two GPUs to compare.")
 
 # %% [markdown]
 # ## Bottlenecks
@@ -95,14 +131,24 @@ statistics.workload_distances(system)
 
 # %%
 bottlenecks = selections.cpu_bottlenecks(system)
-print(selections.describe_places(bottlenecks, framework, what="idle GPU samples beside a hot core"))
-bottlenecks
+what = "idle GPU samples beside a hot core"
+show.text(selections.describe_places(bottlenecks, framework, what=what), of="gpu, cpu")
+
+# %%
+show.table(bottlenecks.head(10), of="gpu, cpu", none="No bottleneck was found.")
 
 # %% [markdown]
 # Where the samples of each GPU belong. No sample is in two classes: a row's sum is their number.
 
 # %%
-selections.gpu_classes(system, framework, bottlenecks)
+classes = selections.gpu_classes(system, framework, bottlenecks)
+show.table(classes, of="gpu")
+
+# %%
+counted = classes.melt(["nodeID", "gpu"], var_name="class", value_name="samples")
+show.chart(
+    charts.share_info(counted, by="class", value="samples", title="Use of the GPUs"), of="gpu"
+)
 
 # %% [markdown]
 # ## What ran at the bottlenecks
@@ -114,24 +160,51 @@ selections.gpu_classes(system, framework, bottlenecks)
 # %%
 at_bottlenecks = causes.functions_at_rows(job, bottlenecks)
 at_work = causes.functions_at_rows(job, selections.busy_moments(system))
-joined = explore.compare(at_bottlenecks, at_work)
-joined.head(15)
+joined = explore.compare(at_bottlenecks, at_work).query("count > 0")
+of, none = "gpu, cpu, functions", "No function ran at a bottleneck."
+shown = joined.head(15).filter(regex="function|process|count$|mean|share")
+show.table(shown, of=of, none=none)
 
 # %%
-charts.figure(charts.comparison_info(joined, sides=("at bottlenecks", "GPU at work")))
-
-# %%
-print(
-    causes.describe_cause(
-        at_bottlenecks, at_work, at="at bottlenecks", against="while the GPU works"
-    )
+show.chart(
+    charts.comparison_info(joined, sides=("at bottlenecks", "GPU at work")), of=of, none=none
 )
+
+# %%
+title = "Time of functions at bottlenecks"
+show.chart(
+    charts.share_info(at_bottlenecks, by="function", value="total_us", title=title),
+    of=of,
+    none=none,
+)
+
+# %%
+title = "Time of functions while the GPU works"
+show.chart(
+    charts.share_info(at_work, by="function", value="total_us", title=title),
+    of=of,
+    none="No function ran while a GPU was above 90 %.",
+)
+
+# %%
+sides = {"at": "at bottlenecks", "against": "while the GPU works"}
+show.text(causes.describe_cause(at_bottlenecks, at_work, **sides), of=of)
 
 # %% [markdown]
 # In which phases of the training that was: steps are no functions and stand apart.
 
 # %%
-causes.phases_at_rows(job, bottlenecks)
+at_phases = causes.phases_at_rows(job, bottlenecks)
+none = "No step ran at a bottleneck."
+show.table(at_phases, of="gpu, cpu, steps", none=none)
+
+# %%
+title = "Time of the steps at bottlenecks"
+show.chart(
+    charts.share_info(at_phases, by="function", value="total_us", title=title),
+    of="gpu, cpu, steps",
+    none=none,
+)
 
 # %% [markdown]
 # ## Slow steps
@@ -139,11 +212,11 @@ causes.phases_at_rows(job, bottlenecks)
 # A step is slow when it takes more than twice the median of its mode and worker.
 
 # %%
-charts.figure(charts.step_histogram_info(framework))
+show.chart(charts.step_histogram_info(framework), of="steps")
 
 # %%
 slow, normal = selections.split_steps(framework)
-slow.head(10)
+show.table(slow.head(10), of="steps", none="No step is slow.")
 
 # %% [markdown]
 # What overlaps the slow steps, against the normal ones; and how busy the devices were in both. When
@@ -152,20 +225,42 @@ slow.head(10)
 # %%
 in_slow = causes.functions_in_rows(job, slow)
 in_normal = causes.functions_in_rows(job, normal)
-joined = explore.compare(in_slow, in_normal)
-joined.head(15)
+joined = explore.compare(in_slow, in_normal).query("count > 0")
+of, none = "steps, functions", "No function overlaps a slow step."
+shown = joined.head(15).filter(regex="function|process|count$|mean|share")
+show.table(shown, of=of, none=none)
 
 # %%
-charts.figure(charts.comparison_info(joined, sides=("slow steps", "normal steps")))
+show.chart(charts.comparison_info(joined, sides=("slow steps", "normal steps")), of=of, none=none)
 
 # %%
-print(causes.describe_cause(in_slow, in_normal, at="in slow steps", against="in normal steps"))
+title = "Time of functions in slow steps"
+show.chart(
+    charts.share_info(in_slow, by="function", value="total_us", title=title),
+    of=of,
+    none=none,
+)
+
+# %%
+title = "Time of functions in normal steps"
+show.chart(
+    charts.share_info(in_normal, by="function", value="total_us", title=title),
+    of=of,
+    none="No function overlaps a normal step.",
+)
+
+# %%
+sides = {"at": "in slow steps", "against": "in normal steps"}
+show.text(causes.describe_cause(in_slow, in_normal, **sides), of=of)
 
 # %%
 use = utilization_within.utilization_inside(system, {"slow steps": slow, "normal steps": normal})
 stall = utilization_within.describe_stall(use, slow="slow steps", normal="normal steps")
-print(stall or "Nothing shows that slow steps wait for something else than CPU and GPU.")
-use
+nothing = "Nothing shows that slow steps wait for something else than CPU and GPU."
+show.text(stall or nothing, of="gpu, cpu, steps")
+
+# %%
+show.table(use, of="samples, steps", none="No sample lies in a step.")
 
 # %% [markdown]
 # The samples in slow steps, how often each use was seen; then those in normal steps. Steps that are
@@ -173,11 +268,19 @@ use
 
 # %%
 within = utilization_within.samples_inside(system, slow)
-charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
+none = "No sample lies in a slow step."
+show.chart(charts.utilization_histogram_info(within), of="gpu, steps", none=none)
+
+# %%
+show.chart(charts.utilization_histogram_info(within, dimension=cpu), of="cpu, steps", none=none)
 
 # %%
 within = utilization_within.samples_inside(system, normal)
-charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
+none = "No sample lies in a normal step."
+show.chart(charts.utilization_histogram_info(within), of="gpu, steps", none=none)
+
+# %%
+show.chart(charts.utilization_histogram_info(within, dimension=cpu), of="cpu, steps", none=none)
 
 # %% [markdown]
 # ## A closer look
@@ -188,4 +291,5 @@ charts.figure(charts.utilization_histogram_info(within, by="system_metric"))
 
 # %%
 window = selections.window_of(job, bottlenecks, seconds=30)
-charts.figure(charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"]))
+drawn = charts.window_info(job, **window, dimensions=["GPUUtilization", "CPUUtilization"])
+show.chart(drawn, none="Nothing was recorded that a window could show.")

@@ -9,6 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+
+from reportgen.cli.index import command as index_command
+from sample_data.make import make_job
+from sample_data.spec import NAMED_JOBS
+from tests.end_to_end.command import run_command
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -29,6 +35,12 @@ def test_the_code_of_the_cookbook_runs(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    healthy = make_job(NAMED_JOBS["healthy"], output=tmp_path / "jobs")
+    for job in (input_bound_job, healthy):
+        folder = f"reports/{job.name}"
+        made = run_command(job, "--output", folder, "--format", "json", cwd=tmp_path)
+        assert made.code == 0, made.stderr
+    assert CliRunner().invoke(index_command, ["reports", "--quiet"]).exit_code == 0
     cookbook = module_of("cookbook_images")
     names: dict[str, Any] = {}
     n_pictures = 0
@@ -43,11 +55,18 @@ def test_the_code_of_the_cookbook_runs(
     said = capsys.readouterr().out
     assert "GetNext takes" in said
     assert "waits" in said
+    assert "faster - " in said
+    per_minute, waterfall = names["per_minute"], names["comparison"].waterfall
+    assert per_minute.index[0].isoformat() == "2026-03-23T09:52:00+00:00"
+    assert per_minute.sum() == len(names["steps"])
+    assert sum(part.difference_s for part in waterfall) < 0
+    assert shown["job"].tolist()[0] == "input_bound"
+    assert shown["wasted_gpu_hours"].is_monotonic_decreasing
 
 
-def test_ten_questions_are_answered() -> None:
+def test_twelve_questions_are_answered() -> None:
     text = (ROOT / "docs" / "cookbook.md").read_text(encoding="utf-8")
-    assert [f"\n## {number}. " in text for number in range(1, 11)] == [True] * 10
+    assert [f"\n## {number}. " in text for number in range(1, 13)] == [True] * 12
 
 
 def test_the_reference_of_the_api_is_fresh() -> None:

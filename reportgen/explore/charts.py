@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 __all__ = [
-    "comparison_info", "duration_histogram_info", "figure", "heatmap_info", "step_histogram_info",
-    "utilization_histogram_info", "window_info",
+    "comparison_info", "duration_histogram_info", "figure", "heatmap_info", "is_empty",
+    "share_info", "step_histogram_info", "utilization_histogram_info", "window_info",
 ]  # fmt: skip
 
 Info = Exhibit | WindowPlot | Comparison
@@ -50,15 +50,43 @@ def figure(info: Info, *, theme: str = "light") -> Figure:
     """Return the plotly figure of an info object of this module, ``light`` or ``dark``."""
     import plotly.graph_objects as go
 
-    if isinstance(info, WindowPlot):
+    if is_empty(info):
+        made = nothing_figure(info.title)
+    elif isinstance(info, WindowPlot):
         made = window_figure(info)
     elif isinstance(info, Comparison):
         made = comparison_figure(info)
-    elif info.n_rows == 0 or not has_shape(info):
-        made = nothing_figure(info.title)
     else:
         made = figure_of(info, ChartContext(rule_id="explore", is_unix=True))
     return go.Figure(resolved(made, theme=theme))
+
+
+def is_empty(info: Info) -> bool:
+    """Return whether an info object holds nothing that a chart could show."""
+    if isinstance(info, WindowPlot):
+        return not (info.lines or info.lanes)
+    if isinstance(info, Comparison):
+        return not info.names
+    return info.n_rows == 0 or not has_shape(info)
+
+
+def share_info(rows: pd.DataFrame, *, by: str, value: str, title: str) -> Exhibit:
+    """Return what share each name of the column ``by`` has in the sum of ``value``, as a pie.
+
+    Of a value in µs (``total_us``) the pie names seconds.
+    """
+    sums = rows.groupby(by)[value].sum().sort_values(ascending=False, kind="stable")
+    sums, unit = sums[sums > 0], "us" if value.endswith("_us") else ""
+    return exhibit(
+        "shares",
+        ExhibitKind.SHARES,
+        title=title,
+        columns=[
+            ("part", "", sums.index.tolist()),
+            ("amount", unit, sums.tolist()),
+            ("pct", "%", (100 * sums / sums.sum()).tolist()),
+        ],
+    )
 
 
 def heatmap_info(

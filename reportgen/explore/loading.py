@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
-from reportgen.facts.loader import INITIALIZE, too_many_steps
+from reportgen.facts.loader import INITIALIZE, asking_processes, too_many_steps
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.profile.spans import LOADER_PROCESS
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OUTLIER_FACTOR = float(MEDIAN_FACTOR)
+_ASKED = ["node_id", "asked_by"]
 
 
 def initializations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -100,22 +101,22 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
             recorded.
 
     Returns:
-        One row per call, by node, process and start: the columns of the frame and
+        One row per call, by training process and start: the columns of the frame and
         ``previous_batch_start`` (UTC text, empty for the first), ``batch_time_s`` (NaN for the
         first), ``is_epoch_gap``: an iterator was set up in between, so that the time spans
         validation or a new epoch and is no outlier; ``is_unrecorded``: so many steps began in
         between that other calls were not recorded, and it is no batch.
     """
-    calls = waits(frame).sort_values(
-        ["node_id", "pid", "start_time_us", "end_time_us"], ignore_index=True
-    )
-    groups = calls.groupby(["node_id", "pid"], sort=False)
+    calls = waits(frame)
+    calls["asked_by"] = asking_processes(*(calls[name].to_numpy() for name in ("pid", "worker_id")))
+    calls = calls.sort_values([*_ASKED, "start_time_us", "end_time_us"], ignore_index=True)
+    groups = calls.groupby(_ASKED, sort=False)
     before_us = groups["start_time_us"].shift()
     calls["previous_batch_start"] = groups["start_time"].shift().fillna("")
     calls["batch_time_s"] = (calls["start_time_us"] - before_us) / 1e6
     calls["is_epoch_gap"] = _set_up_between(initialization_times(frame), calls, before_us)
     calls["is_unrecorded"] = _unrecorded(calls, framework)
-    return calls
+    return calls.drop(columns="asked_by")
 
 
 def batch_outliers(
@@ -156,8 +157,8 @@ def _set_up_between(
     set_up: pd.DataFrame, calls: pd.DataFrame, before_us: pd.Series
 ) -> NDArray[np.bool_]:
     is_gap = np.zeros(len(calls), dtype=bool)
-    for (node, pid), rows in calls.groupby(["node_id", "pid"], sort=False):
-        same = set_up[(set_up["node_id"] == node) & (set_up["pid"] == pid)]
+    for (node, pid), rows in calls.groupby(_ASKED, sort=False):
+        same = set_up[(set_up["node_id"] == node) & ((pid < 0) | (set_up["pid"] == pid))]
         starts_us = np.sort(same["start_time_us"].to_numpy())
         since = np.searchsorted(starts_us, before_us[rows.index].fillna(np.inf), side="right")
         until = np.searchsorted(starts_us, rows["start_time_us"], side="right")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,13 +44,15 @@ class PythonProfiles:
     """The Python profiles under a job's path; read when they are asked for."""
 
     def __init__(self, path: str) -> None:
-        """List them.
+        """List them; a path of one file, such as a trace, has none.
 
         Raises:
             LocationError: no such folder or bucket.
         """
-        self._location = open_location(str(path))
-        named = [(info.key, profile_key(info.key)) for info in self._location.list()]
+        is_file = Path(path).is_file()
+        self._location = open_location(str(Path(path).parent if is_file else path))
+        listed = () if is_file else self._location.list()
+        named = [(info.key, profile_key(info.key)) for info in listed]
         found = [
             SelectedProfile(
                 path=path,

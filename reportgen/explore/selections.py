@@ -121,7 +121,7 @@ def describe_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -
     ``what`` the instants are: ``"samples with a bottleneck"``.
     """
     places = places_in_job(rows, framework)
-    if "unknown" in places:
+    if training_steps(framework).empty:
         return f"{len(rows):,} {what}; without steps it is unknown how many are in a training loop."
     n_loop, n_before, n_after = (
         int((places == place).sum())

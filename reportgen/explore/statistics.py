@@ -86,8 +86,8 @@ def usage_ranges(
 
     Args:
         samples: a SYSTEM frame; only ``GPUUtilization`` and ``CPUUtilization`` are counted.
-        ranges: disjoint (low, high) in percent; low < value <= high, and 0 belongs to the range
-            that begins at 0.
+        ranges: (low, high) in percent; low < value <= high, and 0 belongs to the ranges that
+            begin at 0: (0, 0) counts what is at 0, (0, 100) all.
     """
     import pandas as pd
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+from reportgen.explore.notebook import NOT_RECORDED
+from tests.builders import START_S, write_system
 from tests.end_to_end.command import run_command
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -67,6 +70,33 @@ def test_a_notebook_runs_from_top_to_bottom(
     assert shown in outputs
     assert "application/vnd.plotly.v1+json" in outputs
     assert '"output_type": "error"' not in outputs
+    assert not re.search(r"\bNaN\b|_us\b", outputs_as_text(notebook))
+
+
+def outputs_as_text(notebook: Any) -> str:
+    """Return what a reader of the tables and sentences sees."""
+    shown = [
+        output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])
+    ]
+    return "\n".join(
+        data.get("text/markdown") or data.get("text/plain", "")
+        for data in shown
+        if "application/vnd.plotly.v1+json" not in data
+    )
+
+
+@pytest.mark.notebook
+@pytest.mark.parametrize("name", ["interactive", "dataloader"])
+def test_what_was_not_recorded_is_said_in_the_place_of_tables_and_charts(
+    name: str, tmp_path: Path
+) -> None:
+    write_system(tmp_path / "job", {"cpu0": [50.0] * 120}, start_s=START_S)
+    notebook = executed(name, tmp_path / "job", tmp_path)
+    text = outputs_as_text(notebook)
+
+    assert NOT_RECORDED["functions" if name == "interactive" else "waits"] in text
+    assert "Empty DataFrame" not in text
+    assert "Nothing was recorded that this chart shows" not in json.dumps(notebook.cells)
 
 
 @pytest.mark.notebook

@@ -176,3 +176,21 @@ def test_a_job_without_a_loader_gives_empty_tables(tmp_path: Path) -> None:
         loading.batch_outliers(frame),
     ):
         assert table.empty
+
+
+def test_with_loader_workers_the_batch_time_is_that_of_a_batch(tmp_path: Path) -> None:
+    calls = [
+        event(ITER, f"{MULTI}::GetNext", 1.0 + k, 0.01, os_pid=60 + k % 4, worker_id=k % 4)
+        for k in range(8)
+    ]
+    later = [
+        event(ITER, f"{MULTI}::GetNext", 40.0 + k, 0.01, os_pid=64 + k % 4, worker_id=k % 4)
+        for k in range(8)
+    ]
+    set_up = [event(INIT, f"{MULTI}.__init__", at, 0.1) for at in (0.5, 39.5)]
+    write_timeline(tmp_path, timeline_lines([*set_up, *calls, *later]))
+    times = loading.batch_times(reportgen.open(str(tmp_path)).dataloader_metrics())
+
+    # Each of the four workers makes a batch in 4 s; training asks for one each second.
+    assert loading.only_batches(times)["batch_time_s"].tolist() == [1.0] * 14
+    assert times.loc[times["is_epoch_gap"], "batch_time_s"].tolist() == [32.0]

@@ -527,6 +527,14 @@ def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> 
     assert result.metrics["slow_batches"] == 1
 
 
+def test_a_batch_lies_between_two_requests_whichever_loader_process_made_it() -> None:
+    rows = [fetch(k, 0.01, worker_id=k % 4, os_pid=60 + k % 4) for k in range(12)]
+    (own,) = rows_of(judged(rows, cores=4), "batch_times")
+
+    # Each of the four processes makes a batch in 4 s; training asks for one each second.
+    assert (own["batches"], own["p50_s"]) == (11, 1.0)
+
+
 def test_where_most_waits_take_nothing_none_is_a_multiple_of_the_median() -> None:
     rows = [fetch(begin, 0.01 if begin % 5 == 0 else 0.0) for begin in range(20)]
     result = judged(rows, cores=4)

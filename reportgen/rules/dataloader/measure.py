@@ -340,8 +340,10 @@ class _Times:
 def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     """Return the batch times of the training process that waited, one row of ``waits`` at least."""
     spans, worker = part.spans, waits.worker[0]
-    waits = waits.where(np.lexsort((waits.end_ns, waits.start_ns, waits.os_pid)))
-    start_ns, pid, loader = waits.start_ns, waits.os_pid, waits.worker_id
+    asked_by = loading.asking_processes(waits.os_pid, waits.worker_id)
+    order = np.lexsort((waits.end_ns, waits.start_ns, asked_by))
+    waits, pid = waits.where(order), asked_by[order]
+    start_ns, loader = waits.start_ns, waits.worker_id
     set_up_ns, step_ns = (
         np.sort(its.start_ns[its.worker == worker])
         for its in (spans.where(loader_rows(spans).initialize), spans.steps())

@@ -1,0 +1,155 @@
+"""What the notebooks show: tables in UTC and seconds, and what was not recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import reportgen
+from reportgen.explore import charts, loading, selections, statistics
+from reportgen.explore.notebook import NOT_RECORDED, Notebook, readable
+from tests.builders import START_S, timeline_lines, write_system, write_timeline
+
+TRAIN = "Step:ModeKeys.TRAIN"
+ORIGIN_US = 1_577_880_000_000_000  # 2020-01-01 12:00
+
+
+def sampled(folder: Path) -> Notebook:
+    write_system(folder, {"gpu0": [0.0, 50.0, 100.0], "cpu0": [49.9] * 3}, start_s=START_S)
+    return Notebook(reportgen.open(str(folder)))
+
+
+def test_instants_are_in_utc_and_durations_in_seconds() -> None:
+    frame = pd.DataFrame(
+        {"start_time_us": [1_500_000], "end_time_us": [1_500_020], "mean_us_other": [2_500_000.0]}
+    )
+    (row,) = readable(frame, origin_us=ORIGIN_US).to_dict("records")
+
+    assert row == {
+        "start, UTC 2020-01-01": "12:00:01.500000",
+        "mean_s_other": "2.5",
+        "duration_s": "0.00002",
+    }
+
+
+def test_a_table_of_two_days_has_the_day_in_each_row() -> None:
+    frame = pd.DataFrame({"timestamp_us": [0, 86_400_000_000], "value": [1.0, 12_345.6]})
+
+    assert readable(frame, origin_us=ORIGIN_US).to_numpy().tolist() == [
+        ["2020-01-01 12:00:00.000000", "1"],
+        ["2020-01-02 12:00:00.000000", "12,346"],
+    ]
+
+
+def test_a_clock_without_a_day_is_not_called_utc() -> None:
+    frame = pd.DataFrame({"start_time_us": [8_440_608], "end_time_us": [8_440_610]})
+
+    assert list(readable(frame, origin_us=0)) == ["start, since the first event", "duration_s"]
+
+
+def test_long_names_are_cut_so_that_tables_fit() -> None:
+    name = "enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__"
+    (shown,) = readable(pd.DataFrame({"function": [name]}), origin_us=0)["function"]
+
+    assert (len(shown), shown[:9], shown[-8:]) == (32, name[:9], name[-8:])
+
+
+def test_there_are_no_rows_and_no_columns_of_missing_values() -> None:
+    frame = pd.DataFrame(
+        {
+            "group": ["slow", "normal", "none"],
+            "mean_pct": [np.nan, 3.0, np.nan],
+            "median_pct": [7.0, np.nan, np.nan],
+            "inside_us": [np.nan] * 3,
+            "step": [-1] * 3,
+            "pid": [0] * 3,
+            "worker_id": [0, -1, 0],
+        }
+    )
+
+    assert readable(frame, origin_us=0).to_dict("list") == {
+        "group": ["slow", "normal"],
+        "mean_pct": ["–", "3"],
+        "median_pct": ["7", "–"],
+        "worker_id": ["0", "–"],
+    }
+
+
+def test_what_was_not_recorded_is_said_with_the_command_that_records_it(tmp_path: Path) -> None:
+    show = sampled(tmp_path)
+    slow, _ = selections.split_steps(show.framework)
+
+    assert show.missing == (
+        "events", "steps", "functions", "waits", "set-ups", "workers", "python profiles",
+    )  # fmt: skip
+    assert show.table(slow, of="gpu, steps", none="No step is slow.") == NOT_RECORDED["steps"]
+    info = charts.step_histogram_info(show.framework)
+    for again in (show.chart(info, of="gpu, steps"), show.text("All is well.", of="steps")):
+        assert again == "No steps were recorded."  # how to record them was said
+    assert "reportgen record -- python train.py" in NOT_RECORDED["steps"]
+    assert show.lacks("gpu, cpu") == ""
+    assert show.lacks("functions, waits") == " ".join(
+        NOT_RECORDED[kind] for kind in ("functions", "waits")
+    )
+
+
+def test_what_is_recorded_and_empty_is_no_missing_recording(tmp_path: Path) -> None:
+    show = sampled(tmp_path)
+    nothing = show.system[show.system["value"] > 100]
+
+    assert show.table(nothing, of="gpu", none="No sample.") == "No sample."
+    info = charts.utilization_histogram_info(nothing)
+    assert show.chart(info, of="gpu", none="No sample.")._repr_markdown_() == "No sample."
+    assert type(show.chart(charts.utilization_histogram_info(show.system))).__name__ == "Figure"
+    assert show.text("All is well.", of="gpu") == "All is well."
+
+
+def test_a_job_of_events_lacks_samples_alone(tmp_path: Path) -> None:
+    name = "_MultiProcessingDataLoaderIter"
+    rows: list[Any] = [
+        (TRAIN, TRAIN, START_S, START_S + 1, {"step": 0}),
+        ("DataLoaderIter", f"{name}::GetNext", START_S, START_S + 1),
+        ("DataLoaderIterInitialize", f"{name}.__init__", START_S, START_S + 1),
+        ("DataLoaderWorker", "DataLoaderWorker", START_S, START_S + 1),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    show = Notebook(reportgen.open(str(tmp_path)))
+
+    assert show.missing == ("samples", "gpu", "cpu", "python profiles")
+    assert len(show.table(loading.initializations(show.loader), of="set-ups")) == 1  # type: ignore[arg-type]  # the frame
+
+
+@pytest.mark.parametrize("value", ["length_us", "samples"])
+def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
+    rows = pd.DataFrame({"phase": ["a", "b", "a"], value: [1_000_000, 3_000_000, 2_000_000]})
+    rows.loc[len(rows)] = ["c", 6_000_000]
+    info = charts.share_info(rows, by="phase", value=value, title="Phases")
+
+    assert [column.values for column in info.columns] == [
+        ("c", "a", "b"),
+        (6_000_000, 3_000_000, 3_000_000),
+        (50.0, 25.0, 25.0),
+    ]
+    (pie,) = charts.figure(info).data
+    assert (pie.type, "s" in pie.customdata[0]) == ("pie", value == "length_us")
+    nothing = charts.share_info(rows.assign(**{value: 0}), by="phase", value=value, title="Phases")
+    assert charts.is_empty(nothing)
+
+
+def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
+    found = statistics.usage_ranges(sampled(tmp_path).system, ranges=((0, 0), (0, 50), (0, 100)))
+
+    assert found.to_numpy().tolist() == [["cpu", "algo-1", 0, 3, 3], ["gpu", "algo-1", 1, 2, 3]]
+
+
+def test_a_job_that_is_one_file_has_no_python_profiles(tmp_path: Path) -> None:
+    trace = tmp_path / "rank-0.json"
+    trace.write_text(
+        '{"traceEvents": [{"ph": "X", "name": "a", "ts": 1, "dur": 2, "cat": "cpu_op"}]}'
+    )
+
+    assert "python profiles" in Notebook(reportgen.open(str(trace))).missing
