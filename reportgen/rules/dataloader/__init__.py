@@ -159,14 +159,13 @@ def _cause_of(job: NodeLoaders) -> Cause:
     """
     if not job.load:
         return _cause_by_number(job)
-    load, n_loaders = _usual(job), job.n_loaders if job.has_processes else 0
+    load, n_loaders = _usual(job.load), job.n_loaders if job.has_processes else 0
     computing_ratio = _computing_ratio(job, load)
     is_idle = computing_ratio < IDLE_RATIO
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk:
         return Cause.IO_WAIT
-    is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
-    if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
+    if is_idle and load.flat_ratio >= (STEADY_RATIO if _hardly_computes(job, load) else FLAT_RATIO):
         return Cause.NETWORK_INPUT
     if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
@@ -197,14 +196,20 @@ def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
     return (load.busy_cores - training) / max(min(n_readers, load.n_cores), 1)
 
 
+def _hardly_computes(job: NodeLoaders, load: InputLoad) -> bool:
+    """Return whether those who load do little but wait; of threads, one of each process at least."""
+    n_readers = 0 if job.has_processes else load.n_cores / max(job.n_processes, 1)
+    return _computing_ratio(job, load) * max(n_readers, 1) < HARDLY_RATIO
+
+
 def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
     """Return whether there are so many loader processes that they must take turns on the cores."""
     return job.has_processes and job.n_loaders > ratio * len(job.cores)
 
 
-def _usual(job: NodeLoaders) -> InputLoad:
+def _usual(loads: Sequence[InputLoad]) -> InputLoad:
     """Return what the node did whose cores were busiest in the median of the nodes."""
-    return sorted(job.load, key=lambda load: load.busy_cores)[len(job.load) // 2]
+    return sorted(loads, key=lambda load: load.busy_cores)[len(loads) // 2]
 
 
 def _waits(
@@ -213,7 +218,7 @@ def _waits(
     """Return a finding that the loop waits, with its cause."""
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
-        load = _usual(job)
+        load = _usual(job.load)
         values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
@@ -253,8 +258,19 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 
 
 def _matters(job: NodeLoaders, params: Params) -> bool:
-    """Return whether the loop that waited most waited for a notable share."""
-    return job.worst is not None and job.is_habit and 100 * job.ratio >= params.wait_pct
+    """Return whether the loop that waited most waited for a notable share.
+
+    Waits at the start of epochs count where the disk or the network sets their pace and is at work
+    throughout the loop as well: little can be read ahead for them.
+    """
+    if job.worst is None or 100 * job.ratio < params.wait_pct:
+        return False
+    cause, load = _cause_of(job), _usual(job.loop_load) if job.loop_load else None
+    is_at_limit = load is not None and (
+        (cause is Cause.IO_WAIT and load.waits_for_disk)
+        or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
+    )
+    return job.is_habit or is_at_limit
 
 
 def _are_used_up(loads: Sequence[InputLoad]) -> bool:
