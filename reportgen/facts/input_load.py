@@ -44,6 +44,9 @@ reached a limit. Bursts and reading ahead leave the median of an unlimited rate 
 STEADY_RATIO = 0.5
 """Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
 least half of the maximum then, which holds what workers exchange in between as well."""
+SMOOTH_TICKS = 5
+"""What is sent is subtracted from what is received, so single samples scatter by the noise of both.
+The maximum is that of means over five, which still show what a network gave for some time."""
 FULL_RATIO = 0.85
 """Cores that compute so much of the time on average have no room for another process."""
 
@@ -58,7 +61,7 @@ class InputLoad:
         waiting_cores: how many waited for the disk, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
-            the 99th percentile of the loop, 0-1; 0 where hardly anything is received.
+            the 99th percentile of means in the loop; 0 where hardly anything is received.
     """
 
     n_cores: int
@@ -156,5 +159,7 @@ def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
     if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0
     middle = float(np.median(received[is_within & is_known]))
-    most = float(np.percentile(received[(is_within | in_loop) & is_known], OWN_LIMIT_PCT))
+    every = received[(is_within | in_loop) & is_known]
+    means = np.convolve(every, np.full(SMOOTH_TICKS, 1 / SMOOTH_TICKS), mode="valid")
+    most = max(float(np.percentile(means, OWN_LIMIT_PCT)), middle)
     return middle / most if middle >= FLOOR_BYTES_PER_S else 0.0

@@ -42,6 +42,12 @@ USUAL_PCT = 95
 PLATEAU_RATIO = 0.7
 """A node that reads at the limit of its network is close to it all the time; bursts and reading
 ahead leave the mean of a minute far below."""
+LIMIT_RATIO = 0.85
+"""Ticks in which a network at its limit does not stop are all alike, but for some percent of noise.
+The rate of data that are read as they are used scatters more."""
+STEADY_RANGE = 0.1
+"""GPUs that wait for data wait longer in some ticks than in others. A use that stays within a tenth
+in nine ticks of ten is what steps need, whatever is received meanwhile."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
@@ -114,8 +120,8 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     """Return the minutes in which the node receives at a limit, as one or no entry.
 
-    In them the rate stays close to its own maximum, hardly any core computes, and the rate does not
-    fall when GPUs idle.
+    In them the rate stays close to its own maximum, hardly any core computes, the use of the GPUs
+    varies, and the rate does not fall when they idle.
     """
     work = _unexplained(part)
     if work is None or not np.isfinite(work.received).any():
@@ -125,9 +131,14 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
     goes_on = np.nan_to_num(work.received) >= STOPS_RATIO * limit
-    follows = _correlation(work.idle[goes_on], work.received[goes_on]) <= FOLLOWS_CORRELATION
+    idle, received = work.idle[goes_on], work.received[goes_on]
+    is_effect = (
+        float(np.median(received)) < LIMIT_RATIO * limit
+        or float(np.ptp(np.percentile(idle, (5, 95)))) < STEADY_RANGE
+        or _correlation(idle, received) <= FOLLOWS_CORRELATION
+    )
     at_limit = replace(work, idle=np.where(goes_on, work.idle, 0))
-    return () if follows else _starving(part, at_limit, is_flat & has_room)
+    return () if is_effect else _starving(part, at_limit, is_flat & has_room)
 
 
 def _unexplained(part: NodeProfile) -> _Work | None:

@@ -85,7 +85,7 @@ def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
 GPU = [95.0, 55.0] * 120
 
 
-@pytest.mark.parametrize(("rate", "is_found"), [(69e6, False), (71e6, True)])
+@pytest.mark.parametrize(("rate", "is_found"), [(84e6, False), (86e6, True)])
 def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_found: bool) -> None:
     # One tick of each minute, 1.7 % of all, sets the 99th percentile.
     part = node(GPU, receive=([rate] * 59 + [LIMIT]) * 4)
@@ -94,6 +94,14 @@ def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_foun
     assert bool(found) == is_found
     if found:
         assert found[0].bytes_per_s == pytest.approx((236 * rate + 4 * LIMIT) / 240)
+
+
+@pytest.mark.parametrize(("other_pct", "is_found"), [(54.5, False), (64.5, True)])
+def test_gpus_of_a_steady_use_do_not_wait_for_a_steady_rate(
+    other_pct: float, is_found: bool
+) -> None:
+    part = node([50.0, other_pct - 0.5] * 120, receive=[LIMIT] * TICKS)
+    assert bool(starved_by_network(part)) == is_found
 
 
 @pytest.mark.parametrize(("cpu", "is_found"), [(49.0, True), (51.0, False)])

@@ -165,7 +165,8 @@ def _cause_of(job: NodeLoaders) -> Cause:
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk:
         return Cause.IO_WAIT
-    if is_idle and load.flat_ratio >= (STEADY_RATIO if _hardly_computes(job, load) else FLAT_RATIO):
+    least_ratio = STEADY_RATIO if _hardly_computes(job, load) else FLAT_RATIO
+    if is_idle and load.flat_ratio >= least_ratio:
         return Cause.NETWORK_INPUT
     if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
