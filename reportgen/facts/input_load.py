@@ -14,7 +14,7 @@ import numpy as np
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
 from reportgen.facts.samples import mean_over, present_values, sum_over
-from reportgen.facts.starving import IDLES_RATIO
+from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.facts.usage import (
     CPU_HOT_PCT,
@@ -127,14 +127,20 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
         )
         losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
         is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
-    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION)[is_within])
+    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION), is_within)
     return round(max(idle_ns, 0.0, *losses.values()))
 
 
-def _idle_ticks(use: Floats) -> float:
-    """Return how many of (n_ticks, n_gpus) ticks the used GPUs idle in all, if they do at all."""
-    used_pct = present_values(mean_over(use[:, used_gpus(use)]))
-    return float((1 - used_pct / (100 * (1 - IDLES_RATIO))).sum())
+def _idle_ticks(use: Floats, is_within: Mask) -> float:
+    """Return how many ticks the used GPUs of (n_ticks, n_gpus) idle within some of them.
+
+    What is usual elsewhere is work, if any tick shows a GPU that does not idle.
+    """
+    used_pct = mean_over(use[:, used_gpus(use)])
+    known_pct = present_values(used_pct)
+    usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
+    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)
+    return float((1 - present_values(used_pct[is_within]) / level_pct).sum())
 
 
 def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:

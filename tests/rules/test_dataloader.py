@@ -801,6 +801,23 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     assert found.estimate.share_ratio == 0.25
 
 
+def test_too_many_loaders_cost_what_gpus_fall_short_of_their_own_usual_use() -> None:
+    # All steps are equally long; 98 % is usual, and 73.5 % of it in nine ticks of ten.
+    rows = [
+        *step_rows([1.0] * 100),
+        *(fetch(index, 0.0) for index in range(100)),
+        setup(0, workers=6, pinned=True),
+    ]
+    columns = {f"cpu{core}": [99.0] * 100 for core in range(4)}
+    columns["gpu0"] = [98.0, *[73.5] * 9] * 10
+    system = system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
+    found = finding(run(RULE, replace(node(rows, cores=4), system=system)), "DL-2")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.9 * 0.25, abs=0.005)
+
+
 def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
     # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
