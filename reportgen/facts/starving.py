@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.samples import mean_over, minutes_of, sum_over
+from reportgen.facts.samples import minutes_of, sum_over
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
     OWN_LIMIT_PCT,
     input_bytes_per_s,
-    used_gpus,
+    used_throughout,
     wait_for_disk,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -148,23 +148,26 @@ def _unexplained(part: NodeProfile) -> _Work | None:
 
 @fact
 def _work_of(system: SystemTable) -> _Work | None:
-    """Return the ticks from first to last work of the GPUs that the job uses."""
+    """Return the ticks from first to last work of the GPUs that the job uses throughout.
+
+    The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
+    """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = matrix[:, used_gpus(matrix)] if matrix.shape[1] else matrix
+    use = matrix[:, used_throughout(matrix)] if matrix.shape[1] else matrix
     works = np.flatnonzero((use >= IDLE_BELOW_PCT).any(axis=1))
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    mean_pct = mean_over(use[its])
     usual_pct = float(np.nanpercentile(use[its], USUAL_PCT))
-    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100.0
+    level_pct = np.nanpercentile(use[its], USUAL_PCT, axis=0).clip(IDLE_BELOW_PCT)
+    relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
     waiting = np.nan_to_num(sum_over(system.matrix(SeriesKind.IO_WAIT)[its])) / 100
     used = np.nan_to_num(sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[its])) / 100
     minutes = minutes_of(system.tick_ns[its]).stop
     return _Work(
-        minute=np.searchsorted(minutes, np.arange(mean_pct.size), side="right"),
+        minute=np.searchsorted(minutes, np.arange(relative.shape[0]), side="right"),
         tick_ns=system.tick_ns[its],
-        idle=np.nan_to_num(1 - mean_pct / level_pct),
+        idle=1 - np.where(np.isnan(relative), 1, relative).min(axis=1),
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
         received=input_bytes_per_s(system)[its],

@@ -61,6 +61,18 @@ def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None
     assert bool(starved_by_disk(part)) == is_found
 
 
+def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None:
+    # In turns each of two GPUs idles a fifth, while the other one spins; a third one ends early.
+    columns = {"gpu0": [80.0, 100.0] * 120, "gpu1": [100.0, 80.0] * 120}
+    columns["gpu2"] = [100.0] * 120 + [0.0] * 120
+    columns |= {f"cpu{core}_iowait": [50.0] * TICKS for core in range(4)}
+    columns |= {f"cpu{core}": [70.0] * TICKS for core in range(4)}
+    part = node_profile(system=system_table(columns, interval_s=1.0), node="algo-1")
+
+    (found,) = starved_by_disk(part)
+    assert found.ratio == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(("gpu_pct", "lost"), [(79.0, 0.21), (81.0, None)])
 def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
     gpu_pct: float, lost: float | None

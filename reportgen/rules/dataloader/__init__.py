@@ -198,7 +198,7 @@ def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
 
 
 def _hardly_computes(job: NodeLoaders, load: InputLoad) -> bool:
-    """Return whether those who load do little but wait; of threads, one of each process at least."""
+    """Return whether those who load do little but wait; of threads, one of each process."""
     n_readers = 0 if job.has_processes else load.n_cores / max(job.n_processes, 1)
     return _computing_ratio(job, load) * max(n_readers, 1) < HARDLY_RATIO
 
@@ -261,14 +261,15 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 def _matters(job: NodeLoaders, params: Params) -> bool:
     """Return whether the loop that waited most waited for a notable share.
 
-    Waits at the start of epochs count where the disk or the network sets their pace and is at work
-    throughout the loop as well: little can be read ahead for them.
+    Waits at the start of epochs count where the disk, the network or the cores set their pace and
+    are at work throughout the loop as well: little can be made ahead for them.
     """
     if job.worst is None or 100 * job.ratio < params.wait_pct:
         return False
     cause, load = _cause_of(job), _usual(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (
         (cause is Cause.IO_WAIT and load.waits_for_disk)
+        or (cause is Cause.CPU_PREPROCESSING and load.is_full)
         or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
     )
     return job.is_habit or is_at_limit
