@@ -157,13 +157,7 @@ def pauses_of_workers(
         workers.setdefault(steps.worker, []).append(steps)
     gone = union_of(*unrecorded)
     return tuple(
-        _of_worker(
-            _joined(phases),
-            least_steps,
-            gone,
-            spans.where(spans.worker == spans.workers.index(worker)),
-        )
-        for worker, phases in workers.items()
+        _of_worker(_joined(phases), least_steps, gone, spans) for phases in workers.values()
     )
 
 
@@ -178,7 +172,7 @@ def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
     return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
 
 
-def _of_worker(every: _Steps, least_steps: int, gone: Union, own: SpanTable) -> WorkerPauses:
+def _of_worker(every: _Steps, least_steps: int, gone: Union, spans: SpanTable) -> WorkerPauses:
     main = max(every.phases, key=lambda steps: steps.n_steps)
     parts = [
         _steps_of_phase(steps, code, _stands_out(steps.duration_ns, steps.cycle_ns))
@@ -189,6 +183,7 @@ def _of_worker(every: _Steps, least_steps: int, gone: Union, own: SpanTable) -> 
         parts.append(_long_gaps(every, main))
     pauses = _exceptions(_irregular(_merged(parts), every.start_ns), every)
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
+    own = spans.where(spans.worker == spans.workers.index(main.worker))
     is_gone |= loads_as_usual(own, pauses.start_ns, pauses.end_ns)
     pauses = _longest(pauses.where(~is_gone))
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
