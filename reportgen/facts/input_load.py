@@ -45,8 +45,8 @@ STEADY_RATIO = 0.5
 """Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
 least half of the maximum then, which holds what workers exchange in between as well."""
 SMOOTH_TICKS = 5
-"""What is sent is subtracted from what is received, so single samples scatter by the noise of both.
-The maximum is that of means over five, which still show what a network gave for some time."""
+"""What is sent is subtracted from what is received, so samples scatter by the noise of both: the
+maximum is that of means over so many."""
 FULL_RATIO = 0.85
 """Cores that compute so much of the time on average have no room for another process."""
 
@@ -132,10 +132,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
 
 def _idle_ticks(use: Floats, is_within: Mask) -> float:
-    """Return how many ticks the used GPUs of (n_ticks, n_gpus) idle within some of them.
-
-    What is usual elsewhere is work, if any tick shows a GPU that does not idle.
-    """
+    """Return how many of some ticks the used GPUs idle, against their usual use in all."""
     used_pct = mean_over(use[:, used_gpus(use)])
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0

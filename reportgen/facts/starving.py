@@ -43,11 +43,10 @@ PLATEAU_RATIO = 0.7
 """A node that reads at the limit of its network is close to it all the time; bursts and reading
 ahead leave the mean of a minute far below."""
 LIMIT_RATIO = 0.85
-"""Ticks in which a network at its limit does not stop are all alike, but for some percent of noise.
-The rate of data that are read as they are used scatters more."""
+"""Ticks of a network at its limit are alike unless it stops: data read as used scatter more."""
 STEADY_RANGE = 0.1
-"""GPUs that wait for data wait longer in some ticks than in others. A use that stays within a tenth
-in nine ticks of ten is what steps need, whatever is received meanwhile."""
+"""GPUs that wait for data wait longer in some ticks than in others: a use that stays within a tenth
+in nine ticks of ten is what steps need."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5

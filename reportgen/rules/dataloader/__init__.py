@@ -154,8 +154,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 def _cause_of(job: NodeLoaders) -> Cause:
     """Return why the loop waits, by what its nodes did meanwhile.
 
-    The disk and the network come first, because loaders that wait for them leave cores free; then
-    cores that are used up; more loaders help only where cores are free for them.
+    The disk and the network come first, as loaders that wait for them leave cores free; more
+    loaders help only where cores are free for them.
     """
     if not job.load:
         return _cause_by_number(job)
@@ -165,7 +165,9 @@ def _cause_of(job: NodeLoaders) -> Cause:
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk:
         return Cause.IO_WAIT
-    least_ratio = STEADY_RATIO if _hardly_computes(job, load) else FLAT_RATIO
+    # Of the threads of a process one reads at least; how many do is unknown.
+    each = 1 if job.has_processes else load.n_cores / max(job.n_processes, 1)
+    least_ratio = STEADY_RATIO if each * computing_ratio < HARDLY_RATIO else FLAT_RATIO
     if is_idle and load.flat_ratio >= least_ratio:
         return Cause.NETWORK_INPUT
     if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
@@ -186,21 +188,14 @@ def _cause_by_number(job: NodeLoaders) -> Cause:
 def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
     """Return which part of their time those who load compute, at most.
 
-    Without loader processes the training processes load, while they wait for it. Else these are
-    subtracted with all the time in which they do not wait; how many threads load is unknown in
-    TensorFlow, which uses all cores.
+    Without loader processes the training processes load while they wait. Else these are subtracted
+    with all the time in which they do not wait; TensorFlow's threads may use all cores.
     """
     if job.has_processes and not job.n_loaders:
         return load.busy_cores / max(job.n_processes, 1)
     training = job.n_processes * (1 - job.ratio)
     n_readers = job.n_loaders if job.has_processes else load.n_cores
     return (load.busy_cores - training) / max(min(n_readers, load.n_cores), 1)
-
-
-def _hardly_computes(job: NodeLoaders, load: InputLoad) -> bool:
-    """Return whether those who load do little but wait; of threads, one of each process."""
-    n_readers = 0 if job.has_processes else load.n_cores / max(job.n_processes, 1)
-    return _computing_ratio(job, load) * max(n_readers, 1) < HARDLY_RATIO
 
 
 def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
