@@ -14,7 +14,7 @@ import numpy as np
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
 from reportgen.facts.samples import mean_over, present_values, sum_over
-from reportgen.facts.starving import IDLES_RATIO
+from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.facts.usage import (
     CPU_HOT_PCT,
@@ -44,6 +44,9 @@ reached a limit. Bursts and reading ahead leave the median of an unlimited rate 
 STEADY_RATIO = 0.5
 """Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
 least half of the maximum then, which holds what workers exchange in between as well."""
+SMOOTH_TICKS = 5
+"""What is sent is subtracted from what is received, so samples scatter by the noise of both: the
+maximum is that of means over so many."""
 FULL_RATIO = 0.85
 """Cores that compute so much of the time on average have no room for another process."""
 
@@ -58,7 +61,7 @@ class InputLoad:
         waiting_cores: how many waited for the disk, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
-            the 99th percentile of the loop, 0-1; 0 where hardly anything is received.
+            the 99th percentile of means in the loop; 0 where hardly anything is received.
     """
 
     n_cores: int
@@ -124,14 +127,17 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
         )
         losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
         is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
-    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION)[is_within])
+    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION), is_within)
     return round(max(idle_ns, 0.0, *losses.values()))
 
 
-def _idle_ticks(use: Floats) -> float:
-    """Return how many of (n_ticks, n_gpus) ticks the used GPUs idle in all, if they do at all."""
-    used_pct = present_values(mean_over(use[:, used_gpus(use)]))
-    return float((1 - used_pct / (100 * (1 - IDLES_RATIO))).sum())
+def _idle_ticks(use: Floats, is_within: Mask) -> float:
+    """Return how many of some ticks the used GPUs idle, against their usual use in all."""
+    used_pct = mean_over(use[:, used_gpus(use)])
+    known_pct = present_values(used_pct)
+    usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
+    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)
+    return float((1 - present_values(used_pct[is_within]) / level_pct).sum())
 
 
 def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
@@ -156,5 +162,7 @@ def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
     if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0
     middle = float(np.median(received[is_within & is_known]))
-    most = float(np.percentile(received[(is_within | in_loop) & is_known], OWN_LIMIT_PCT))
+    every = received[(is_within | in_loop) & is_known]
+    means = np.convolve(every, np.full(SMOOTH_TICKS, 1 / SMOOTH_TICKS), mode="valid")
+    most = max(float(np.percentile(means, OWN_LIMIT_PCT)), middle)
     return middle / most if middle >= FLOOR_BYTES_PER_S else 0.0

@@ -285,6 +285,19 @@ def opens_epoch(spans: SpanTable) -> Integers:
     return greater_of(found)
 
 
+def loads_as_usual(spans: SpanTable, start_ns: Instants, end_ns: Instants) -> Mask:
+    """Return in which of (n,) stretches one worker mostly waits for data, as at starts of epochs.
+
+    A wait that lasts no longer than the longest one for the first batch of an epoch is what loading
+    takes when nothing was read ahead; a longer one is out of the ordinary.
+    """
+    waits, wait_ns = waits_of(spans), step_waits_ns(spans)
+    is_first = opens_epoch(spans)[: wait_ns.size] > 0
+    waited_ns = covered_each(union_of(waits.start_ns, waits.end_ns), start_ns, end_ns)
+    is_usual = waited_ns <= wait_ns[: is_first.size][is_first].max(initial=0)
+    return np.asarray(is_usual & (2 * waited_ns > end_ns - start_ns))
+
+
 def _starts_of(steps: SpanTable, worker: int) -> Integers:
     return np.sort(steps.start_ns[steps.worker == worker])
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from reportgen.facts.intervals import NONE, Union, covered_each, union_of
+from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns
 from reportgen.facts.steps import Integers, PhaseSteps, steps_of
@@ -157,7 +158,9 @@ def pauses_of_workers(
     for steps in steps_of(spans):
         workers.setdefault(steps.worker, []).append(steps)
     gone = union_of(*unrecorded)
-    return tuple(_of_worker(_joined(phases), least_steps, gone) for phases in workers.values())
+    return tuple(
+        _of_worker(_joined(phases), least_steps, gone, spans) for phases in workers.values()
+    )
 
 
 def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
@@ -171,7 +174,7 @@ def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
     return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
 
 
-def _of_worker(every: _Steps, least_steps: int, gone: Union) -> WorkerPauses:
+def _of_worker(every: _Steps, least_steps: int, gone: Union, spans: SpanTable) -> WorkerPauses:
     main = max(every.phases, key=lambda steps: steps.n_steps)
     parts = [
         _steps_of_phase(steps, code, _stands_out(steps.duration_ns, steps.cycle_ns))
@@ -182,6 +185,8 @@ def _of_worker(every: _Steps, least_steps: int, gone: Union) -> WorkerPauses:
         parts.append(_long_gaps(every, main))
     pauses = _exceptions(_irregular(_merged(parts), every.start_ns), every)
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
+    own = spans.where(spans.worker == spans.workers.index(main.worker))
+    is_gone |= loads_as_usual(own, pauses.start_ns, pauses.end_ns)
     pauses = _longest(pauses.where(~is_gone))
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
     ordinary = np.delete(np.arange(every.start_ns.size), rows)

@@ -12,13 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.samples import mean_over, minutes_of, sum_over
+from reportgen.facts.samples import minutes_of, sum_over
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
     OWN_LIMIT_PCT,
     input_bytes_per_s,
-    used_gpus,
+    used_throughout,
     wait_for_disk,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
@@ -42,6 +42,11 @@ USUAL_PCT = 95
 PLATEAU_RATIO = 0.7
 """A node that reads at the limit of its network is close to it all the time; bursts and reading
 ahead leave the mean of a minute far below."""
+LIMIT_RATIO = 0.85
+"""Ticks of a network at its limit are alike unless it stops: data read as used scatter more."""
+STEADY_RANGE = 0.1
+"""GPUs that wait for data wait longer in some ticks than in others: a use that stays within a tenth
+in nine ticks of ten is what steps need."""
 ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
@@ -114,8 +119,8 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     """Return the minutes in which the node receives at a limit, as one or no entry.
 
-    In them the rate stays close to its own maximum, hardly any core computes, and the rate does not
-    fall when GPUs idle.
+    In them the rate stays close to its own maximum, hardly any core computes, the use of the GPUs
+    varies, and the rate does not fall when they idle.
     """
     work = _unexplained(part)
     if work is None or not np.isfinite(work.received).any():
@@ -125,9 +130,14 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
     goes_on = np.nan_to_num(work.received) >= STOPS_RATIO * limit
-    follows = _correlation(work.idle[goes_on], work.received[goes_on]) <= FOLLOWS_CORRELATION
+    idle, received = work.idle[goes_on], work.received[goes_on]
+    is_effect = (
+        float(np.median(received)) < LIMIT_RATIO * limit
+        or float(np.ptp(np.percentile(idle, (5, 95)))) < STEADY_RANGE
+        or _correlation(idle, received) <= FOLLOWS_CORRELATION
+    )
     at_limit = replace(work, idle=np.where(goes_on, work.idle, 0))
-    return () if follows else _starving(part, at_limit, is_flat & has_room)
+    return () if is_effect else _starving(part, at_limit, is_flat & has_room)
 
 
 def _unexplained(part: NodeProfile) -> _Work | None:
@@ -137,23 +147,26 @@ def _unexplained(part: NodeProfile) -> _Work | None:
 
 @fact
 def _work_of(system: SystemTable) -> _Work | None:
-    """Return the ticks from first to last work of the GPUs that the job uses."""
+    """Return the ticks from first to last work of the GPUs that the job uses throughout.
+
+    The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
+    """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = matrix[:, used_gpus(matrix)] if matrix.shape[1] else matrix
+    use = matrix[:, used_throughout(matrix)] if matrix.shape[1] else matrix
     works = np.flatnonzero((use >= IDLE_BELOW_PCT).any(axis=1))
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    mean_pct = mean_over(use[its])
     usual_pct = float(np.nanpercentile(use[its], USUAL_PCT))
-    level_pct = usual_pct if usual_pct >= WORKS_PCT else 100.0
+    level_pct = np.nanpercentile(use[its], USUAL_PCT, axis=0).clip(IDLE_BELOW_PCT)
+    relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
     waiting = np.nan_to_num(sum_over(system.matrix(SeriesKind.IO_WAIT)[its])) / 100
     used = np.nan_to_num(sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[its])) / 100
     minutes = minutes_of(system.tick_ns[its]).stop
     return _Work(
-        minute=np.searchsorted(minutes, np.arange(mean_pct.size), side="right"),
+        minute=np.searchsorted(minutes, np.arange(relative.shape[0]), side="right"),
         tick_ns=system.tick_ns[its],
-        idle=np.nan_to_num(1 - mean_pct / level_pct),
+        idle=1 - np.where(np.isnan(relative), 1, relative).min(axis=1),
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
         received=input_bytes_per_s(system)[its],

@@ -59,9 +59,9 @@ IN_GAPS = replace(
     title="GPUs idle while the network is at its limit: {share_pct:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
         single ticks hardly show: {share_pct:pct} of the time from their first to their last work
-        (mean). Meanwhile the node received {worst.bytes_per_s:bytes}/s more than it sent, at a
-        steady rate, which does not fall when GPUs idle, and {worst.busy_cores:.1f} of
-        {worst.n_cores} cores computed.""",
+        (of each tick the GPU that idles most). Meanwhile the node received
+        {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate, which does not fall when
+        GPUs idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
     unit="%",
     exhibit=None,
 )

@@ -10,6 +10,7 @@ import pytest
 from reportgen.facts.loader import (
     busy_seconds,
     loader_rows,
+    loads_as_usual,
     minutes_out_of_range,
     too_many_steps,
     waiting_of,
@@ -88,3 +89,18 @@ def test_the_median_of_loaders_so_far_is_truncated() -> None:
 
     assert minutes_out_of_range(busy, fewest=1, most=1) == 0
     assert minutes_out_of_range(busy, fewest=1.5, most=2) == 1
+
+
+def test_a_wait_is_out_of_the_ordinary_where_it_exceeds_those_for_first_batches() -> None:
+    # A step a second. The epoch from step 5 on opens with 0.4 s; two later waits last 0.3 and 0.6.
+    waits = {4: 0.4, 7: 0.3, 8: 0.6}
+    rows = step_rows([0.3] * 10)
+    rows += fetches(*((at + 0.35, at + 0.35 + wait_s) for at, wait_s in waits.items()))
+    rows.append(("DataLoaderIterInitialize", "It.__init__", START_S + 4.33, START_S + 4.34))
+    starts = [round((START_S + at + 0.3) * 1e9) for at in (4, 7, 8, 2)]
+    ends = [at + 700_000_000 for at in starts]
+
+    usual = loads_as_usual(table(rows), np.array(starts), np.array(ends))
+    assert usual.tolist() == [True, False, False, False]
+    ends[1] = starts[1] + 500_000_000
+    assert loads_as_usual(table(rows), np.array(starts), np.array(ends))[1]

@@ -61,6 +61,18 @@ def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None
     assert bool(starved_by_disk(part)) == is_found
 
 
+def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None:
+    # In turns each of two GPUs idles a fifth, while the other one spins; a third one ends early.
+    columns = {"gpu0": [80.0, 100.0] * 120, "gpu1": [100.0, 80.0] * 120}
+    columns["gpu2"] = [100.0] * 120 + [0.0] * 120
+    columns |= {f"cpu{core}_iowait": [50.0] * TICKS for core in range(4)}
+    columns |= {f"cpu{core}": [70.0] * TICKS for core in range(4)}
+    part = node_profile(system=system_table(columns, interval_s=1.0), node="algo-1")
+
+    (found,) = starved_by_disk(part)
+    assert found.ratio == pytest.approx(0.2)
+
+
 @pytest.mark.parametrize(("gpu_pct", "lost"), [(79.0, 0.21), (81.0, None)])
 def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
     gpu_pct: float, lost: float | None
@@ -85,7 +97,7 @@ def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
 GPU = [95.0, 55.0] * 120
 
 
-@pytest.mark.parametrize(("rate", "is_found"), [(69e6, False), (71e6, True)])
+@pytest.mark.parametrize(("rate", "is_found"), [(84e6, False), (86e6, True)])
 def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_found: bool) -> None:
     # One tick of each minute, 1.7 % of all, sets the 99th percentile.
     part = node(GPU, receive=([rate] * 59 + [LIMIT]) * 4)
@@ -94,6 +106,14 @@ def test_a_network_is_at_its_limit_where_the_rate_is_steady(rate: float, is_foun
     assert bool(found) == is_found
     if found:
         assert found[0].bytes_per_s == pytest.approx((236 * rate + 4 * LIMIT) / 240)
+
+
+@pytest.mark.parametrize(("other_pct", "is_found"), [(54.5, False), (64.5, True)])
+def test_gpus_of_a_steady_use_do_not_wait_for_a_steady_rate(
+    other_pct: float, is_found: bool
+) -> None:
+    part = node([50.0, other_pct - 0.5] * 120, receive=[LIMIT] * TICKS)
+    assert bool(starved_by_network(part)) == is_found
 
 
 @pytest.mark.parametrize(("cpu", "is_found"), [(49.0, True), (51.0, False)])

@@ -718,6 +718,20 @@ def test_a_rate_that_hardly_counts_is_no_limit() -> None:
     assert "bandwidth" in found.advice
 
 
+def test_a_rate_of_which_single_samples_scatter_is_as_flat_as_its_means() -> None:
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+    rates = [95e6, 100e6, 120e6, 90e6, 95e6] * 121
+    lasting = [rate for rate in rates for _ in range(10)]
+
+    def cause(columns: dict[str, list[float]]) -> str:
+        series = {f"cpu{core}": [30.0] * 601 for core in range(8)} | columns
+        system = system_table(series, start_s=START_S, interval_s=1.0)
+        return run(RULE, replace(node(rows, cores=8), system=system)).findings[0].cause
+
+    assert cause({"receive": rates[:601]}) == Cause.NETWORK_INPUT
+    assert cause({"receive": lasting[:601]}) == Cause.TOO_FEW_LOADERS
+
+
 def test_without_loader_processes_the_training_process_computes_what_it_waits_for() -> None:
     rows = training(wait_s=0.5, num_workers=0, n_steps=200)
 
@@ -795,6 +809,23 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
     assert found.estimate.share_ratio == 0.25
 
 
+def test_too_many_loaders_cost_what_gpus_fall_short_of_their_own_usual_use() -> None:
+    # All steps are equally long; 98 % is usual, and 73.5 % of it in nine ticks of ten.
+    rows = [
+        *step_rows([1.0] * 100),
+        *(fetch(index, 0.0) for index in range(100)),
+        setup(0, workers=6, pinned=True),
+    ]
+    columns = {f"cpu{core}": [99.0] * 100 for core in range(4)}
+    columns["gpu0"] = [98.0, *[73.5] * 9] * 10
+    system = system_table(columns, start_s=START_S + 0.5, interval_s=1.0)
+    found = finding(run(RULE, replace(node(rows, cores=4), system=system)), "DL-2")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(0.9 * 0.25, abs=0.005)
+
+
 def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     # Four epochs of 25 steps, of which the first one waits 3 s and the others 10 ms. The very first
     # wait lies before the loop: 3 · 3 + 96 · 0.01 of 114.9 s.
@@ -808,6 +839,27 @@ def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     assert (found.id, found.severity) == ("DL-6", Severity.INFO)
     assert "start of epochs: 8.7 % of the loop" in found.title
     assert "persistent_workers" in found.advice
+
+
+@pytest.mark.parametrize(
+    ("columns", "cause"),
+    [
+        ({"cpu": 25.0, "waiting": 20.0}, Cause.IO_WAIT),
+        ({"cpu": 10.0, "receive": 100e6}, Cause.NETWORK_INPUT),
+        ({"cpu": 99.0}, Cause.CPU_PREPROCESSING),
+        ({"cpu": 10.0}, None),
+    ],
+)
+def test_waits_for_first_batches_are_a_fault_at_the_limit_of_disk_network_or_cores(
+    columns: dict[str, float], cause: Cause | None
+) -> None:
+    rows = [
+        (*row[:2], row[2] + 30 * epoch, row[3] + 30 * epoch, *row[4:])
+        for epoch in range(4)
+        for row in first_waits()
+    ]
+    found = loud(sampled(rows, cores=4, **columns))
+    assert [named for _, named in found] == ([cause] if cause else [])
 
 
 def first_waits() -> list[tuple[Any, ...]]:

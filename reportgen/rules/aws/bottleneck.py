@@ -104,8 +104,8 @@ STARVED = replace(
     title="{words.waits_for}: {lost_pct:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
         single ticks hardly show: {lost_pct:pct} of the time from their first to their last work
-        (mean). Meanwhile {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
-        {worst.busy_cores:.1f} computed.""",
+        (of each tick the GPU that idles most). Meanwhile {worst.waiting_cores:.1f} of
+        {worst.n_cores} cores waited for I/O and {worst.busy_cores:.1f} computed.""",
     unit="%",
     exhibit=None,
 )

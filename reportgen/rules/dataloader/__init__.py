@@ -154,19 +154,21 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 def _cause_of(job: NodeLoaders) -> Cause:
     """Return why the loop waits, by what its nodes did meanwhile.
 
-    The disk and the network come first, because loaders that wait for them leave cores free; then
-    cores that are used up; more loaders help only where cores are free for them.
+    The disk and the network come first, as loaders that wait for them leave cores free; more
+    loaders help only where cores are free for them.
     """
     if not job.load:
         return _cause_by_number(job)
-    load, n_loaders = _usual(job), job.n_loaders if job.has_processes else 0
+    load, n_loaders = _usual(job.load), job.n_loaders if job.has_processes else 0
     computing_ratio = _computing_ratio(job, load)
     is_idle = computing_ratio < IDLE_RATIO
     has_room = n_loaders + job.n_processes <= load.n_cores
     if load.waits_for_disk:
         return Cause.IO_WAIT
-    is_waiting = job.has_processes and computing_ratio < HARDLY_RATIO
-    if is_idle and load.flat_ratio >= (STEADY_RATIO if is_waiting else FLAT_RATIO):
+    # Of the threads of a process one reads at least; how many do is unknown.
+    each = 1 if job.has_processes else load.n_cores / max(job.n_processes, 1)
+    least_ratio = STEADY_RATIO if each * computing_ratio < HARDLY_RATIO else FLAT_RATIO
+    if is_idle and load.flat_ratio >= least_ratio:
         return Cause.NETWORK_INPUT
     if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
@@ -186,9 +188,8 @@ def _cause_by_number(job: NodeLoaders) -> Cause:
 def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
     """Return which part of their time those who load compute, at most.
 
-    Without loader processes the training processes load, while they wait for it. Else these are
-    subtracted with all the time in which they do not wait; how many threads load is unknown in
-    TensorFlow, which uses all cores.
+    Without loader processes the training processes load while they wait. Else these are subtracted
+    with all the time in which they do not wait; TensorFlow's threads may use all cores.
     """
     if job.has_processes and not job.n_loaders:
         return load.busy_cores / max(job.n_processes, 1)
@@ -202,9 +203,9 @@ def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
     return job.has_processes and job.n_loaders > ratio * len(job.cores)
 
 
-def _usual(job: NodeLoaders) -> InputLoad:
+def _usual(loads: Sequence[InputLoad]) -> InputLoad:
     """Return what the node did whose cores were busiest in the median of the nodes."""
-    return sorted(job.load, key=lambda load: load.busy_cores)[len(job.load) // 2]
+    return sorted(loads, key=lambda load: load.busy_cores)[len(loads) // 2]
 
 
 def _waits(
@@ -213,7 +214,7 @@ def _waits(
     """Return a finding that the loop waits, with its cause."""
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
-        load = _usual(job)
+        load = _usual(job.load)
         values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
@@ -253,8 +254,20 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 
 
 def _matters(job: NodeLoaders, params: Params) -> bool:
-    """Return whether the loop that waited most waited for a notable share."""
-    return job.worst is not None and job.is_habit and 100 * job.ratio >= params.wait_pct
+    """Return whether the loop that waited most waited for a notable share.
+
+    Waits at the start of epochs count where the disk, the network or the cores set their pace and
+    are at work throughout the loop as well: little can be made ahead for them.
+    """
+    if job.worst is None or 100 * job.ratio < params.wait_pct:
+        return False
+    cause, load = _cause_of(job), _usual(job.loop_load) if job.loop_load else None
+    is_at_limit = load is not None and (
+        (cause is Cause.IO_WAIT and load.waits_for_disk)
+        or (cause is Cause.CPU_PREPROCESSING and load.is_full)
+        or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
+    )
+    return job.is_habit or is_at_limit
 
 
 def _are_used_up(loads: Sequence[InputLoad]) -> bool:
