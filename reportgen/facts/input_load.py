@@ -56,9 +56,7 @@ class InputLoad:
     """One node while its loop waited.
 
     Attributes:
-        n_cores: cores that were sampled.
-        busy_cores: how many computed, on average; waiting for the disk is no computing.
-        waiting_cores: how many waited for the disk, on average.
+        busy_cores, waiting_cores: how many computed, and waited for the disk instead, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
             the 99th percentile of means in the loop; 0 where hardly anything is received.
@@ -86,10 +84,7 @@ def input_load_of(
 ) -> tuple[InputLoad, ...]:
     """Return what a node did during the waits of its loop; nothing without cores or samples.
 
-    Args:
-        system: samples of the node.
-        waits: (n,) starts and ends of the waits.
-        loop_ns: its loop, used where too few samples fall into waits.
+    The whole loop stands for its waits where too few samples fall into them.
     """
     if not system.names(SeriesKind.CPU_UTILIZATION):
         return ()
@@ -105,10 +100,8 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     """Return how much longer a node's loop is where its cores are used up, at most.
 
     Cycles that overlap such ticks show it in two ways, of which the larger counts. They are longer
-    than the median of those of their phase that do not, and where these are too few, as in a short
-    validation, than the fastest tenth of all; of several workers the largest sum counts. And GPUs
-    idle in them, also where processes crowd so much that no cycle is ever undisturbed. 0 where
-    cores are never used up.
+    than the median of the others of their phase, or where these are too few than the fastest tenth
+    of all. And GPUs idle in them, also where no cycle is ever undisturbed.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:

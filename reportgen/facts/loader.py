@@ -48,9 +48,6 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-# Which events they are
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderRows:
     """Rows of one node's events, each an (n,) mask; which frameworks have loader events.
@@ -236,8 +233,7 @@ def _waiting(
 def step_waits_ns(spans: SpanTable) -> Integers:
     """Return (n,) ns that the steps of one node waited for data: of all workers the longest wait.
 
-    Workers that train together wait for the last of them in every step, so what each of them
-    waited alone says too little. The steps of a worker are counted from its first one on.
+    Workers that train together wait for the last of them; steps count from the first one on.
     """
     waits, steps = waits_of(spans), spans.steps()
     longest = np.zeros(0, dtype=np.int64)
@@ -286,10 +282,9 @@ def opens_epoch(spans: SpanTable) -> Integers:
 
 
 def loads_as_usual(spans: SpanTable, start_ns: Instants, end_ns: Instants) -> Mask:
-    """Return in which of (n,) stretches one worker mostly waits for data, as at starts of epochs.
+    """Return in which of (n,) stretches one worker mostly waits, but as for a first batch at most.
 
-    A wait that lasts no longer than the longest one for the first batch of an epoch is what loading
-    takes when nothing was read ahead; a longer one is out of the ordinary.
+    That is what loading takes when nothing was read ahead; a longer wait is out of the ordinary.
     """
     waits, wait_ns = waits_of(spans), step_waits_ns(spans)
     is_first = opens_epoch(spans)[: wait_ns.size] > 0
@@ -342,8 +337,8 @@ def busy_seconds(spans: SpanTable) -> dict[int, int]:
     """Return how many loader processes of one node began something, by Unix second.
 
     SageMaker counts loaders in this way (docs/rules.md, Dataloader). An event without a process id
-    stands for its worker's own process. Cores are per node, so loaders of different nodes are never
-    added up: of several nodes the one with most loaders in a second counts (``max_by_key``).
+    stands for its worker's own process. Loaders of different nodes do not share cores: of several
+    nodes the one with most loaders in a second counts.
     """
     rows = loader_rows(spans)
     its = spans.where(rows.fetch | rows.process)

@@ -60,12 +60,8 @@ STOPS_RATIO = 0.5
 class Starving:
     """The minutes of one node in which its GPUs idle and something sets the pace.
 
-    Attributes:
-        first_ns, last_ns: of these minutes, first and last tick.
-        n_ticks: ticks from the first to the last work of the GPUs.
-        idle_ticks: how many of them the idling in these minutes makes together.
-        busy_cores, waiting_cores: how many computed and waited for the disk, on average.
-        bytes_per_s: what the node received beyond what it sent, on average.
+    ``n_ticks`` lead from the first to the last work of the GPUs, and the idling makes
+    ``idle_ticks`` of them; the other values are means over these minutes.
     """
 
     node: str
@@ -106,8 +102,7 @@ def worst_of(found: Sequence[Starving]) -> Starving | None:
 def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     """Return the minutes in which the disk sets the pace of idling GPUs, as one or no entry.
 
-    In them cores wait for the disk two fifths of the time in which they do not idle. Where the
-    waits of the loop were recorded, these say more, and nothing is returned.
+    Where the waits of the loop were recorded, these say more, and nothing is returned.
     """
     work = _unexplained(part)
     if work is None:

@@ -257,7 +257,7 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
     """Return whether the loop that waited most waited for a notable share.
 
     Waits at the start of epochs count where the disk, the network or the cores set their pace and
-    are at work throughout the loop as well: little can be made ahead for them.
+    that of the whole loop: little can be made ahead for them.
     """
     if job.worst is None or 100 * job.ratio < params.wait_pct:
         return False

@@ -142,9 +142,8 @@ class NodeLoaders:
     def ratio(self) -> float:
         """Return the share of the loop that training waits for data, in 0-1.
 
-        In each step all workers wait for the one that waits longest, if they train together. Where
-        they meet only in every few steps, their waits overlap: no more is lost than what steps take
-        longer than those of the worker that comes last and waits for nobody.
+        In each step all workers wait for the one that waits longest. Where they meet only in every
+        few steps, no more is lost than what steps take longer than those of the last worker.
         """
         if self.worst is None:
             return 0.0
@@ -157,8 +156,7 @@ class NodeLoaders:
     def is_habit(self) -> bool:
         """Return whether training waits in many steps, and not just for the first batches.
 
-        Waits for the first batch of each epoch are left out; what remains is at least half of what
-        was waited, or nobody knows the steps.
+        Without those for first batches at least half of the waiting remains, if steps are known.
         """
         wait_ns, is_first = self.step_wait_ns, self.opens_epoch[: self.step_wait_ns.size] > 0
         n_longest = max(LEAST_LONGEST, round(LONGEST_RATIO * wait_ns.size))
@@ -241,8 +239,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
 def _told_loaders(spans: SpanTable) -> int | None:
     """Return how many loader processes the workers of a node were told to start, where known.
 
-    A worker that sets up several loaders, one for training and one for validation, counts with the
-    larger one: they take turns.
+    Of several loaders of a worker, as for training and for validation, the larger counts.
     """
     set_up = spans.where(loader_rows(spans).initialize)
     known = set_up.where(set_up.num_workers != UNKNOWN)
@@ -256,8 +253,7 @@ def _told_loaders(spans: SpanTable) -> int | None:
 def _loaders(spans: SpanTable) -> Iterator[Loader]:
     """Yield the loaders of one node, by worker.
 
-    A batch belongs to the loader that its worker set up last. Batches before any set-up belong to
-    a loader of which nothing but the name of the iterator is known.
+    A batch belongs to the loader that its worker set up last; before that only a name is known.
     """
     rows, waits = loader_rows(spans), waits_of(spans)
     set_up = spans.where(rows.initialize)

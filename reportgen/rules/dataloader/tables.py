@@ -106,13 +106,10 @@ class WorkerBatches:
     """One training process and its loader processes.
 
     Attributes:
-        n_batches: times from one wait's start to the next of the same process, gaps between epochs
-            left out.
-        n_slow_batches, n_slow_waits: all of them; ``slow_batches`` and ``slow_waits`` are the
-            slowest.
-        n_gaps: an iterator was set up in between.
-        n_unrecorded: times left out because many steps began in between: waits of some steps only
-            were recorded.
+        n_batches: times from one wait's start to the next of the same process.
+        n_slow_batches, n_slow_waits: all; ``slow_batches`` and ``slow_waits`` are the slowest.
+        n_gaps: times left out because an iterator was set up in between.
+        n_unrecorded: and because many steps began in between, of which some waits are unknown.
         contents: ``None`` without a slow batch.
     """
 
