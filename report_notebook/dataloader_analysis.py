@@ -18,15 +18,11 @@
 job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 
 # %%
-import plotly.io
-
 import reportgen
 from reportgen import explore
 from reportgen.explore import causes, charts, loading, selections, statistics, utilization_within
 from reportgen.explore.notebook import Notebook
 from reportgen.explore.profiles import describe_own_time
-
-plotly.io.renderers.default = "plotly_mimetype+notebook"  # An exported page needs no network.
 
 # %%
 job = reportgen.open(job_path)

@@ -18,14 +18,10 @@
 job_path: str = "my-training-job"  # The job's folder, or s3://bucket/prefix.
 
 # %%
-import plotly.io
-
 import reportgen
 from reportgen import explore
 from reportgen.explore import causes, charts, selections, statistics, utilization_within
 from reportgen.explore.notebook import Notebook
-
-plotly.io.renderers.default = "plotly_mimetype+notebook"  # An exported page needs no network.
 
 # %%
 job = reportgen.open(job_path)
@@ -161,9 +157,8 @@ show.chart(
 at_bottlenecks = causes.functions_at_rows(job, bottlenecks)
 at_work = causes.functions_at_rows(job, selections.busy_moments(system))
 joined = explore.compare(at_bottlenecks, at_work).query("count > 0")
-of, none = "gpu, cpu, functions", "No function ran at a bottleneck."
-shown = joined.head(15).filter(regex="function|process|count$|mean|share")
-show.table(shown, of=of, none=none)
+of, shown = "gpu, cpu, functions", "function|process|count$|mean|share"
+show.table(joined.head(15).filter(regex=shown), of=of, none="No function ran at a bottleneck.")
 
 # %%
 show.chart(
@@ -226,9 +221,8 @@ show.table(slow.head(10), of="steps", none="No step is slow.")
 in_slow = causes.functions_in_rows(job, slow)
 in_normal = causes.functions_in_rows(job, normal)
 joined = explore.compare(in_slow, in_normal).query("count > 0")
-of, none = "steps, functions", "No function overlaps a slow step."
-shown = joined.head(15).filter(regex="function|process|count$|mean|share")
-show.table(shown, of=of, none=none)
+of = "steps, functions"
+show.table(joined.head(15).filter(regex=shown), of=of, none="No function overlaps a slow step.")
 
 # %%
 show.chart(charts.comparison_info(joined, sides=("slow steps", "normal steps")), of=of, none=none)

@@ -64,7 +64,10 @@ class Notebook:
     """Shows what was recorded of a job, and says of the rest how to record it."""
 
     def __init__(self, job: Job) -> None:
-        """Read the job's samples and events."""
+        """Read samples and events; charts carry plotly, so that an export needs no network."""
+        import plotly.io
+
+        plotly.io.renderers.default = "plotly_mimetype+notebook"
         self.job = job
         self.system, self.framework = job.system_metrics(), job.framework_metrics()
         self.loader = job.dataloader_metrics()

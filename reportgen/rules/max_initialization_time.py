@@ -23,10 +23,10 @@ from reportgen.units import NS_PER_US, percentages, seconds
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
 twenty is no fault, even when a short loop is shorter still."""
-COSTLY = ((75.0, 0.05), (60.0, 0.1), (SHORT_START_S, 0.12))
+COSTLY = ((75.0, 0.05), (SHORT_START_S, 0.12))
 """From how many seconds on, and from which share of the job: about a minute is what containers,
-devices and data take in many healthy jobs; more is worth a look if it is a twentieth of the job, a
-minute if it is a tenth, less only if it takes an eighth."""
+devices and data take in many healthy jobs; more is worth a look if it is a twentieth of the job,
+less only if it takes an eighth."""
 LEAST_START_S = 5.0
 """No process imports its framework and opens its devices in less: this part is not to be won."""
 WORKED_RATIO = 0.5
