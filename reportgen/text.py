@@ -122,10 +122,10 @@ def format_ns(duration_ns: float) -> str:
     return format_duration(duration_ns / _NS_PER_S)
 
 
-def format_ns_range(durations_ns: Sequence[float]) -> str:
+def format_ns_range(durations_ns: Sequence[float], *, more: str = ", by rank") -> str:
     """Write durations of several ranks: ``12.5 ms to 19.9 ms, by rank``; equal ones once."""
     low, high = format_ns(min(durations_ns)), format_ns(max(durations_ns))
-    return low if low == high else f"{low} to {high}, by rank"
+    return low if low == high else f"{low} to {high}{more}"
 
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {

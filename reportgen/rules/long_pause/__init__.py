@@ -13,7 +13,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.long_pause import texts
 from reportgen.rules.long_pause.measure import OF_CORES, Meanwhile, NodePauses, Params, measure
 from reportgen.rules.long_pause.tables import JobPause, exhibits_of, job_pauses, shared_pauses
-from reportgen.text import part_of, write
+from reportgen.text import format_ns_range, part_of, write
 from reportgen.units import seconds
 
 DOMINANT_RATIO = 0.8
@@ -132,8 +132,7 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         function=told.function if told else "",
         **_words(job, worst),
         n=len(groups),
-        shortest=min(lengths_ns),
-        longest=max(lengths_ns),
+        lasted=format_ns_range(lengths_ns, more=""),
         meanwhile="".join(f" {hint.text}" for hint in hints),
     )
 

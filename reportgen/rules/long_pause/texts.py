@@ -38,7 +38,7 @@ SEVERAL = kit.Message(
     id="PAUSE-2",
     cause=results.Cause.LONG_PAUSE,
     title="{n:n} long pauses cost {measured:pct} of the loop",
-    text="""{n:n} times the job made no progress for {shortest:ns} to {longest:ns}, without a
+    text="""{n:n} times the job made no progress for {lasted}, without a
         rhythm. The costliest pause is that of {who} {place}.{others} Without these pauses the loop
         would take {measured:pct} less.{meanwhile}""",
     advice=ONE.advice,
@@ -68,7 +68,7 @@ IDLE_SEVERAL = kit.Message(
     id=SEVERAL.id,
     cause=ONE.cause,
     title="{n:n} times {all} paused: {measured:pct} of the working time",
-    text="""{gpus} idled {n:n} times for {shortest:ns} to {longest:ns}, without a rhythm. Without
+    text="""{gpus} idled {n:n} times for {lasted}, without a rhythm. Without
         these pauses the time from the first work to the last would be {measured:pct}
         shorter.{meanwhile}{unknown}""",
     advice=IDLE_ONE.advice,
