@@ -17,7 +17,7 @@ import click
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, reach_buckets
+from reportgen.cli.places import FileType, OutputType, bucket_options, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
@@ -130,10 +130,7 @@ _WORST_FIRST = ("critical", "warning", "info")
     type=click.Choice(_WORST_FIRST),
     help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
 )
-@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
-@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
-@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 @click.option("-v", "--verbose", count=True, help="Log each step with counts and seconds.")
 @click.version_option(__version__, prog_name="make-profiler-report")

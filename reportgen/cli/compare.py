@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.places import reach_buckets
+from reportgen.cli.places import bucket_options, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path
@@ -64,10 +64,7 @@ EXIT_NOT_COMPARABLE = 4
 )
 @click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
 @click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")
-@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
-@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
-@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     paths: tuple[str, ...],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,30 @@ class OutputType(click.Path):
         if isinstance(value, str) and value.lower().startswith("s3://"):
             return "s3://" + value[5:]
         return super().convert(value, param, ctx)
+
+
+def bucket_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say how buckets are reached; see ``reach_buckets``."""
+    for option in reversed(
+        (
+            click.option(
+                "--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws)."
+            ),
+            click.option(
+                "--region",
+                metavar="NAME",
+                help="Region of the bucket. [default: as the store says]",
+            ),
+            click.option(
+                "--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's."
+            ),
+            click.option(
+                "--no-sign-request", is_flag=True, help="Read public buckets without credentials."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
 
 
 def reach_buckets(

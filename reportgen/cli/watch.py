@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.places import OutputType, reach_buckets
+from reportgen.cli.places import OutputType, bucket_options, reach_buckets
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
@@ -42,10 +42,7 @@ _SECONDS_PER_MINUTE = 60
     help="End when nothing new has come for so long.",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
-@click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws).")
-@click.option("--region", metavar="NAME", help="Region of the bucket. [default: as the store says]")
-@click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's.")
-@click.option("--no-sign-request", is_flag=True, help="Read public buckets without credentials.")
+@bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
     path: str,
