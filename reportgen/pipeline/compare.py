@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from reportgen.assets import notebook_path
 from reportgen.comparison import Comparison, codec, compare
-from reportgen.errors import WouldOverwriteError, writing
+from reportgen.errors import writing
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
 from reportgen.pipeline.places import check_output, saved_report
@@ -24,7 +23,8 @@ from reportgen.publish import (
     run_notebook,
 )
 from reportgen.report import Report
-from reportgen.store import REPORT_FILE, is_made_by_us, load, open_staging
+from reportgen.scratch import scratch_folder
+from reportgen.store import REPORT_FILE, is_made_by_us, load, open_staging, refuse
 from reportgen.views.text_reports import comparison_summary
 
 STEM = "profiler-comparison"
@@ -94,8 +94,8 @@ def _report_of(path: str, watcher: Watcher) -> Report:
     with saved_report(place) as saved:
         if saved is not None:
             return load(saved)
-    with tempfile.TemporaryDirectory(prefix="profiler-report-") as folder:
-        options = Options(path=path, output=Path(folder), formats=frozenset({OutputFormat.MD}))
+    with scratch_folder() as folder:
+        options = Options(path=path, output=folder, formats=frozenset())
         return make_report(options, watcher).report
 
 
@@ -105,17 +105,9 @@ def _check_old(options: CompareOptions) -> None:
     for name in (PAGE, SUMMARY):
         path = options.output / name
         if path.exists() and not is_made_by_us(path):
-            _refuse(path, "was not made by reportgen compare")
+            refuse(path, "was not made by reportgen compare")
     if not is_unchanged(options.output / NOTEBOOK):
-        _refuse(options.output / NOTEBOOK, "was edited since it was made, or is not ours")
-
-
-def _refuse(path: Path, reason: str) -> None:
-    raise WouldOverwriteError(
-        f"{path} {reason}; it would be overwritten.",
-        hint="Pass --force to replace it, or --output DIR to write elsewhere.",
-        path=str(path),
-    )
+        refuse(options.output / NOTEBOOK, "was edited since it was made, or is not ours")
 
 
 def _write(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 
-from reportgen.errors import LocationError, ReportgenError, WouldOverwriteError, writing
+from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import UNREADABLE, group_of, index_of, read_index
 from reportgen.intake import discover
@@ -18,7 +18,7 @@ from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish.policy import Inline, policy
-from reportgen.store import is_made_by_us, open_staging
+from reportgen.store import is_made_by_us, open_staging, refuse
 from reportgen.views.index import index_page
 
 PAGE = "profiler-index.html"
@@ -63,11 +63,7 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
     """
     page = options.output / PAGE
     if page.exists() and not options.force and not is_made_by_us(page):
-        raise WouldOverwriteError(
-            f"{page} was not made by reportgen index; it would be overwritten.",
-            hint="Pass --force to replace it, or --output DIR to write elsewhere.",
-            path=str(page),
-        )
+        refuse(page, "was not made by reportgen index")
     failed = _make_missing(options, watcher) if options.makes else ()
     places = options.places
     if options.makes and (options.output / REPORTS).is_dir():

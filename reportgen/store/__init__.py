@@ -13,10 +13,24 @@ from reportgen.store.replace import (
     open_staging,
     publish_staging,
     put_back,
+    refuse,
 )
 
 __all__ = [
-    "OUTPUT_FOLDER", "OUTPUT_NOTEBOOK", "OUTPUT_PAGE", "OUTPUT_SUMMARY", "REPORT_FILE",
-    "RemoteOutput", "Staging", "check_replaceable", "fetched_report", "is_made_by_us", "load",
-    "open_staging", "publish_staging", "put_back", "save",
+    "OUTPUT_FOLDER",
+    "OUTPUT_NOTEBOOK",
+    "OUTPUT_PAGE",
+    "OUTPUT_SUMMARY",
+    "REPORT_FILE",
+    "RemoteOutput",
+    "Staging",
+    "check_replaceable",
+    "fetched_report",
+    "is_made_by_us",
+    "load",
+    "open_staging",
+    "publish_staging",
+    "put_back",
+    "refuse",
+    "save",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import msgspec
 
@@ -84,15 +85,16 @@ def check_replaceable(
     """
     foreign = next(_foreign_files(output / OUTPUT_FOLDER), None)
     if foreign is not None and not keeps_results:
-        _refuse(foreign, "is not a result of make-profiler-report")
+        refuse(foreign, "is not a result of make-profiler-report")
     for name in writes:
         if name in _SIGNS and (output / name).exists() and not is_made_by_us(output / name):
-            _refuse(output / name, "was not made by make-profiler-report")
+            refuse(output / name, "was not made by make-profiler-report")
     if OUTPUT_NOTEBOOK in writes and not notebook_is_ours:
-        _refuse(output / OUTPUT_NOTEBOOK, "was edited since it was made, or is not ours")
+        refuse(output / OUTPUT_NOTEBOOK, "was edited since it was made, or is not ours")
 
 
-def _refuse(path: Path, reason: str) -> None:
+def refuse(path: Path, reason: str) -> NoReturn:
+    """Raise that a file is in the way, and why it is not replaced."""
     raise WouldOverwriteError(
         f"{path} {reason}; it would be overwritten.",
         hint="Pass --force to replace it, or --output DIR to write elsewhere.",
