@@ -17,11 +17,11 @@ from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
-SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
+SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
 EARLY_SCRIPTS = ("early.js",)
 SCRIPTS = (
-    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "tables.js", "search.js",
-    "page.js",
+    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "lane_file.js",
+    "lanes.js", "tables.js", "search.js", "page.js",
 )  # fmt: skip
 """In the order in which they run; each says at its head what it gives to those below."""
 

@@ -17,7 +17,7 @@ from reportgen.svg_embed import embed
 from reportgen.views.theme import resolved, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
-_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
+_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "lanes.css", "notebook.css")
 _PACKED_FROM = 2_000
 _BREAKS = re.compile(r"(?<=[_:./])(?=[^_:./\s])|(?<=[a-z])(?=[A-Z])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
