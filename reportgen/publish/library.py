@@ -52,7 +52,7 @@ class Library:
 @functools.cache
 def whole_library() -> Library:
     """Return all of plotly, for a notebook whose author draws figures of any kind."""
-    return _packed(_unwrapped(_plotly_text()))
+    return packed_script(_unwrapped(_plotly_text()))
 
 
 def own_library() -> Library:
@@ -67,7 +67,7 @@ def own_library() -> Library:
 
 @functools.cache
 def _own_library() -> Library:
-    return _packed(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
+    return packed_script(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
 
 
 def with_kinds(text: str, kinds: tuple[str, ...]) -> str:
@@ -107,7 +107,8 @@ def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
     return None
 
 
-def _packed(text: str) -> Library:
+def packed_script(text: str) -> Library:
+    """Return a script as the page carries it."""
     return Library(packed=pack(text), digest=digest(text), style_ids=tuple(_STYLE_ID.findall(text)))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import writing
-from reportgen.publish.library import Library, own_library, whole_library
+from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
 from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
@@ -20,11 +20,15 @@ TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
 EARLY_SCRIPTS = ("early.js",)
 SCRIPTS = (
-    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "lane_file.js",
-    "lanes.js", "tables.js", "search.js", "page.js",
+    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "lanes_soon.js",
+    "tables.js", "search.js", "page.js",
 )  # fmt: skip
 """In the order in which they run; each says at its head what it gives to those below."""
 
+LANES = ("lane_file.js", "lanes.js")
+"""Packed, in pages with a timeline of events; they run when it comes near the window."""
+
+_HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
@@ -55,9 +59,11 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "style": _texts("style", SHEETS),
         "early_script": _texts("script", EARLY_SCRIPTS),
         "script": _texts("script", SCRIPTS),
+        "lanes": _lanes_script(),
     }
     exporter.register_filter("page_form", _page_form)
     exporter.register_filter("library", _library_for)
+    exporter.register_filter("has_lanes", _has_lanes)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
     with writing(page):
@@ -138,6 +144,19 @@ def _library_for(notebook: Any) -> Library:
     return whole_library() if has_figures or has_scripts else own_library()
 
 
+@functools.cache
+def _lanes_script() -> Library:
+    return packed_script(_texts("script", LANES))
+
+
+def _has_lanes(notebook: Any) -> bool:
+    return any(
+        _HAS_LANES in output.get("data", {}).get("text/html", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+    )
+
+
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
     own = inline_of(_own_html(notebook))
     return policy(
@@ -145,7 +164,10 @@ def _policy(info: Mapping[str, Any], notebook: Any) -> str:
             scripts=(info["early_script"], info["script"], *own.scripts),
             styles=(info["style"], *own.styles),
         ),
-        more_scripts=[_library_for(notebook).digest],
+        more_scripts=[
+            _library_for(notebook).digest,
+            *([info["lanes"].digest] if _has_lanes(notebook) else []),
+        ],
     )
 
 

@@ -10,6 +10,7 @@ from reportgen.results import Cause, Finding, Severity
 from reportgen.text import format_pct, join_names
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
+from reportgen.views.timeline.lanes import Spot, spot_of
 from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
@@ -51,6 +52,7 @@ class Card:
     evidence: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
     possible_causes: str = ""
+    spot: Spot | None = None
 
     @property
     def place(self) -> str:
@@ -112,6 +114,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
         possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
+        spot=None if report.timeline_data is None else spot_of(where, report.timeline_data),
     )
 
 

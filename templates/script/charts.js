@@ -262,7 +262,7 @@ var reportCharts = (function () {
   window.addEventListener("load", function () { setTimeout(function () { whenIdle(drawNext); }, 200); });
 
   return {
-    bytesOf: bytesOf, drawAll: drawAll, fitSheet: fitSheet, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
+    bytesOf: bytesOf, textOf: textOf, drawAll: drawAll, fitSheet: fitSheet, drawSoon: drawSoon, wake: wake, repaint: repaint, isAwake: isAwake, figures: figures,
     most: function (count) { mostAwake = count; }
   };
 })();

@@ -95,18 +95,19 @@ const reportLaneFile = (() => {
     return found;
   };
 
-  /** What of a lane is known in a range: [block, from, to], runs first; in a gap between full windows only runs. */
+  /** What of a lane is known in a range: [block, from, to], runs first; in a gap between full windows only runs. An
+      event stands where it begins, so what reaches into the range may stand in an earlier block. */
   const pieces = (lane, from, to) => {
-    const meets = (block) => block.to > from && block.from < to;
-    const full = lane.blocks.filter((block) => !block.level && meets(block)).sort((a, b) => a.from - b.from);
+    const reaches = ({ rows }) => lane.kind !== "counter" && (!rows || rows.some((row) => row.n && row.reach[row.n - 1] > from));
+    const full = lane.blocks.filter((block) => !block.level && block.from < to && (block.to > from || reaches(block)));
     const gaps = [];
     let at = from;
-    full.forEach((block) => { if (block.from > at) gaps.push([at, block.from]); at = Math.max(at, block.to); });
+    full.filter((block) => block.to > from).sort((a, b) => a.from - b.from)
+      .forEach((block) => { if (block.from > at) gaps.push([at, block.from]); at = Math.max(at, block.to); });
     if (at < to) gaps.push([at, to]);
-    const runs = lane.blocks.filter((block) => block.level && meets(block));
+    const runs = lane.blocks.filter((block) => block.level && block.to > from && block.from < to);
     return runs.flatMap((block) => gaps.map(([start, end]) => [block, Math.max(start, block.from), Math.min(end, block.to)]))
-      .filter(([, start, end]) => end > start)
-      .concat(full.map((block) => [block, Math.max(block.from, from), Math.min(block.to, to)]));
+      .filter(([, start, end]) => end > start).concat(full.map((block) => [block, Math.max(block.from, from), Math.min(block.to, to)]));
   };
   /** From where strips of a piece are looked for, and to where: an event stands in the block of its window, and may
       reach out of it on both sides; a run is cut. */

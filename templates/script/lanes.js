@@ -1,10 +1,8 @@
 /* The lanes of the timeline: a canvas of strips from host to device, with zoom, search, arrows and the details of a
-   strip. Asleep until it comes near the window. Uses `reportLaneFile`, `reportCharts`. Gives `reportLanes`. */
+   strip. Comes to a page packed (lanes_soon.js). Uses `reportLaneFile`, `reportCharts`. Gives `reportLanes`. */
 const reportLanes = (() => {
   "use strict";
   const file = reportLaneFile, figure = document.getElementById("timeline-lanes");
-  const links = [...document.querySelectorAll("[data-lanes-show]")];
-  if (!figure) { links.forEach((link) => link.remove()); return null; }
   const part = (name) => figure.querySelector(".rg-lanes-" + name);
   const canvas = part("canvas"), box = part("box"), tip = part("tip"), panel = part("details"), said = part("said");
   const stepBox = part("step"), query = part("query"), count = part("count"), table = part("table");
@@ -27,6 +25,10 @@ const reportLanes = (() => {
   const digits = (value, most = 4) => Number(value.toPrecision(most)).toLocaleString("en", { maximumFractionDigits: 6 });
   const length = (ns, most = 4) => ns >= 1e9 ? digits(ns / 1e9, most) + " s" : ns >= 1e6 ? digits(ns / 1e6, most) + " ms"
     : ns >= 1e3 ? digits(ns / 1e3, most) + " µs" : digits(ns, most) + " ns";
+  const amount = (value, unit) => {
+    const at = unit === "bytes" ? Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3))) : -1;
+    return at < 0 ? `${digits(value, 3)} ${unit || ""}` : `${digits(value / 1000 ** at, 3)} ${["bytes", "kB", "MB", "GB", "TB"][at]}`;
+  };
   const whole = (value) => Math.round(value).toLocaleString("en");
   const clock = (ns) => {
     const at = BigInt(data.header.start_ns) + BigInt(Math.round(ns));
@@ -118,7 +120,7 @@ const reportLanes = (() => {
 
   const fit = () => {
     size.width = box.clientWidth;
-    size.gutter = size.width < NARROW ? 0 : Math.round(Math.min(210, size.width * 0.2));
+    size.gutter = size.width < NARROW ? 0 : Math.round(Math.min(230, size.width * 0.22));
     size.dpr = Math.min(devicePixelRatio || 1, 2);
     canvas.width = Math.round(size.width * size.dpr);
     if (size.width) arrange();
@@ -177,12 +179,17 @@ const reportLanes = (() => {
   const textOf = (number, room) => {
     let known = widths.get(number);
     if (!known) {
-      const text = short((names[number] || "").replace(/^void /, ""), 160);
+      const text = short((names[number] || "").replace(/^void |at::native::/g, ""), 160);
       known = { text, each: context.measureText(text).width / Math.max(text.length, 1) };
       widths.set(number, known);
     }
     const most = Math.floor(room / known.each);
     return most >= known.text.length ? known.text : most < 4 ? "" : known.text.slice(0, most - 1) + "…";
+  };
+  const fitted = (text, room) => {
+    let most = text.length;
+    while (most > 1 && context.measureText(text.slice(0, most) + (most < text.length ? "…" : "")).width > room) most -= Math.max(1, most >> 4);
+    return most < text.length ? text.slice(0, most) + "…" : text;
   };
   const label = (text, x, y, colour, align = "left") => { context.textAlign = align; context.fillStyle = colour; context.fillText(text, x, y); };
   const rect = (x, y, width, height, colour) => { context.fillStyle = colour; context.fillRect(x, y, width, height); };
@@ -281,8 +288,8 @@ const reportLanes = (() => {
   };
   const sayDetail = (windows) => {
     const inside = windows.filter((item) => item.start < view.to && item.end > view.from);
-    const isAll = inside.some((item) => item.start <= view.from && item.end >= view.to);
-    const why = inside.map((item) => item.why).slice(0, 3).join("; ") + (inside.length > 3 ? "; …" : "");
+    const isAll = inside.some((item) => !item.nodes && item.start <= view.from && item.end >= view.to);
+    const why = inside.map((item) => item.why + (item.nodes ? `, ${item.nodes.slice(0, 3).join(", ")} only` : "")).slice(0, 3).join("; ") + (inside.length > 3 ? "; …" : "");
     return isAll ? `In view, every event is shown (${why}).` : inside.length ? `Every event is shown where the axis has a thick line (${why}); elsewhere neighbouring events are drawn as runs.`
       : "Here neighbouring events are drawn as runs: single events, their arguments and arrows are left out.";
   };
@@ -310,10 +317,8 @@ const reportLanes = (() => {
         context.fill();
       }
       context.font = (lane.isGroup ? "600 " : "") + "12px system-ui, sans-serif";
-      const room = (size.gutter || 220) - x - 18, text = lane.label;
-      const most = Math.floor(room / 6.1);
-      label(text.length > most ? text.slice(0, most - 1) + "…" : text, x + 13, middle, palette.text);
-      if (lane.kind === "counter" && size.gutter) { context.font = "10px system-ui, sans-serif"; label(`most ${digits(lane.most, 3)} ${lane.unit || ""}`, x + 13, middle + 13, palette.muted); }
+      label(fitted(lane.label, (size.gutter || 240) - x - 17), x + 13, middle, palette.text);
+      if (lane.kind === "counter" && size.gutter) { context.font = "10px system-ui, sans-serif"; label("up to " + amount(lane.most, lane.unit), x + 13, middle + 13, palette.muted); }
     });
     context.font = "11px system-ui, sans-serif";
     if (size.gutter) rect(size.gutter - 1, TOP, 1, size.height - TOP, palette.line);
@@ -323,17 +328,16 @@ const reportLanes = (() => {
     }
   };
   const drawCounter = ({ lane, top, bottom }) => {
-    const base = TOP + bottom - scroll - 3, room = 26, hue = /gpu/i.test(lane.label) ? "compute" : /mem/i.test(lane.label) ? "copies" : "operators";
+    const base = TOP + bottom - scroll - 3, room = 26, hue = /gpu/i.test(lane.label) ? "compute" : /mem/i.test(lane.label) ? "copies" : /cpu|host/i.test(lane.label) ? "operators" : "runtime";
     context.fillStyle = palette.colours[palette.first[hue]].fill;
     need(lane, view.from, view.to);
-    for (const { time, value } of lane.blocks) {
-      if (!time) continue;
-      let at = Math.max(0, file.above(time, view.from) - 1);
-      while (at < time.length && time[at] < view.to) {
-        const x = Math.max(size.gutter, xOf(time[at])), next = Math.max(at + 1, file.lowest(time, timeOf(x + 1)));
+    for (const [{ time, value }, from, to] of file.pieces(lane, view.from, view.to)) {
+      let at = time ? Math.max(0, file.above(time, from) - 1) : Infinity;
+      while (time && at < time.length && time[at] < to) {
+        const x = Math.max(size.gutter, xOf(Math.max(time[at], from))), next = Math.max(at + 1, file.lowest(time, timeOf(x + 1)));
         let most = 0;
         for (let i = at; i < Math.min(next, time.length); i++) most = Math.max(most, value[i]);
-        const right = Math.min(size.width, next < time.length ? xOf(time[next]) : size.width), tall = room * most / (lane.most || 1);
+        const right = Math.min(size.width, xOf(Math.min(next < time.length ? time[next] : to, to))), tall = room * most / (lane.most || 1);
         context.globalAlpha = 0.45;
         context.fillRect(x, base - tall, right - x, tall);
         context.globalAlpha = 1;
@@ -586,14 +590,14 @@ const reportLanes = (() => {
   /* A finding's place: its part unfolded, its time marked. */
   const show = async ({ node, start, end }) => {
     await wake();
-    const zero = Number(data.header.start_ns) / 1e9, top = lanes.find((lane) => lane.node === node && lane.kind === "rank") || lanes.find((lane) => lane.node === node);
+    const top = lanes.find((lane) => lane.node === node && lane.kind === "rank") || lanes.find((lane) => lane.node === node);
     if (top) {
       unfoldTo(top);
       lanes.filter((lane) => within(lane, top)).forEach((lane) => { if (lane.isGroup || lane.kind !== "thread") folded.delete(lane.id); });
       arrange();
       scrollTo(entryOf(top).top - 4);
     }
-    const from = start === "" ? null : (Number(start) - zero) * 1e9, to = end === "" ? from : (Number(end) - zero) * 1e9;
+    const from = start === "" ? null : Number(start), to = end === "" ? from : Number(end);
     const window = data.header.windows[0];
     if (from !== null) {
       marked = clamped(from, Math.max(to, from + 1000));
@@ -795,13 +799,9 @@ const reportLanes = (() => {
     if (item) goTo(item.start, item.end, 0.05);
   });
   table.addEventListener("toggle", () => { if (table.open) tell(); });
-  links.forEach((link) => link.addEventListener("click", (event) => { event.preventDefault(); show(link.dataset); }));
   const repaint = () => { if (palette) { palette = paints(); for (const kind of Object.keys(inks)) delete inks[kind]; request(); } };
   new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-  new IntersectionObserver((entries, watcher) => {
-    if (entries.some((entry) => entry.isIntersecting)) { watcher.disconnect(); wake().catch(() => {}); }
-  }, { rootMargin: "200px 0px" }).observe(figure);
 
   const state = { frames: [], arrows: 0 };
   return { state, wake, show, set, choose, hit, xOf, middleOf, contrast, palette: () => palette, view: () => view, lanes: () => lanes, plan: () => plan, folded, kin: () => kin, chosen: () => chosen, marked: () => marked, TOP };
