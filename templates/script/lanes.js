@@ -253,6 +253,11 @@ const reportLanes = (() => {
     });
     const tick = tickOf(width);
     for (let time = Math.ceil(view.from / tick) * tick; time < view.to; time += tick) rect(Math.round(xOf(time)), TOP, 1, size.height - TOP, palette.grid);
+    if (!marked) return;
+    const left = Math.max(size.gutter, xOf(marked.from));
+    context.globalAlpha = 0.16;
+    rect(left, TOP, Math.max(0, Math.min(size.width, xOf(marked.to)) - left), size.height, palette.link);
+    context.globalAlpha = 1;
   };
   const drawHead = (at, columns, width) => {
     const { gutter } = size, { header } = data, tick = tickOf(width), all = header.length_ns;
@@ -353,12 +358,7 @@ const reportLanes = (() => {
     if (right >= size.gutter && x <= size.width) context.strokeRect(x - 1, TOP + band.y - scroll - 1, Math.max(3, right - x) + 1, band.height + 2);
   };
   const drawMarks = () => {
-    if (marked) {
-      context.globalAlpha = 0.14;
-      rect(Math.max(size.gutter, xOf(marked.from)), TOP, Math.min(size.width, xOf(marked.to)) - Math.max(size.gutter, xOf(marked.from)), size.height, palette.link);
-      context.globalAlpha = 1;
-      for (const time of [marked.from, marked.to]) if (xOf(time) >= size.gutter) rect(xOf(time), TOP, 1.5, size.height, palette.link);
-    }
+    if (marked) for (const time of [marked.from, marked.to]) if (xOf(time) >= size.gutter) rect(xOf(time), TOP, 1.5, size.height, palette.link);
     if (hits && hits.list[hits.at]) frame(hits.list[hits.at], palette.text, 2);
     kin.forEach((strip) => frame(strip, palette.link, 2));
     if (chosen) frame(chosen, palette.text, 2.5);
@@ -592,10 +592,11 @@ const reportLanes = (() => {
     await wake();
     const top = lanes.find((lane) => lane.node === node && lane.kind === "rank") || lanes.find((lane) => lane.node === node);
     if (top) {
+      lanes.forEach((lane) => { if (lane.kind === "rank" && lane !== top) folded.add(lane.id); });
       unfoldTo(top);
       lanes.filter((lane) => within(lane, top)).forEach((lane) => { if (lane.isGroup || lane.kind !== "thread") folded.delete(lane.id); });
       arrange();
-      scrollTo(entryOf(top).top - 4);
+      scrollTo(entryOf(top).top - size.height / 3);
     }
     const from = start === "" ? null : Number(start), to = end === "" ? from : Number(end);
     const window = data.header.windows[0];

@@ -135,9 +135,7 @@ def training_file(*, n_ranks: int = 2, n_steps: int = 6, late_rank: int | None =
 
     The second half is kept as runs of 50 µs. Step 2 of each rank launches a graph of three kernels.
     """
-    made = LaneFile(
-        start_ns=1_694_128_201_541_000_000, is_unix=True, length_ns=n_steps * 1_000_000
-    )
+    made = LaneFile(start_ns=1_694_128_201_541_000_000, is_unix=True, length_ns=n_steps * 1_000_000)
     made.details += ["grid 80 × 1 × 1, block 256 × 1 × 1", "all_reduce of 1,024 Float in group 0"]
     half = max(1, n_steps // 2) * 1_000_000
     made.window(0, half, "first steps")
@@ -158,9 +156,7 @@ def _add_rank(
     gpu = made.lane("gpu", f"GPU {rank}", top, node=label)
     compute, network = (made.lane("stream", f"stream {at}", gpu, node=label) for at in (7, 20))
     memory = made.lane("counter", "memory in use", top, node=label, unit="GB")
-    rows: dict[int, list[Strip]] = {
-        lane: [] for lane in (steps, notes, thread, compute, network)
-    }
+    rows: dict[int, list[Strip]] = {lane: [] for lane in (steps, notes, thread, compute, network)}
     arrows = []
     for step in range(n_steps):
         t0 = step * 1_000_000

@@ -7,17 +7,18 @@ from typing import Any
 
 from reportgen.errors import FormatError
 from reportgen.report import Report
-from reportgen.results import Track
+from reportgen.results import ExhibitKind, Track
 from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.figure_encoding import page_form, plotly_form
 from reportgen.views.fragments import figure_text, render, script_json
-from reportgen.views.outline import context_of
+from reportgen.views.outline import context_of, exhibits_of
 from reportgen.views.sections.rule import notice_block
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
+from reportgen.views.tables import TableInfo, table_of
 from reportgen.views.timeline import tracks
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
@@ -30,7 +31,9 @@ _LEAD = (
     "Everything over one time axis. Zoom into one panel and all charts of the page follow; the "
     "functions below are those of the range in view."
 )
-_LEAD_OF_LANES = "What ran when, from the host to the GPUs: zoom in, and click an event for its details."
+_LEAD_OF_LANES = (
+    "What ran when, from the host to the GPUs: zoom in, and click an event for its details."
+)
 _SKETCH_SHRINK = 0.8
 """Less, and the names of lanes would lie on their bars."""
 _SHORTEST_S = 1.0
@@ -49,9 +52,16 @@ def _lanes_blocks(report: Report) -> list[Block]:
     if report.timeline_data is None:
         return []
     try:
-        return [lanes_block(report.timeline_data)]
+        return [lanes_block(report.timeline_data, _counts(report))]
     except FormatError as err:
         return [notice_block("skipped", err.message, err.hint)]
+
+
+def _counts(report: Report) -> TableInfo | None:
+    """Return how many events each lane has, as a table."""
+    found = (it for it in exhibits_of(report) if it[1].kind is ExhibitKind.TIMELINE)
+    rule_id, item = next(found, (None, None))
+    return table_of(item, is_unix=True, file=f"{rule_id}.json") if item else None
 
 
 def _axis_blocks(report: Report) -> list[Block]:

@@ -16,6 +16,7 @@ from reportgen.results.timeline_file import read_timeline
 from reportgen.text import format_count, plural
 from reportgen.units import NS_PER_S
 from reportgen.views.cell_output import Block, block_of
+from reportgen.views.tables import TableInfo
 from reportgen.views.timeline.still import still_of
 
 _TITLE = "Events, from host to device"
@@ -31,8 +32,10 @@ class Spot:
     end_ns: str = ""
 
 
-def lanes_block(content: bytes) -> Block:
+def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
     """Return the lanes of a file of the timeline (docs/timeline-format.md) as a block.
+
+    ``counts`` tells how many events each lane has.
 
     Raises:
         FormatError: the file is none, or of another version.
@@ -45,6 +48,7 @@ def lanes_block(content: bytes) -> Block:
         caption=_caption(file.header),
         label=_label(file.header["lanes"]),
         still=still_of(file),
+        counts=counts,
         packed=Markup(packed),  # noqa: S704 - letters, digits, +, / and =
     )
 
