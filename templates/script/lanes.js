@@ -149,9 +149,10 @@ const reportLanes = (() => {
   };
 
   /* Blocks come when they are first seen. */
-  const failed = (what) => { broken.add(what); said.textContent = "A part of the timeline cannot be read; it is left out."; };
+  const failed = (what) => { broken.add(what); problem("A part of the timeline cannot be read; it is left out."); };
+  const problem = (text) => { part("problem").hidden = false; part("problem").textContent = text; };
   const need = (lane, from, to) => file.pieces(lane, from, to).filter(([block]) => {
-    if (!block.rows && !block.time && !broken.has(block)) data.load(lane, block).then(request, () => failed(block));
+    if (!block.rows && !block.time && !broken.has(block)) state.waits.push(data.load(lane, block).catch(() => failed(block)).then(request));
     return block.rows;
   });
   const loadAll = (some) => Promise.all(some.flatMap((lane) => lane.blocks.map((block) => data.load(lane, block).catch(() => failed(block)))));
@@ -449,7 +450,8 @@ const reportLanes = (() => {
   const stepOf = (strip) => steps.filter((step) => rankOf(step.lane) === rankOf(strip.lane)).concat(steps)
     .find((step) => step.start <= strip.start && step.end > strip.start && step.level === 0 | !isRun(step));
   const choose = async (strip) => {
-    chosen = cursor = strip;
+    chosen = strip;
+    cursor = strip || cursor;
     kin = [];
     request();
     if (!strip) { panel.hidden = true; return; }
@@ -779,7 +781,7 @@ const reportLanes = (() => {
     if (median && median.end - median.start < data.header.length_ns) set(median.start - (median.end - median.start) * 0.05, median.end + (median.end - median.start) * 0.05);
     Promise.all(data.header.arrows.filter((block) => block.n < 50000).map((block) => data.arrows(block).catch(() => failed(block)))).then(request);
     figure.dataset.lanes = "ready";
-  })().catch((error) => { part("problem").hidden = false; part("problem").textContent = `The timeline cannot be read: ${error.message}.`; throw error; });
+  })().catch((error) => { problem(`The timeline cannot be read: ${error.message}.`); throw error; });
 
   canvas.addEventListener("keydown", pressed);
   canvas.addEventListener("pointerdown", down);
@@ -804,6 +806,13 @@ const reportLanes = (() => {
   new MutationObserver(repaint).observe(document.documentElement, { attributeFilter: ["data-theme"] });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
-  const state = { frames: [], arrows: 0 };
-  return { state, wake, show, set, choose, hit, xOf, middleOf, contrast, palette: () => palette, view: () => view, lanes: () => lanes, plan: () => plan, folded, kin: () => kin, chosen: () => chosen, marked: () => marked, TOP };
+  const state = { frames: [], arrows: 0, waits: [] };
+  /** Wait until nothing moves, nor is unpacked any more. */
+  const settled = async () => {
+    do {
+      await Promise.all(state.waits.splice(0));
+      await new Promise((done) => setTimeout(done, 30));
+    } while (isDue || target || state.waits.length);
+  };
+  return { state, settled, wake, show, set, choose, hit, xOf, middleOf, contrast, palette: () => palette, view: () => view, lanes: () => lanes, plan: () => plan, folded, kin: () => kin, chosen: () => chosen, marked: () => marked, TOP };
 })();

@@ -15,6 +15,10 @@ Strip = tuple[int, int, int, int, int, int]
 """Start and duration in ns, row, name, detail, flow; in runs the last two are count and busy ns."""
 
 
+RESOLUTION_NS = 500_000
+"""Of runs."""
+
+
 @dataclass(kw_only=True)
 class LaneFile:
     """A file in the making: blocks are appended, the header names them."""
@@ -133,7 +137,7 @@ def _packed(columns: Sequence[np.ndarray]) -> bytes:
 def training_file(*, n_ranks: int = 2, n_steps: int = 6, late_rank: int | None = None) -> LaneFile:
     """Return steps of 1 ms on some ranks: operators, launches, kernels, a collective, a graph.
 
-    The second half is kept as runs of 50 µs. Step 2 of each rank launches a graph of three kernels.
+    The second half is kept as runs of half a step. Step 2 of each rank launches a graph of three kernels.
     """
     made = LaneFile(start_ns=1_694_128_201_541_000_000, is_unix=True, length_ns=n_steps * 1_000_000)
     made.details += ["grid 80 × 1 × 1, block 256 × 1 × 1", "all_reduce of 1,024 Float in group 0"]
@@ -152,7 +156,8 @@ def _add_rank(
     top = made.lane("rank", label, node, node=label)
     steps = made.lane("steps", "steps", top, node=label)
     notes = made.lane("annotations", "annotations", top, node=label)
-    thread = made.lane("thread", "thread 71 (main)", made.lane("host", "host", top, node=label))
+    host = made.lane("host", "host", top, node=label)
+    thread = made.lane("thread", "thread 71 (main)", host, node=label)
     gpu = made.lane("gpu", f"GPU {rank}", top, node=label)
     compute, network = (made.lane("stream", f"stream {at}", gpu, node=label) for at in (7, 20))
     memory = made.lane("counter", "memory in use", top, node=label, unit="GB")
@@ -195,18 +200,20 @@ def _add_rank(
     made.counter(memory, times, [4 + 3 * ((at % 10) / 10) for at in range(len(times))])
 
 
-def _runs(strips: Sequence[Strip], *, resolution_ns: int = 50_000) -> list[Strip]:
-    """Return strips of a row that are closer than the resolution as one, as the writer does."""
+def _runs(strips: Sequence[Strip]) -> list[Strip]:
+    """Return runs as the writer does: shorter events that begin in the same interval are one."""
     made: list[list[int]] = []
-    open_runs: dict[int, list[int]] = {}
+    open_runs: dict[tuple[int, int], list[int]] = {}
     for start, duration, row, name, *_ in sorted(strips, key=lambda it: (it[0], it[2])):
-        run = open_runs.get(row)
-        if run and start - (run[0] + run[1]) < resolution_ns:
+        key = (row, start // RESOLUTION_NS)
+        if duration < RESOLUTION_NS and key in open_runs:
+            run = open_runs[key]
             run[1] = max(run[1], start + duration - run[0])
             run[4], run[5] = run[4] + 1, run[5] + duration
         else:
-            open_runs[row] = [start, duration, row, name, 1, duration]
-            made.append(open_runs[row])
+            made.append([start, duration, row, name, 1, duration])
+            if duration < RESOLUTION_NS:
+                open_runs[key] = made[-1]
     return [tuple(run) for run in made]  # type: ignore[misc]  # six numbers
 
 

@@ -77,7 +77,8 @@ def other_rules(report: Report) -> Sections:
         parts=tuple(
             rules_section(section_id, report)
             for section_id in section_ids(report)
-            if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE} and _is_of_job(section_id, report)
+            if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
+            and _is_of_job(section_id, report)
         )
     )
 
