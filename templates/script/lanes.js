@@ -807,6 +807,8 @@ const reportLanes = (() => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 
   const state = { frames: [], arrows: 0, waits: [] };
+  /** Wait until the frame that was asked for is drawn. */
+  const drawn = async () => { while (isDue) await new Promise((done) => setTimeout(done, 1)); };
   /** Wait until nothing moves, nor is unpacked any more. */
   const settled = async () => {
     do {
@@ -814,5 +816,5 @@ const reportLanes = (() => {
       await new Promise((done) => setTimeout(done, 30));
     } while (isDue || target || state.waits.length);
   };
-  return { state, settled, wake, show, set, choose, hit, xOf, middleOf, contrast, palette: () => palette, view: () => view, lanes: () => lanes, plan: () => plan, folded, kin: () => kin, chosen: () => chosen, marked: () => marked, TOP };
+  return { state, settled, drawn, length: () => data.header.length_ns, wake, show, set, choose, hit, xOf, middleOf, contrast, palette: () => palette, view: () => view, lanes: () => lanes, plan: () => plan, folded, kin: () => kin, chosen: () => chosen, marked: () => marked, TOP };
 })();

@@ -297,6 +297,7 @@ def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
         box = page.locator(CANVAS).bounding_box()
+        assert box
         before, top = _view_us(page), page.evaluate("scrollY")
         page.mouse.move(box["x"] + 500, box["y"] + 100)
         page.mouse.wheel(0, 60)
@@ -316,6 +317,7 @@ def test_a_drag_moves_in_time_and_with_shift_marks_a_range(browser, lanes_page):
         page.evaluate("reportLanes.set(1e6, 2e6)")
         _settle(page)
         box = page.locator(CANVAS).bounding_box()
+        assert box
         middle = box["y"] + box["height"] / 2
 
         def drag(start: float, end: float) -> None:

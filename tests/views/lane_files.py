@@ -137,7 +137,8 @@ def _packed(columns: Sequence[np.ndarray]) -> bytes:
 def training_file(*, n_ranks: int = 2, n_steps: int = 6, late_rank: int | None = None) -> LaneFile:
     """Return steps of 1 ms on some ranks: operators, launches, kernels, a collective, a graph.
 
-    The second half is kept as runs of half a step. Step 2 of each rank launches a graph of three kernels.
+    The second half is kept as runs of half a step. Step 2 of each rank launches a graph of three
+    kernels.
     """
     made = LaneFile(start_ns=1_694_128_201_541_000_000, is_unix=True, length_ns=n_steps * 1_000_000)
     made.details += ["grid 80 × 1 × 1, block 256 × 1 × 1", "all_reduce of 1,024 Float in group 0"]
