@@ -21,7 +21,15 @@ from reportgen.comparison import codec as comparison_codec
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
-from reportgen.report import Figures, JobHeader, JobSummary, QualityNote, RuleEntry, Setup, TimelineEntry
+from reportgen.report import (
+    Figures,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    RuleEntry,
+    Setup,
+    TimelineEntry,
+)
 from reportgen.report import codec as report_codec
 from reportgen.results import (
     About,
