@@ -75,7 +75,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 @click.option(
     "--usd-per-gpu-hour",
     metavar="X",
-    help="What an hour of one GPU costs: the GPU time budget is told in money, too.",
+    help="What an hour of one GPU costs: the GPU time budget is also given in money.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -105,8 +105,8 @@ _WORST_FIRST = ("critical", "warning", "info")
     default="html,ipynb",
     show_default=True,
     metavar="FORMAT,…",
-    help="What to make: html, ipynb, md (a summary for pull requests and assistants); json alone "
-    "is what is written in any case.",
+    help="Files to make: html, ipynb, md (a summary for pull requests and assistants); json alone: "
+    "the results, which are always written.",
 )
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")

@@ -194,7 +194,7 @@ def _sentence(kind: str, hook: str, error: str) -> str:
         return f"Not seen: {hook}."
     return _SAID.get(kind) or (
         f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
-        "what it records is missing from then on."
+        "its data are missing from then on."
     )
 
 

@@ -113,9 +113,11 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
         said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
-        problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+        problems.remark(
+            "Its packed bytes are damaged; the data after the damage are lost.", path=key
+        )
     if trace.packing.is_cut_off:
-        problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
+        problems.remark("Its packed bytes end too early; the rest is lost.", path=key)
     if trace.packing.is_given_up:
         problems.remark(SAY_GIVEN_UP, path=key)
     if losses.is_unclosed:
@@ -146,7 +148,7 @@ _SAY_DOCUMENT = (
     "left out"
 )
 _SAY_APART = (
-    "{n} [event tells|events tell] a begin or an end alone (phases B and E) and [was|were] left "
+    "{n} [event has|events have] only a begin or only an end (phases B and E) and [was|were] left "
     "out: operations need one event with both (phase X)"
 )
 _SAY_NUMBER = (
@@ -157,7 +159,8 @@ _SAY_BEYOND = (
     "times, counts as one name and one thread."
 )
 _SAY_UNCATEGORIZED = (
-    "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
+    "Spans without a category: {n}. Neither operators nor GPU operations can be recognised among "
+    "them; "
     "profilers before PyTorch 1.8 write such traces, newer ones do not."
 )
 _SAY_PROCESSES = (
@@ -165,6 +168,6 @@ _SAY_PROCESSES = (
     "be joined with the launch of another process: pass the traces of the processes."
 )
 _SAY_UNCLOSED = (
-    "The list of events does not end: the writer was stopped. What it had not written counts "
-    "nowhere; where GPU operations are missing, their time counts as idle."
+    "The list of events does not end: the writer was stopped. Events that it had not written "
+    "are not counted; where GPU operations are missing, their time counts as idle."
 )

@@ -122,7 +122,7 @@ class Params:
 
     top: int = kit.top_k()
     threshold_won_pct: float = kit.share_limit(
-        3.0, "small kernels are a fault from this share of the window on that fusing them wins"
+        3.0, "small kernels are a fault if fusing them would save at least this share of the window"
     )
     communication_names: str | None = kit.communication_names()
 

@@ -27,14 +27,14 @@ _WORDS = {
 _LEADS = {
     "comparability": (
         "Comparability",
-        "What a difference in time would be blamed on wrongly: look at it before any number.",
+        "Other reasons for a difference in time: look at them before any number.",
     ),
     "step-time": (
         "Time per step",
         "Both distributions over one axis, and how sure their difference is.",
     ),
     "waterfall": ("Where the difference comes from", "Parts of the mean time per step."),
-    "findings": ("Findings", "What is new, worse, better or resolved."),
+    "findings": ("Findings", "Findings that are new, worse, better or resolved."),
     "moved": ("What moved", "Kernels, operators and functions whose time changed."),
     "metrics": ("Numbers", "Every number of both reports side by side."),
 }

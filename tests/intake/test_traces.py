@@ -69,7 +69,7 @@ def test_processes_of_one_host_are_ranks_of_their_own(tmp_path: Path) -> None:
 
     assert [(rank, known) for rank, _, known in ranks_of(tmp_path)] == [(0, False), (1, False)]
     notes = [note.text for note in discover(str(tmp_path)).notes]
-    assert "Nothing tells the ranks of 2 traces: they are numbered by their names." in notes
+    assert "The ranks are not recorded in 2 traces: they are numbered by their names." in notes
 
 
 def test_traces_of_several_processes_in_one_file_are_named(tmp_path: Path) -> None:

@@ -84,8 +84,8 @@ NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
     text="""{node} has no samples in {measured:pct} of the time from the first to the last sample of
-        the job: {parts}. This concerns {concerned}. What happened then is unknown and counts
-        nowhere.""",
+        the job: {parts}. This concerns {concerned}. This time is unknown and is not
+        counted.""",
     advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
