@@ -70,10 +70,11 @@ def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
 
 def _lean(value: Any) -> Any:
     """Return a declaration as JSON, without what is as it is by default and without ``values``."""
-    if is_dataclass(value):
+    defaults = _defaults_of(type(value))
+    if defaults:
         return {
             name: _lean(held)
-            for name, default in _defaults_of(type(value))
+            for name, default in defaults
             if (held := getattr(value, name)) != default
         }
     return [_lean(item) for item in value] if isinstance(value, tuple) else value
@@ -84,7 +85,7 @@ def _defaults_of(kind: Any) -> tuple[tuple[str, Any], ...]:
     """Return the fields of a declaration, all but ``values``, with their defaults."""
     return tuple(
         (item.name, item.default if item.default_factory is MISSING else item.default_factory())
-        for item in fields(kind)
+        for item in (fields(kind) if is_dataclass(kind) else ())
         if item.name != "values"
     )
 

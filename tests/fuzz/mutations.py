@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from random import Random
@@ -23,6 +24,7 @@ ODD_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 _LARGEST_CUT = 400
+_DIGITS = re.compile(rb"[0-9]+")
 
 
 def mutate_bytes(content: bytes, chance: Random) -> bytes:
@@ -60,12 +62,11 @@ def _break_off(content: bytes, chance: Random) -> bytes:
 
 def _swap_digits(content: bytes, chance: Random) -> bytes:
     """Replace one run of digits by an odd number."""
-    places = [place for place, byte in enumerate(content) if 48 <= byte <= 57]
-    if not places:
+    runs = [found.span() for found in _DIGITS.finditer(content)]
+    if not runs:
         return content
-    start = end = chance.choice(places)
-    while end < len(content) and 48 <= content[end] <= 57:
-        end += 1
+    start, end = chance.choice(runs)
+    start = chance.randrange(start, end)
     odd = chance.choice([b"0", b"-7", b"1e999", b"99999999999999999999", b"null", b'"3"', b"1.5e3"])
     return content[:start] + odd + content[end:]
 

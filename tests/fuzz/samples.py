@@ -13,8 +13,8 @@ from typing import Any
 from tests.builders import START_S, Row, system_line, timeline_lines
 
 MINUTES_S = (START_S, START_S + 60)
-N_TICKS = 80
-N_STEPS = 60
+N_TICKS = 40
+N_STEPS = 24
 TRAIN = "Step:ModeKeys.TRAIN"
 SETTINGS = "".join(
     f"[{rule}]\npatience = 5\n"
