@@ -93,6 +93,23 @@ def mutate_json(content: bytes, chance: Random) -> bytes:
     )
 
 
+def mutate_values(content: bytes, chance: Random) -> bytes:
+    """Return a JSON document with other values of the same types: its shape stays as it was."""
+    tree = json.loads(content)
+    leaves: list[tuple[Any, Any]] = []
+
+    def collect(holder: Any) -> None:
+        for key in holder if isinstance(holder, dict) else range(len(holder)):
+            is_leaf = not isinstance(holder[key], dict | list)
+            leaves.append((holder, key)) if is_leaf else collect(holder[key])
+
+    collect(tree)
+    for holder, key in chance.choices(leaves, k=chance.choice([1, 1, 2, 8])) if leaves else ():
+        alike = [odd for odd in ODD_VALUES if type(odd) is type(holder[key])]
+        holder[key] = chance.choice([*alike, None])
+    return json.dumps(tree).encode("utf-8", "surrogatepass")
+
+
 def _change_tree(tree: Any, chance: Random) -> None:
     """Change one place of a tree; deep places are as likely as shallow ones."""
     holder = tree
