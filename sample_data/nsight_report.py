@@ -248,7 +248,9 @@ def add_collectives(report: ReportTables, events: Sequence[Event], *, pid: int) 
             row = {"domainId": _NCCL_DOMAIN, "schemaId": schema, "idx": index}
             report.add("NVTX_PAYLOAD_SCHEMA_ENTRIES", **row, name=said, offset=at)
     launches = {
-        event["args"]["correlation"]: event for event in events if event.get("cat") == "cuda_runtime"
+        event["args"]["correlation"]: event
+        for event in events
+        if event.get("cat") == "cuda_runtime"
     }
     common = {"globalTid": global_pid(pid) + pid, "domainId": _NCCL_DOMAIN}
     report.add("NVTX_EVENTS", **common, eventType=_DOMAIN, start=0, text="NCCL")
@@ -273,7 +275,7 @@ def _write_sqlite(
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     for table, (columns, rows) in tables.items():
-        connection.execute(f'CREATE TABLE {table} ({", ".join(map(_quoted, columns))})')
+        connection.execute(f"CREATE TABLE {table} ({', '.join(map(_quoted, columns))})")
         marks = ", ".join("?" * len(columns))
         connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608  # ours
     connection.commit()
