@@ -16,7 +16,7 @@ FRAMEWORKS_GB := 14
 TYPESCRIPT := 5.9.3
 NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 
-.PHONY: report test test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+.PHONY: report test test-dask test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
@@ -24,14 +24,18 @@ report: $(STAMP)  ## build the report of the sample job into report/
 	@$(BIN)/python -m sample_data.make input_bound
 	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
 
-test: $(STAMP)  ## every test: unit, notebook, browser; a file's tests stay together
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+test: $(STAMP)  ## every test but those with an own command: unit, notebook, browser; a file's tests stay together
+	$(BIN)/python -m pytest -m "not cluster" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
+	  --no-loadscope-reorder
+
+test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
+	$(BIN)/python -m pytest -m cluster tests/engine tests/end_to_end/test_cluster.py
 
 test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
-	$(BIN)/python -m pytest -m "not notebook and not browser and not slow"
+	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

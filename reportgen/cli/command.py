@@ -123,6 +123,20 @@ _WORST_FIRST = ("critical", "warning", "info")
     help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): says in the report "
     "what was profiled.",
 )
+@click.option(
+    "--engine",
+    default="auto",
+    show_default=True,
+    metavar="ENGINE",
+    help="Who reads the nodes or ranks: threads, processes, or the workers of a Dask cluster "
+    "(dask:tcp://HOST:PORT, dask:SCHEDULER-FILE).",
+)
+@click.option(
+    "--allow-missing",
+    "allows_missing",
+    is_flag=True,
+    help="Make the report also without nodes or ranks that the cluster could not read.",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
-from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
-from reportgen.engine import LocalExecutor
+from reportgen.engine import parse_engine
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
-from reportgen.pipeline.options import MadeReport, Options, ReadingProgress, Watcher
+from reportgen.pipeline.measuring import Work, measure
+from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import Measured, executor_for, rules_for, work_on
+from reportgen.pipeline.work import rules_for
 from reportgen.profile import JobProfile
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
@@ -27,9 +25,6 @@ from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, load, open_staging, save
-
-logger = logging.getLogger(__name__)
-
 
 _ALONE_BYTES = 512 << 20
 """Above this the kernel warms up after the data were read, not meanwhile: what is half a second of
@@ -45,6 +40,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
+    parse_engine(options.engine)
     wanted = wanted_range(options.since, options.until, options.steps)
     if is_job_name(options.path):
         named = training_job(options.path)
@@ -84,18 +80,23 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         with timed(watcher, "range") as step:
             job, range_text = apply_range(job, wanted)
             step.text = f"cut to {range_text}"
-    measure = partial(
-        _measure, job, partial(work_on, rules=chosen, params=params), watcher, range_text=range_text
+    work = Work(
+        job=job,
+        rules=chosen,
+        params=params,
+        engine=parse_engine(options.engine),
+        may_miss=options.allows_missing,
+        range_text=range_text,
     )
     with open_staging(options.output) as staging:
         size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
-        before = measure() if size_bytes > _ALONE_BYTES else ()
+        before = measure(work, watcher) if size_bytes > _ALONE_BYTES else None
         with kernel_for(options.formats, staging.folder) as kernel:
-            measured = before or measure()
+            measured, missing = before or measure(work, watcher)
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
                 report = compose_report(
-                    job,
+                    replace(job, notes=(*job.notes, *missing)),
                     measured,
                     results,
                     range_text=range_text,
@@ -153,29 +154,6 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     ):
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
-
-
-def _measure(
-    job: JobProfile, work: partial[Measured], watcher: Watcher, *, range_text: str | None
-) -> Sequence[Measured]:
-    with timed(watcher, "reading") as step:
-        executor = executor_for(job)
-        if isinstance(executor, LocalExecutor):
-            work = partial(work, on_progress=ReadingProgress(watcher))
-        measured = executor.map(work, job.parts)
-        n_rows = sum(part.n_rows for part in measured)
-        n_files = sum(part.n_files for part in measured)
-        read_s = max((part.read_s for part in measured), default=0.0)
-        logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
-        step.text = f"measured {len(measured)} nodes or ranks"
-    if n_rows:
-        return measured
-    what = f"profiler files, but not one readable sample or event ({n_files} files read)"
-    hint = "Check that the files were copied whole; the job may have had no time to write."
-    if range_text:
-        what = f"no sample and no event in the range {range_text}"
-        hint = "Run without a range: the job summary says when the job ran."
-    raise LocationError(f"{job.info.source} holds {what}.", hint=hint, path=job.info.source)
 
 
 def _job_root(job: JobProfile) -> Path | None:

@@ -42,6 +42,8 @@ class Options:
         formats: what to make of the results, which are written in any case.
         profiler_config: the configuration of the job's profiler, a local file.
         force: replace files that are not ours or were edited.
+        engine: who reads the parts, as ``--engine`` says it.
+        allows_missing: make the report also without parts that a cluster could not read.
         described: the job as SageMaker describes it, where it was named.
     """
 
@@ -61,6 +63,8 @@ class Options:
     formats: frozenset[OutputFormat] = DEFAULT_FORMATS
     profiler_config: Path | None = None
     force: bool = False
+    engine: str = "auto"
+    allows_missing: bool = False
     described: TrainingJob | None = None
 
 
