@@ -1,10 +1,10 @@
 """How fluid the lanes of the timeline are: script time of each frame while one pans and zooms.
 
-`python benchmarks/timeline_frames.py [EVENTS]` writes a page of 30 lanes, all events in full, opens it
-in Chromium at several zooms and pans a quarter of the view to and fro. Counted is the processor time
-of the page's main thread in each animation frame, from the browser's own trace: other programs of
-the machine do not count. What the browser then takes to put the frame on the screen depends on its
-graphics and is not counted.
+`python benchmarks/timeline_frames.py [EVENTS]` writes a page of 30 lanes, all events in full, opens
+it in Chromium at several zooms and pans a quarter of the view to and fro. Counted is the processor
+time of the page's main thread in each animation frame, from the browser's own trace: other programs
+of the machine do not count. What the browser then takes to put the frame on the screen depends on
+its graphics and is not counted.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable
 _ARGS = ("--no-sandbox", "--disable-gpu", "--no-first-run")
 _PAN = """
 async ([share, frames]) => {
-  const all = reportLanes.length(), width = all * share;
-  reportLanes.set((all - width) / 2, (all + width) / 2);
+  const all = reportLanes.stage.file.header.length_ns, width = all * share;
+  reportLanes.setView((all - width) / 2, (all + width) / 2);
   await reportLanes.settled();
   for (let at = 0; at < frames; at++) {
     const moved = (all - width) / 2 + width / 4 * Math.sin(at / frames * 2 * Math.PI) + at;
-    reportLanes.set(moved, moved + width * (1 - at / frames / 100));
+    reportLanes.setView(moved, moved + width * (1 - at / frames / 100));
     await reportLanes.drawn();
   }
   await reportLanes.settled();

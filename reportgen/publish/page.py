@@ -13,20 +13,15 @@ from reportgen.assets import templates_dir
 from reportgen.errors import writing
 from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
+from reportgen.publish.scripts import joined, plain
 from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
-EARLY_SCRIPTS = ("early.js",)
-SCRIPTS = (
-    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "lanes_soon.js",
-    "tables.js", "search.js", "page.js",
-)  # fmt: skip
-"""In the order in which they run; each says at its head what it gives to those below."""
-
-LANES = ("lane_file.js", "lanes.js")
-"""Packed, in pages with a timeline of events; they run when it comes near the window."""
+EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
+LANES_SCRIPT = "lanes.js"
+"""Packed, in pages with lanes of events; it runs when they come near the window."""
 
 _HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
@@ -57,8 +52,8 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "theme": options.theme,
         "report_id": options.report_id,
         "style": _texts("style", SHEETS),
-        "early_script": _texts("script", EARLY_SCRIPTS),
-        "script": _texts("script", SCRIPTS),
+        "early_script": plain(templates_dir() / "script" / EARLY_SCRIPT),
+        "script": joined(templates_dir() / "script" / SCRIPT),
         "lanes": _lanes_script(),
     }
     exporter.register_filter("page_form", _page_form)
@@ -146,7 +141,8 @@ def _library_for(notebook: Any) -> Library:
 
 @functools.cache
 def _lanes_script() -> Library:
-    return packed_script(_texts("script", LANES))
+    text = joined(templates_dir() / "script" / LANES_SCRIPT)
+    return packed_script(f'(() => {{"use strict";\n{text}}})();\n')
 
 
 def _has_lanes(notebook: Any) -> bool:

@@ -7,15 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from reportgen.results import Severity, Status, Where
 from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import POLLING_MS, Watched, opened
+from tests.browser.watching import POLLING_MS, Watched, opened, unfold_all
 from tests.views import pages, reports, traces
-from tests.views.lane_files import LaneFile, leb128, training_file, zigzag
+from tests.views.lane_files import LaneFile, training_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 START_S = 1_694_128_201.541
-TIMEOUT_MS = 20_000
+TIMEOUT_MS = 10_000
 CANVAS = ".rg-lanes-canvas"
 GRAPH_LAUNCH = 2_300_000
 
@@ -67,7 +66,7 @@ def _settle(page: Page) -> None:
 def _choose(page: Page, lane: str, time_ns: int, depth: int = 0) -> None:
     """Click the strip of a lane of rank 0 at a time."""
     x, y = page.evaluate(
-        "([label, time, depth]) => { const lane = reportLanes.lanes().find("
+        "([label, time, depth]) => { const lane = reportLanes.stage.lanes.find("
         " it => it.label === label && it.node === 'rank 0');"
         " return [reportLanes.xOf(time), reportLanes.middleOf({ lane, depth })]; }",
         [lane, time_ns, depth],
@@ -86,7 +85,7 @@ def _details(page: Page) -> dict[str, str]:
 
 def _view_us(page: Page) -> list[float]:
     found: list[float] = page.evaluate(
-        "[reportLanes.view().from, reportLanes.view().to].map(ns => Math.round(ns / 1000))"
+        "[reportLanes.stage.view.from, reportLanes.stage.view.to].map(ns => Math.round(ns / 1000))"
     )
     return found
 
@@ -103,34 +102,6 @@ def test_nothing_is_unpacked_before_the_lanes_come_near(browser, lanes_page):
         assert watched.complaints == []
 
 
-def test_numbers_are_unpacked_as_they_were_packed(browser, lanes_page):
-    values = [0, 1, -1, 127, -128, 300, 2**31, -(2**40), 2**51]
-    packed = list(leb128(zigzag(np.array(values, dtype=np.int64))))
-    with lanes(browser, lanes_page) as watched:
-        got = watched.page.evaluate(
-            "([bytes, n]) => [...reportLaneFile.decode(new Uint8Array(bytes), n, 1)[0]]"
-            ".map(reportLaneFile.signed)",
-            [packed, len(values)],
-        )
-        assert got == values
-
-
-def test_each_event_of_a_window_is_drawn_once_at_every_zoom(browser, lanes_page):
-    """The strips handed to the canvas, alone or merged in a column, add up to the file's."""
-    with lanes(browser, lanes_page) as watched:
-        page = watched.page
-        _wait(page, "reportLanes.lanes()[5].blocks[0].rows")
-        for unit in (1, 1_000, 30_000, 5_000_000):
-            counts = page.evaluate(
-                "unit => reportLanes.lanes()[5].blocks.filter(block => block.level === 0)"
-                ".flatMap(block => block.rows.map(row => { let n = 0;"
-                " reportLaneFile.eachMark(row, 0, 3e6, unit, (at, next) => { n += next - at; });"
-                " return n; }))",
-                unit,
-            )
-            assert counts == [27, 27, 24], unit
-
-
 def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_path):
     made = LaneFile(length_ns=4_000_000, names=["", "outer", "inner"])
     made.window(0, made.length_ns, "everything")
@@ -139,13 +110,13 @@ def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_p
     made.strips(lane, [(3_000_000, 500, 1, 2, 0, 0)], start=2_000_000, end=4_000_000)
     with lanes(browser, _page_of(tmp_path, made)) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(3.5e6, 3.9e6)")
+        page.evaluate("reportLanes.setView(3.5e6, 3.9e6)")
         _settle(page)
-        tally = page.evaluate("reportLaneFile.tally(reportLanes.lanes()[0], 3.5e6, 3.9e6)")
+        tally = page.evaluate("reportLanes.tally(reportLanes.stage.lanes[0], 3.5e6, 3.9e6)")
         assert [(item["name"], item["n"], item["ns"]) for item in tally] == [(1, 1, 400_000)]
         named = page.evaluate(
-            "(() => { const lane = reportLanes.lanes()[0]; const { strip } ="
-            " reportLanes.hit(400, reportLanes.middleOf({ lane, depth: 0 }));"
+            "(() => { const lane = reportLanes.stage.lanes[0]; const { strip } ="
+            " reportLanes.hit({ x: 400, y: reportLanes.middleOf({ lane, depth: 0 }) });"
             " return strip && strip.row.name[strip.at]; })()"
         )
         assert named == 1
@@ -154,7 +125,7 @@ def test_what_reaches_into_a_range_from_an_earlier_block_is_drawn(browser, tmp_p
 def test_a_launch_is_shown_with_all_that_it_started(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(2.2e6, 2.5e6)")
+        page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
         _settle(page)
         _choose(page, "thread 71 (main)", GRAPH_LAUNCH + 4_000, depth=2)
         said = _details(page)
@@ -165,7 +136,7 @@ def test_a_launch_is_shown_with_all_that_it_started(browser, lanes_page):
         assert said["Step"].startswith("ProfilerStep#2")
         assert said["Operator"].startswith("aten::inner")
         assert said["Starts 3 runs"].count("gemm_0") == 3
-        assert page.evaluate("reportLanes.kin().map(it => it.start)") == [
+        assert page.evaluate("reportLanes.stage.links.map(link => link[1].start)") == [
             2_320_000,
             2_345_000,
             2_370_000,
@@ -176,7 +147,7 @@ def test_a_launch_is_shown_with_all_that_it_started(browser, lanes_page):
 def test_a_run_leads_to_its_launch_and_back(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(2.2e6, 2.5e6)")
+        page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
         _settle(page)
         _choose(page, "stream 7", 2_350_000)
         said = _details(page)
@@ -192,15 +163,15 @@ def test_a_run_leads_to_its_launch_and_back(browser, lanes_page):
 def test_arrows_of_a_view_are_those_of_the_file(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(0, 1e6)")
+        page.evaluate("reportLanes.setView(0, 1e6)")
         _settle(page)
-        assert page.evaluate("reportLanes.state.arrows") == 9  # of rank 0, the others are folded
+        assert page.evaluate("reportLanes.stage.nArrows") == 9  # of rank 0, the others are folded
 
 
 def test_beyond_the_windows_runs_say_how_many_events_they_are(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(4e6, 5e6)")
+        page.evaluate("reportLanes.setView(4e6, 5e6)")
         _settle(page)
         _choose(page, "stream 7", 4_100_000)
         said = _details(page)
@@ -208,7 +179,7 @@ def test_beyond_the_windows_runs_say_how_many_events_they_are(browser, lanes_pag
         assert "Arguments" not in said
         axis = page.locator(".rg-lanes-full").inner_text()
         assert "are left out" in axis
-        page.evaluate("reportLanes.set(1e6, 2e6)")
+        page.evaluate("reportLanes.setView(1e6, 2e6)")
         _settle(page)
         axis = page.locator(".rg-lanes-full").inner_text()
         assert axis == "In view, every event is shown (first steps)."
@@ -220,7 +191,7 @@ def test_search_counts_matches_and_goes_from_one_to_the_next(browser, lanes_page
         page.locator(".rg-lanes-query").fill("ALLREDUCE_sum")
         _wait(page, "document.querySelector('.rg-lanes-count').textContent")
         assert page.locator(".rg-lanes-count").inner_text() == "12 events"
-        page.evaluate("reportLanes.set(0, 3e6)")
+        page.evaluate("reportLanes.setView(0, 3e6)")
         _settle(page)
         page.keyboard.press("Enter")
         _wait(page, "document.querySelector('.rg-lanes-count').textContent.includes('of')")
@@ -258,7 +229,7 @@ def test_the_range_is_walked_with_the_keyboard(browser, lanes_page):
 def test_strips_are_walked_chosen_and_left_with_the_keyboard(browser, lanes_page):
     with lanes(browser, lanes_page, reduced_motion="reduce") as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(0, 1e6)")
+        page.evaluate("reportLanes.setView(0, 1e6)")
         page.locator(CANVAS).focus()
         said = page.locator(".rg-lanes-said")
         page.keyboard.press("ArrowDown")
@@ -281,10 +252,10 @@ def test_strips_are_walked_chosen_and_left_with_the_keyboard(browser, lanes_page
 def test_a_group_is_folded_by_a_click_on_its_name(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        labels = "reportLanes.plan().entries.map(entry => entry.lane.label)"
+        labels = "reportLanes.stage.entries.map(entry => entry.lane.label)"
         assert page.evaluate(labels).count("stream 7") == 1
         y = page.evaluate(
-            "reportLanes.TOP + reportLanes.plan().entries.find("
+            "reportLanes.HEAD_PX + reportLanes.stage.entries.find("
             "entry => entry.lane.label === 'rank 0').top + 10"
         )
         page.locator(CANVAS).click(position={"x": 60, "y": y})
@@ -314,7 +285,7 @@ def test_the_wheel_scrolls_the_page_and_zooms_with_ctrl(browser, lanes_page):
 def test_a_drag_moves_in_time_and_with_shift_marks_a_range(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(1e6, 2e6)")
+        page.evaluate("reportLanes.setView(1e6, 2e6)")
         _settle(page)
         box = page.locator(CANVAS).bounding_box()
         assert box
@@ -340,7 +311,7 @@ def test_a_drag_moves_in_time_and_with_shift_marks_a_range(browser, lanes_page):
 def test_the_table_of_a_range_counts_events_and_sums_their_time_within_it(browser, lanes_page):
     with lanes(browser, lanes_page) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(0, 985000)")
+        page.evaluate("reportLanes.setView(0, 985000)")
         page.locator(".rg-lanes-table summary").click()
         _wait(page, "document.querySelectorAll('.rg-lanes-table tbody tr').length > 5")
         rows = page.evaluate(
@@ -364,7 +335,7 @@ def test_a_findings_link_shows_its_rank_and_time(browser, lanes_page):
         _wait(page, "document.querySelector('[data-lanes=ready]')")
         _settle(page)
         folded = page.evaluate(
-            "reportLanes.plan().entries.filter(it => it.isFolded).map(it => it.lane.label)"
+            "reportLanes.stage.entries.filter(it => it.isFolded).map(it => it.lane.label)"
         )
         assert folded == ["rank 0", "rank 2", "rank 3"]
         assert [round(edge) for edge in _view_us(page)] == [700, 2_300]
@@ -377,7 +348,7 @@ def test_colours_stand_out_from_the_page_and_carry_readable_names(browser, lanes
     for scheme in ("light", "dark"):
         with lanes(browser, lanes_page, color_scheme=scheme) as watched:
             least = watched.page.evaluate(
-                "(() => { const paint = reportLanes.palette(); return ["
+                "(() => { const paint = reportLanes.stage.palette; return ["
                 " Math.min(...paint.colours.map(c => reportLanes.contrast(c.fill, paint.ground))),"
                 " Math.min(...paint.colours.map(c => reportLanes.contrast(c.fill, c.ink)))]; })()"
             )
@@ -389,12 +360,12 @@ def test_colours_stand_out_from_the_page_and_carry_readable_names(browser, lanes
 def test_axe_finds_no_violation_in_the_lanes(browser, lanes_page, look):
     with lanes(browser, lanes_page, **LOOKS[look]) as watched:
         page = watched.page
-        page.evaluate("reportFolds.all().forEach(reportFolds.open)")
-        page.evaluate("reportLanes.set(2.2e6, 2.5e6)")
+        unfold_all(page)
+        page.evaluate("reportLanes.setView(2.2e6, 2.5e6)")
         page.evaluate(
-            "(() => { const lane = reportLanes.lanes().find(it => it.label === 'stream 7');"
-            " return reportLanes.choose(reportLanes.hit(reportLanes.xOf(2350000),"
-            " reportLanes.middleOf({ lane, depth: 0 })).strip); })()"
+            "(() => { const lane = reportLanes.stage.lanes.find(it => it.label === 'stream 7');"
+            " return reportLanes.choose(reportLanes.hit({ x: reportLanes.xOf(2350000),"
+            " y: reportLanes.middleOf({ lane, depth: 0 }) }).strip); })()"
         )
         page.locator(".rg-lanes-details").wait_for(timeout=TIMEOUT_MS)
         assert _complaints(page, look) == []
@@ -406,7 +377,7 @@ def test_a_finger_moves_in_time_two_zoom(browser, lanes_page):
     phone = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     with lanes(browser, lanes_page, **phone) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(1e6, 2e6)")
+        page.evaluate("reportLanes.setView(1e6, 2e6)")
         _settle(page)
         touch = (
             "points => { const canvas = document.querySelector('.rg-lanes-canvas');"
@@ -457,10 +428,10 @@ def test_a_damaged_block_is_left_out_and_said(browser, tmp_path):
     made._blocks[at : at + n_bytes] = bytes(n_bytes)
     with lanes(browser, _page_of(tmp_path, made)) as watched:
         page = watched.page
-        page.evaluate("reportLanes.set(0, 6e6)")
+        page.evaluate("reportLanes.setView(0, 6e6)")
         _wait(page, "document.querySelector('.rg-lanes-problem').checkVisibility()")
         assert "cannot be read" in page.locator(".rg-lanes-problem").inner_text()
-        page.evaluate("reportLanes.set(0, 1e6)")
+        page.evaluate("reportLanes.setView(0, 1e6)")
         _settle(page)
         _choose(page, "stream 7", 60_000)
         assert "gemm" in _details(page)["Name"]

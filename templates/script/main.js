@@ -1,0 +1,8 @@
+/** The scripts of a report's page. The page works without any of them. */
+import "./folds.js";
+import "./charts.js";
+import "./reader.js";
+import "./lanes_soon.js";
+import "./tables.js";
+import "./shortcuts.js";
+import "./paper.js";
