@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from reportgen.engine import (
@@ -18,10 +19,10 @@ from reportgen.engine import (
     LostItemsError,
     ProcessExecutor,
 )
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, writing
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import Measured, work_on
+from reportgen.pipeline.work import Measured, StagedAt, work_on
 from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
@@ -40,12 +41,16 @@ _OURS = __name__.partition(".")[0]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses."""
+    """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses.
+
+    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
+    """
 
     job: JobProfile
     rules: Sequence[AnyRule]
     params: Mapping[RuleId, Any]
     engine: Engine
+    lanes: StagedAt | None = None
     may_miss: bool = False
     range_text: str | None = None
 
@@ -62,12 +67,13 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
     """
     with timed(watcher, "reading") as step:
         executor = executor_for(work, watcher)
-        do = partial(work_on, rules=work.rules, params=work.params)
+        do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
         if isinstance(executor, LocalExecutor):
             do = partial(do, on_progress=ReadingProgress(watcher))
         elif work.engine.kind is EngineKind.DASK:
             do = partial(_work_there, settings_to_send(), do)
         measured, missing = _run(executor, do, work)
+        _put_lanes(measured, work)
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)
@@ -130,10 +136,30 @@ def _name(part: PartRef) -> str:
 
 
 def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRef) -> Measured:
-    """Work on a part where buckets are reached with somebody else's settings."""
-    with reached_as(settings):
-        measured: Measured = do(part)
-    return measured
+    """Work on a part where buckets are reached with somebody else's settings.
+
+    The folder of the lanes is not there, so their files come back with the measurements.
+    """
+    lanes: StagedAt | None = do.keywords["lanes"]
+    with reached_as(settings), TemporaryDirectory(prefix="reportgen-lanes-") as folder:
+        if lanes is None:
+            return do(part)
+        here = replace(lanes, folder=Path(folder))
+        measured = do(part, lanes=here)
+        files = {path.name: path.read_bytes() for path in sorted(here.of(part).iterdir())}
+        return replace(measured, lane_files=files)
+
+
+def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
+    """Write the files of lanes that came back from elsewhere."""
+    parts = {part.node: part for part in work.job.parts}
+    for one in measured:
+        if one.lane_files and work.lanes is not None:
+            folder = work.lanes.of(parts[one.node])
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                for name, content in one.lane_files.items():
+                    (folder / name).write_bytes(content)
 
 
 def _foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:

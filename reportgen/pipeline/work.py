@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from reportgen.intake import Progress, read
@@ -23,6 +25,7 @@ from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
+from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
 
 
@@ -31,7 +34,7 @@ class Measured:
     """What comes back from one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node.
+    for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -46,6 +49,19 @@ class Measured:
     n_files: int
     read_s: float
     measure_s: float
+    lane_files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedAt:
+    """The folder in which the lanes of ``n_parts`` parts wait for the file of the timeline."""
+
+    folder: Path
+    n_parts: int
+
+    def of(self, ref: PartRef) -> Path:
+        """Return the folder of a part."""
+        return self.folder / sha256(ref.node.encode()).hexdigest()[:16]
 
 
 def work_on(
@@ -53,13 +69,16 @@ def work_on(
     *,
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
+    lanes: StagedAt | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
-    """Read a part and return what each rule measured on it."""
+    """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
+    if lanes is not None:
+        stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:

@@ -12,12 +12,14 @@ from reportgen.report.model import (
     Report,
     RuleEntry,
     Setup,
+    TimelineEntry,
 )
 from reportgen.report.ranking import rank_findings
 from reportgen.report.summary import Extent, join_extents, summarize
 
 __all__ = [
     "DataKind", "DataQuality", "Extent", "Figures", "JobHeader", "JobStatus", "JobSummary",
-    "QualityNote", "RankedFinding", "Report", "RuleEntry", "Setup", "data_kind", "join_extents",
+    "QualityNote", "RankedFinding", "Report", "RuleEntry", "Setup", "TimelineEntry", "data_kind",
+    "join_extents",
     "rank_findings", "summarize",
 ]  # fmt: skip
