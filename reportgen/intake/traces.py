@@ -35,8 +35,10 @@ _APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
 """What the tables of a file say and a trace has not, or otherwise."""
 
 
-def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
-    """Read one kernel trace, a part of one file.
+def read_rank(
+    ref: PartRef, *, is_whole: bool = False, on_progress: Progress | None = None
+) -> RankTrace:
+    """Read one kernel trace, a part of one file; see ``read_trace`` for ``is_whole``.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """
@@ -45,7 +47,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
     problems = Diagnostics()
     location = open_part(ref)
     blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
-    trace = read_trace(blocks, on_progress=on_progress)
+    trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
     remark_changes(location, problems)
     _tell_losses(trace, file.key, problems)
     tell_oddities(trace.tables, file.key, problems)
