@@ -1,0 +1,1 @@
+"""The timeline of a job: lanes of strips, arrows and counters, and the file that holds them."""

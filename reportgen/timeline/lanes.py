@@ -1,0 +1,212 @@
+"""Lanes of one part of a job: strips, counters and arrows as columns, and the tree they stand in.
+
+Times are int64 ns after the origin of the part. A strip is one event of the input, and every event
+stands in one lane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Times = NDArray[np.int64]
+Numbers = NDArray[np.int64]
+Codes = NDArray[np.int32]
+Floats = NDArray[np.float64]
+
+MOST_ROWS = 256
+"""Of a lane; what lies deeper shares the last row. Stacks of Python have at most some hundred."""
+
+
+class LaneKind(StrEnum):
+    """What a lane holds; the first four are groups, without strips."""
+
+    NODE = "node"
+    RANK = "rank"
+    HOST = "host"
+    GPU = "gpu"
+    STEPS = "steps"
+    ANNOTATIONS = "annotations"
+    THREAD = "thread"
+    STREAM = "stream"
+    PHASES = "phases"
+    FUNCTIONS = "functions"
+    FINDINGS = "findings"
+    COUNTER = "counter"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strips:
+    """What is drawn in a lane, sorted by (start, row), (n,) each.
+
+    Attributes:
+        start_ns: after the origin of the part; may be negative in what was cut to a range.
+        duration_ns: as the input says it.
+        row: 0 is the top; strips of a row do not overlap.
+        name, detail: codes into ``names`` and ``details`` of the part; detail 0 is empty.
+        flow: what a call shares with all that it started, from 1; 0 is none.
+    """
+
+    start_ns: Times
+    duration_ns: Times
+    row: Codes
+    name: Codes
+    detail: Codes
+    flow: Codes
+
+    @property
+    def n(self) -> int:
+        """Return how many strips there are."""
+        return int(self.start_ns.size)
+
+    def taken(self, rows: Any) -> Strips:
+        """Return some strips."""
+        return Strips(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """A counter: a value holds from its time until the next, (n,) each, sorted by time."""
+
+    time_ns: Times
+    value: Floats
+    unit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """One lane: a group, strips or a counter; ``parent`` is the place of its group in the list."""
+
+    kind: LaneKind
+    label: str
+    parent: int | None = None
+    strips: Strips | None = None
+    track: Track | None = None
+
+    @property
+    def n_events(self) -> int:
+        """Return how many events of the input it holds; of a counter, its values."""
+        if self.strips is not None:
+            return self.strips.n
+        return int(self.track.time_ns.size) if self.track is not None else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrows:
+    """From a call to what it started, sorted by (from_start, flow, to_start), (n,) each.
+
+    ``from_lane`` and ``to_lane`` are places in the lanes of the part.
+    """
+
+    flow: Codes
+    from_lane: Codes
+    from_start_ns: Times
+    to_lane: Codes
+    to_start_ns: Times
+
+    @property
+    def n(self) -> int:
+        """Return how many arrows there are."""
+        return int(self.flow.size)
+
+
+def no_arrows() -> Arrows:
+    """Return no arrow."""
+    code, time_ns = np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64)
+    return Arrows(
+        flow=code, from_lane=code, from_start_ns=time_ns, to_lane=code, to_start_ns=time_ns
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartLanes:
+    """The lanes of a node or rank; the first is its own group, parents stand before children.
+
+    Attributes:
+        node: the part's name, as findings write it.
+        origin_ns: zero of its times, UTC where ``is_unix``.
+        names, details: what the codes of strips mean; ``details[0]`` is empty.
+    """
+
+    node: str
+    origin_ns: int
+    is_unix: bool
+    lanes: tuple[Lane, ...]
+    names: tuple[str, ...] = ()
+    details: tuple[str, ...] = ("",)
+    arrows: Arrows = field(default_factory=no_arrows)
+
+
+def strips_of(
+    start_ns: Times,
+    duration_ns: Times,
+    name: NDArray[Any],
+    *,
+    detail: NDArray[Any] | None = None,
+    flow: NDArray[Any] | None = None,
+    slack_ns: int = 0,
+) -> Strips:
+    """Return events in any order as strips in rows; see ``rows_of``."""
+    order = np.lexsort((-duration_ns, start_ns))
+    start_ns, duration_ns = start_ns[order], duration_ns[order]
+    row = rows_of(start_ns, duration_ns, slack_ns=slack_ns)
+    none = np.zeros(order.size, dtype=np.int32)
+    strips = Strips(
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        row=row,
+        name=name[order].astype(np.int32),
+        detail=none if detail is None else detail[order].astype(np.int32),
+        flow=none if flow is None else flow[order].astype(np.int32),
+    )
+    in_order = (np.diff(start_ns) > 0) | (np.diff(row) >= 0)
+    return strips if in_order.all() else strips.taken(np.lexsort((row, start_ns)))
+
+
+def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
+    """Return the row of each event, (n,) int32: the first that is free when it begins.
+
+    Events are sorted by (start, longest first), so that nested calls lie below one another. What
+    overlaps the event before by no more than ``slack_ns`` lies beside it; an instant takes 1 ns.
+    """
+    end_ns = np.maximum(start_ns + duration_ns - slack_ns, start_ns + 1)
+    ended = np.searchsorted(np.sort(end_ns), start_ns, side="right")
+    row = (np.arange(start_ns.size) - ended).astype(np.int32)  # right where all events are nested
+    by_row = np.lexsort((start_ns, row))
+    is_clash = (np.diff(row[by_row]) == 0) & (end_ns[by_row][:-1] > start_ns[by_row][1:])
+    np.minimum(row, MOST_ROWS - 1, out=row)
+    if is_clash.any():
+        _fit_groups(row, start_ns, end_ns, clashes_ns=start_ns[by_row[1:][is_clash]])
+    return row
+
+
+def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times) -> None:
+    """Fit, in place, the rows of the groups of overlapping events that hold clashes."""
+    reach_ns = np.maximum.accumulate(end_ns)
+    first = np.flatnonzero(np.concatenate(([True], start_ns[1:] >= reach_ns[:-1])))
+    bounds = np.append(first, start_ns.size)
+    groups = np.unique(np.searchsorted(start_ns[first], clashes_ns, side="right") - 1)
+    for group in groups.tolist():
+        low, high = bounds[group], bounds[group + 1]
+        row[low:high] = _first_fit(start_ns[low:high].tolist(), end_ns[low:high].tolist())
+
+
+def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
+    free_ns: list[int] = []
+    rows = []
+    for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
+        row = next((row for row, free in enumerate(free_ns) if free <= start_ns), len(free_ns))
+        row = min(row, MOST_ROWS - 1)
+        free_ns[row : row + 1] = [end_ns]
+        rows.append(row)
+    return rows
+
+
+def counted(lanes: Iterable[Lane]) -> int:
+    """Return how many strips some lanes hold."""
+    return sum(lane.strips.n for lane in lanes if lane.strips is not None)

@@ -1,0 +1,287 @@
+"""The lanes of a kernel trace: its steps, threads of the host, streams of its GPUs, counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.device_busy import launch_end_ns
+from reportgen.facts.traced_steps import step_rows
+from reportgen.profile import Clock, RankTrace
+from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
+from reportgen.text import format_bytes, format_count
+from reportgen.timeline.lanes import (
+    Arrows,
+    Codes,
+    Lane,
+    LaneKind,
+    PartLanes,
+    Strips,
+    Times,
+    Track,
+    no_arrows,
+    strips_of,
+)
+
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.int64]
+
+_SLACK_NS = 1_000
+"""Operations of a stream follow each other; their recorded times overlap by what was rounded."""
+
+
+def lanes_of_trace(trace: RankTrace) -> PartLanes:
+    """Return the lanes of a rank; every event of its tables stands in one of them.
+
+    Steps that no event marks (``facts.traced_steps``) are strips as well.
+    """
+    return _Tree(trace).built()
+
+
+@dataclass(slots=True)
+class _Words:
+    """Texts and their codes."""
+
+    codes: dict[str, int] = field(default_factory=dict)
+
+    def of(self, text: str) -> int:
+        return self.codes.setdefault(text, len(self.codes))
+
+    def of_rows(self, keys: Sequence[NDArray[Any]], write: Any) -> Codes:
+        """Return the code of each row of some columns, whose text ``write`` makes of its values."""
+        if not keys[0].size:
+            return np.empty(0, dtype=np.int32)
+        code = np.zeros(keys[0].size, dtype=np.int64)
+        for key in keys:  # a row of several columns as one number, kept small
+            _, place = np.unique(key, return_inverse=True)
+            _, code = np.unique(code * (int(place.max()) + 1) + place, return_inverse=True)
+        _, first = np.unique(code, return_index=True)
+        words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]
+        return np.array(words, dtype=np.int32)[code]
+
+
+class _Tree:
+    """The lanes of a trace while they are made."""
+
+    def __init__(self, trace: RankTrace) -> None:
+        self.trace = trace
+        self.lanes: list[Lane] = []
+        self.names = _Words({name: code for code, name in enumerate(trace.names)})
+        self.details = _Words({"": 0})
+        ops, calls = trace.gpu_ops, trace.calls
+        launched = np.unique(ops.launch[ops.launch != NONE])
+        self.flow_of_call = np.zeros(calls.start_ns.size + 1, dtype=np.int32)  # the last is none
+        self.flow_of_call[launched] = np.arange(1, launched.size + 1)
+        self.lane_of_call = np.full(calls.start_ns.size, NONE, dtype=np.int32)
+        self.lane_of_op = np.full(ops.start_ns.size, NONE, dtype=np.int32)
+
+    def built(self) -> PartLanes:
+        trace = self.trace
+        rank = self.add(LaneKind.RANK, trace.node, None)
+        is_step = self._add_steps(rank)
+        slices = trace.slices
+        is_annotation = (slices.kind == SliceKind.ANNOTATION) & ~is_step
+        self._add_slices(LaneKind.ANNOTATIONS, "annotations", rank, np.flatnonzero(is_annotation))
+        self._add_host(rank, np.flatnonzero(~is_annotation & ~is_step))
+        self._add_gpus(rank)
+        return PartLanes(
+            node=trace.node,
+            origin_ns=trace.origin_ns,
+            is_unix=trace.clock is Clock.UNIX,
+            lanes=tuple(self.lanes),
+            names=tuple(self.names.codes),
+            details=tuple(self.details.codes),
+            arrows=self._arrows(),
+        )
+
+    def add(
+        self,
+        kind: LaneKind,
+        label: str,
+        parent: int | None,
+        *,
+        strips: Strips | None = None,
+        track: Track | None = None,
+    ) -> int:
+        self.lanes.append(Lane(kind=kind, label=label, parent=parent, strips=strips, track=track))
+        return len(self.lanes) - 1
+
+    def _add_steps(self, rank: int) -> Mask:
+        """Add the lane of steps; return which slices are steps."""
+        trace = self.trace
+        slices, steps = trace.slices, trace.steps
+        if steps.start_ns.size:
+            key = (steps.start_ns, steps.duration_ns, steps.thread)
+            is_step = _is_among((slices.start_ns, slices.duration_ns, slices.thread), key)
+            is_step &= slices.kind != SliceKind.PYTHON
+            self._add_slices(LaneKind.STEPS, "steps", rank, np.flatnonzero(is_step))
+            return is_step
+        told = step_rows(trace)
+        if told is not None:
+            name = self.names.of_rows([told.number], "step {}".format)
+            strips = strips_of(told.start_ns, told.period_ns, name)
+            self.add(LaneKind.STEPS, f"steps, told by {told.source}", rank, strips=strips)
+        return np.zeros(slices.start_ns.size, dtype=np.bool_)
+
+    def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
+        if rows.size:
+            slices = self.trace.slices
+            strips = strips_of(slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows])
+            self.add(kind, label, parent, strips=strips)
+
+    def _add_host(self, rank: int, rows: Rows) -> None:
+        slices, calls, threads = self.trace.slices, self.trace.calls, self.trace.threads
+        memory = list(self._memory_tracks(is_host=True))
+        if not (rows.size or calls.start_ns.size or memory):
+            return
+        host = self.add(LaneKind.HOST, "host", rank)
+        n_calls = np.bincount(calls.thread, minlength=len(threads))
+        n_slices = np.bincount(slices.thread[rows], minlength=len(threads))
+        input_type = self.details.of_rows([slices.input_type[rows]], self._input_type)
+        has_processes = len({thread.pid for thread in threads}) > 1
+        for thread in np.lexsort((-n_slices, -n_calls)).tolist():
+            if not n_calls[thread] + n_slices[thread]:
+                continue
+            here = np.flatnonzero(slices.thread[rows] == thread)
+            own, called = rows[here], np.flatnonzero(calls.thread == thread)
+            self.lane_of_call[called] = len(self.lanes)
+            strips = strips_of(
+                np.concatenate([slices.start_ns[own], calls.start_ns[called]]),
+                np.concatenate([slices.duration_ns[own], calls.duration_ns[called]]),
+                np.concatenate([slices.name[own], calls.name[called]]),
+                detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
+                flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+            )
+            label = f"thread {threads[thread].tid}"
+            label += f" of process {threads[thread].pid}" if has_processes else ""
+            self.add(LaneKind.THREAD, label, host, strips=strips)
+        for label, track in memory:
+            self.add(LaneKind.COUNTER, label, host, track=track)
+
+    def _input_type(self, code: int) -> str:
+        return "" if code == NONE else f"first input {self.trace.input_types[code]}"
+
+    def _add_gpus(self, rank: int) -> None:
+        trace = self.trace
+        ops, syncs = trace.gpu_ops, trace.syncs
+        names = {device.id: device.name for device in trace.devices}
+        detail = self.details.of_rows([ops.shape, ops.bytes, ops.collective], self._said_of_op)
+        memory = dict(self._memory_of_devices())
+        for device in sorted({*ops.device.tolist(), *syncs.device.tolist(), *memory}):
+            label = f"GPU {device}" if device != NONE else "GPU without a number"
+            label += f" · {names[device]}" if names.get(device) else ""
+            gpu = self.add(LaneKind.GPU, label, rank)
+            on_gpu = np.flatnonzero(ops.device == device)
+            for stream in np.unique(ops.stream[on_gpu]).tolist():
+                rows = on_gpu[ops.stream[on_gpu] == stream]
+                self.lane_of_op[rows] = len(self.lanes)
+                strips = strips_of(
+                    ops.start_ns[rows],
+                    ops.duration_ns[rows],
+                    ops.name[rows],
+                    detail=detail[rows],
+                    flow=self.flow_of_call[ops.launch[rows]],
+                    slack_ns=_SLACK_NS,
+                )
+                self.add(LaneKind.STREAM, f"stream {stream}", gpu, strips=strips)
+            waits = np.flatnonzero(syncs.device == device)
+            if waits.size:
+                strips = strips_of(
+                    syncs.start_ns[waits], syncs.duration_ns[waits], syncs.name[waits]
+                )
+                self.add(LaneKind.STREAM, "waits for streams and events", gpu, strips=strips)
+            for label, track in (*self._queue(on_gpu), *memory.get(device, ())):
+                self.add(LaneKind.COUNTER, label, gpu, track=track)
+
+    def _said_of_op(self, shape: int, n_bytes: int, collective: int) -> str:
+        """Write grid and block, bytes and collective of an operation."""
+        trace, said = self.trace, []
+        if shape != NONE:
+            grid, _, block = trace.shapes[shape].partition("] [")
+            said.append(f"grid {_dimensions(grid)}, block {_dimensions(block)}")
+        if n_bytes > 0:
+            said.append(format_bytes(n_bytes))
+        if collective != NONE:
+            told = trace.collectives
+            size = int(told.in_elements[collective])
+            what = trace.labels[told.name[collective]]
+            what += f" of {format_count(size)}" if size != NONE else ""
+            dtype, group = int(told.dtype[collective]), int(told.group[collective])
+            what += f" {trace.labels[dtype]}" if dtype != NONE else ""
+            what += f" in group {trace.labels[group]}" if group != NONE else ""
+            said.append(what)
+        return ", ".join(said)
+
+    def _queue(self, on_gpu: Rows) -> Iterator[tuple[str, Track]]:
+        """Yield how many launched operations wait on a GPU: from the end of their call to start."""
+        ops = self.trace.gpu_ops
+        rows = on_gpu[ops.launch[on_gpu] != NONE]
+        if not rows.size:
+            return
+        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], ops.start_ns[rows])
+        time_ns = np.concatenate([joined_ns, ops.start_ns[rows]])
+        change = np.repeat(np.array([1, -1]), rows.size)
+        yield "launched and waiting", _steps_of(time_ns, change)
+
+    def _memory_of_devices(self) -> Iterator[tuple[int, list[tuple[str, Track]]]]:
+        memory = self.trace.memory
+        is_gpu = memory.device_type != HOST_MEMORY
+        for device in np.unique(memory.device[is_gpu]).tolist():
+            yield device, list(self._memory_tracks(is_host=False, device=device))
+
+    def _memory_tracks(self, *, is_host: bool, device: int = NONE) -> Iterator[tuple[str, Track]]:
+        memory = self.trace.memory
+        is_here = (memory.device_type == HOST_MEMORY) == is_host
+        if not is_host:
+            is_here &= memory.device == device
+        for label, total in (
+            ("memory allocated", memory.allocated_bytes),
+            ("memory reserved", memory.reserved_bytes),
+        ):
+            rows = np.flatnonzero(is_here & (total > 0))
+            if rows.size:
+                rows = np.flatnonzero(is_here & (total >= 0))
+                value = total[rows].astype(np.float64)
+                yield label, Track(time_ns=memory.time_ns[rows], value=value, unit="bytes")
+
+    def _arrows(self) -> Arrows:
+        """Return the arrow from its call to each operation that has one."""
+        ops, calls = self.trace.gpu_ops, self.trace.calls
+        rows = np.flatnonzero(ops.launch != NONE)
+        if not rows.size:
+            return no_arrows()
+        rows = rows[np.lexsort((ops.start_ns[rows], ops.launch[rows]))]  # calls are in order
+        launch = ops.launch[rows]
+        return Arrows(
+            flow=self.flow_of_call[launch],
+            from_lane=self.lane_of_call[launch],
+            from_start_ns=calls.start_ns[launch],
+            to_lane=self.lane_of_op[rows],
+            to_start_ns=ops.start_ns[rows],
+        )
+
+
+def _dimensions(text: str) -> str:
+    return " × ".join(text.strip("[] ").replace(",", " ").split())
+
+
+def _steps_of(time_ns: Times, change: NDArray[np.int64]) -> Track:
+    """Return the sum of changes as a counter with one value for each moment."""
+    order = np.argsort(time_ns, kind="stable")
+    time_ns, value = time_ns[order], np.cumsum(change[order])
+    is_last = np.append(np.diff(time_ns) > 0, True)
+    return Track(time_ns=time_ns[is_last], value=value[is_last].astype(np.float64))
+
+
+def _is_among(columns: Sequence[NDArray[Any]], keys: Sequence[NDArray[Any]]) -> Mask:
+    """Return which rows of some columns are rows of others."""
+    wanted = set(zip(*(key.tolist() for key in keys), strict=True))
+    near = np.flatnonzero(np.isin(columns[0], keys[0]))
+    found = [row in wanted for row in zip(*(item[near].tolist() for item in columns), strict=True)]
+    is_among = np.zeros(columns[0].size, dtype=np.bool_)
+    is_among[near[np.array(found, dtype=np.bool_)]] = True
+    return is_among
