@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import IO, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,8 +57,8 @@ class Clocks:
 class Ends:
     """The ends of the arrows of a part: a call is drawn from, what it started is drawn to.
 
-    What begins before its call is drawn from, so that no arrow leads back in time; programs that show
-    traces drop those. Where a call started more than that, its arrow is left out.
+    What begins before its call is drawn from, so that no arrow leads back in time: programs that
+    show traces drop those. Where a call started more than that, its arrow is left out.
     """
 
     def __init__(self, arrows: Arrows) -> None:

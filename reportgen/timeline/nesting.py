@@ -1,4 +1,4 @@
-"""The strips of a lane as begins and ends: in nests, in which each strip lies within another or not.
+"""The strips of a lane as begins and ends, in nests: strips lie within each other or apart.
 
 Programs that show traces close the strip that was opened last. Strips that overlap without one
 lying within the other therefore stand in nests of their own.
@@ -65,7 +65,9 @@ class _Nests:
         return number
 
 
-def moments(start_ns: Times, end_ns: Times) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+def moments(
+    start_ns: Times, end_ns: Times
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
     """Yield rows in the order in which they begin and end, and which of them begin.
 
     Of one moment come first the ends of earlier strips, the inner ones before the outer, then the

@@ -11,7 +11,7 @@ from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, strips_of
 
 
 def with_shadows(part: PartLanes, trace: RankTrace) -> PartLanes:
-    """Return the lanes of a trace and, at their end, a lane for each stream and thread of shadows."""
+    """Return the lanes of a trace and, at their end, one for each stream and thread of shadows."""
     shadows = trace.shadows
     code = {name: number for number, name in enumerate(part.names)}
     names = [code.setdefault(trace.names[name], len(code)) for name in np.unique(shadows.name)]

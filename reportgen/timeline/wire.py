@@ -1,7 +1,7 @@
 """Records of Protocol Buffers, many at once: columns of numbers to rows of bytes.
 
-Source: https://protobuf.dev/programming-guides/encoding/. Numbers are written as wide as the largest
-of their column, which the encoding allows; that makes a record a row of a matrix.
+Source: https://protobuf.dev/programming-guides/encoding/. Numbers are written as wide as the
+largest of their column, which the encoding allows; that makes a record a row of a matrix.
 """
 
 from __future__ import annotations
