@@ -21,7 +21,7 @@ from reportgen.comparison import codec as comparison_codec
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
-from reportgen.report import Figures, JobHeader, JobSummary, QualityNote, RuleEntry, Setup
+from reportgen.report import Figures, JobHeader, JobSummary, QualityNote, RuleEntry, Setup, TimelineEntry
 from reportgen.report import codec as report_codec
 from reportgen.results import (
     About,
@@ -163,6 +163,7 @@ def report_schema() -> dict[str, Any]:
         "recording": schema_of(Recording | None),
         "setup": schema_of(Setup | None),
         "figures": schema_of(Figures | None),
+        "timeline": schema_of(TimelineEntry | None),
     }
     return _titled("The job and all findings, report.json", closed(body))
 

@@ -108,6 +108,14 @@ _WORST_FIRST = ("critical", "warning", "info")
     help="What to make: html, ipynb, md (a summary for pull requests and assistants); json alone "
     "is what is written in any case.",
 )
+@click.option(
+    "--timeline",
+    type=click.Choice(["auto", "all", "off"]),
+    default="auto",
+    show_default=True,
+    help="Events of the timeline: auto keeps all of them where the page can carry them, else those "
+    "around what matters.",
+)
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
@@ -144,6 +152,7 @@ def command(
     usd_per_gpu_hour: str | None,
     rules: str,
     formats: frozenset[str],
+    timeline: str,
     init_notebook: str | None,
     opens: bool,
     force: bool,
@@ -185,7 +194,13 @@ def command(
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:
         raise click.UsageError("--open needs the page; add html to --format.")
-    from reportgen.pipeline import Options, OutputFormat, make_remote_report, make_report
+    from reportgen.pipeline import (
+        Options,
+        OutputFormat,
+        TimelineDetail,
+        make_remote_report,
+        make_report,
+    )
 
     options = Options(
         path=path,
@@ -193,6 +208,7 @@ def command(
         settings=given,
         rules=tuple(part for part in rules.split(",") if part.strip()),
         formats=frozenset(map(OutputFormat, formats)),
+        timeline=TimelineDetail(timeline),
         force=force,
         **passed_on,
     )

@@ -10,7 +10,7 @@ from reportgen.assets import notebook_path
 from reportgen.comparison import Comparison, codec, compare
 from reportgen.errors import writing
 from reportgen.pipeline.make import make_report
-from reportgen.pipeline.options import Options, OutputFormat, Watcher
+from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher
 from reportgen.pipeline.places import check_output, saved_report
 from reportgen.pipeline.products import kernel_for
 from reportgen.pipeline.timing import timed
@@ -95,7 +95,8 @@ def _report_of(path: str, watcher: Watcher) -> Report:
         if saved is not None:
             return load(saved)
     with scratch_folder() as folder:
-        options = Options(path=path, output=folder, formats=frozenset())
+        off = TimelineDetail.OFF
+        options = Options(path=path, output=folder, formats=frozenset(), timeline=off)
         return make_report(options, watcher).report
 
 

@@ -14,6 +14,14 @@ from reportgen.storage import TrainingJob
 from reportgen.text import format_bytes, format_count
 
 
+class TimelineDetail(StrEnum):
+    """How much of the events the timeline keeps: what a page can carry, everything, or nothing."""
+
+    AUTO = "auto"
+    ALL = "all"
+    OFF = "off"
+
+
 class OutputFormat(StrEnum):
     """What a report is made into, beside its results; the one people open comes first."""
 
@@ -41,6 +49,7 @@ class Options:
         since, until, steps: the range to look at, as the user wrote it; steps as ``FIRST:LAST``.
         formats: what to make of the results, which are written in any case.
         profiler_config: the configuration of the job's profiler, a local file.
+        timeline: how much of the events the timeline keeps.
         force: replace files that are not ours or were edited.
         described: the job as SageMaker describes it, where it was named.
     """
@@ -60,6 +69,7 @@ class Options:
     steps: str | None = None
     formats: frozenset[OutputFormat] = DEFAULT_FORMATS
     profiler_config: Path | None = None
+    timeline: TimelineDetail = TimelineDetail.AUTO
     force: bool = False
     described: TrainingJob | None = None
 

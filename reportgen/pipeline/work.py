@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from reportgen.engine import Executor, LocalExecutor, ProcessExecutor
@@ -24,6 +26,7 @@ from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
+from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
 
 LARGE_BYTES = 48 << 20
@@ -55,18 +58,33 @@ class Measured:
     measure_s: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedAt:
+    """The folder in which the lanes of ``n_parts`` parts wait for the file of the timeline."""
+
+    folder: Path
+    n_parts: int
+
+    def of(self, ref: PartRef) -> Path:
+        """Return the folder of a part."""
+        return self.folder / sha256(ref.node.encode()).hexdigest()[:16]
+
+
 def work_on(
     ref: PartRef,
     *,
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
+    lanes: StagedAt | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
-    """Read a part and return what each rule measured on it."""
+    """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
+    if lanes is not None:
+        stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:

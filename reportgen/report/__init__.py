@@ -11,11 +11,13 @@ from reportgen.report.model import (
     Report,
     RuleEntry,
     Setup,
+    TimelineEntry,
 )
 from reportgen.report.ranking import rank_findings
 from reportgen.report.summary import Extent, join_extents, summarize
 
 __all__ = [
     "DataQuality", "Extent", "Figures", "JobHeader", "JobStatus", "JobSummary", "QualityNote",
-    "RankedFinding", "Report", "RuleEntry", "Setup", "join_extents", "rank_findings", "summarize",
+    "RankedFinding", "Report", "RuleEntry", "Setup", "TimelineEntry", "join_extents",
+    "rank_findings", "summarize",
 ]  # fmt: skip

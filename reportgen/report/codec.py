@@ -13,11 +13,13 @@ from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
+_BESIDE = frozenset({"results", "timeline_data"})
+"""What stands in files of its own."""
 
 
 def encode(report: Report) -> bytes:
     """Return the bytes of ``report.json``, indented, the same for equal reports."""
-    saved = [item.name for item in fields(report) if item.name != "results"]
+    saved = [item.name for item in fields(report) if item.name not in _BESIDE]
     tree = {
         "format": FORMAT,
         **{name: getattr(report, name) for name in saved},

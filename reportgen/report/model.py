@@ -134,6 +134,15 @@ class DataQuality:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """The file of the timeline beside ``report.json``, and what tells whether it is whole."""
+
+    file: str
+    sha256: str
+    n_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
     """``report.json`` and the results it names.
 
@@ -147,7 +156,10 @@ class Report:
         recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
         setup: what the job ran on; ``None`` in reports of versions before 1.0.
         figures: its most important numbers; ``None`` likewise.
+        timeline: the file of the timeline; ``None`` where the report has none.
         results: the full result of each rule that is at hand.
+        timeline_data: the content of that file (docs/timeline-format.md); ``None`` where it is
+            missing or damaged.
     """
 
     report_id: str
@@ -163,4 +175,6 @@ class Report:
     recording: Recording | None = None
     setup: Setup | None = None
     figures: Figures | None = None
+    timeline: TimelineEntry | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)
+    timeline_data: bytes | None = field(default=None, repr=False)

@@ -11,6 +11,7 @@ The columns of each kind (drawn by ``views`` without knowing the rule):
 * ``heatmap``: ``row``, ``time_s`` (start of the cell), ``value`` column named by its quantity.
 * ``spans``: ``lane, name, start_s, end_s``.
 * ``table``: any columns.
+* ``timeline``: ``lane, kind, node, events``; what is drawn stands in ``Timeline.bin``.
 """
 
 from __future__ import annotations

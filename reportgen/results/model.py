@@ -66,6 +66,7 @@ class ExhibitKind(StrEnum):
     HEATMAP = "heatmap"
     SPANS = "spans"
     TABLE = "table"
+    TIMELINE = "timeline"
 
 
 COLUMNAR = (ExhibitKind.SERIES, ExhibitKind.BAND)

@@ -54,6 +54,9 @@ _OF_TRACES = (
 """Modules of the rules that read kernel traces alone, in the order of the report. They take a tenth
 of a second to import and wait until they are asked for."""
 
+_OF_BOTH = ("timeline",)
+"""Modules of the rules that read whatever there is. They come last: what they hold is large."""
+
 if TYPE_CHECKING:
     BUILTIN_RULES: tuple[AnyRule, ...]
     """Every rule of ours, in the order of the report."""
@@ -63,8 +66,8 @@ if TYPE_CHECKING:
     """The rules that read kernel traces alone."""
 
 _GROUPS = {
-    "BUILTIN_RULES": (*_OF_SAMPLES, *_OF_TRACES),
-    "SAMPLED_RULES": _OF_SAMPLES,
+    "BUILTIN_RULES": (*_OF_SAMPLES, *_OF_TRACES, *_OF_BOTH),
+    "SAMPLED_RULES": (*_OF_SAMPLES, *_OF_BOTH),
     "TRACE_RULES": _OF_TRACES,
 }
 

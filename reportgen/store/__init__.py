@@ -1,6 +1,6 @@
 """Save and load a report directory."""
 
-from reportgen.store.directory import REPORT_FILE, load, save
+from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE, load, save, with_timeline
 from reportgen.store.remote import RemoteOutput, fetched_report
 from reportgen.store.replace import (
     OUTPUT_FOLDER,
@@ -22,6 +22,7 @@ __all__ = [
     "OUTPUT_PAGE",
     "OUTPUT_SUMMARY",
     "REPORT_FILE",
+    "TIMELINE_FILE",
     "RemoteOutput",
     "Staging",
     "check_replaceable",
@@ -33,4 +34,5 @@ __all__ = [
     "put_back",
     "refuse",
     "save",
+    "with_timeline",
 ]  # fmt: skip

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import LocationError, writing
-from reportgen.report import Report, codec
-from reportgen.results import RuleId, RuleResult
+from reportgen.report import QualityNote, Report, TimelineEntry, codec
+from reportgen.results import RuleId, RuleResult, timeline_file
 from reportgen.results import codec as result_codec
 
 REPORT_FILE = "report.json"
+TIMELINE_FILE = timeline_file.FILE
+_NO_TIMELINE = "The timeline is not shown: its file is {what}. Make the report again from the data."
 
 
 def save(
@@ -28,12 +32,26 @@ def save(
         report_dir.mkdir(parents=True, exist_ok=True)
         for name, result in files.items():
             (report_dir / name).write_bytes(_encoded(result, originals or {}))
+        others = []
+        if report.timeline_data is not None:
+            others.append(TIMELINE_FILE)
+            (report_dir / TIMELINE_FILE).write_bytes(report.timeline_data)
         (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
-    return tuple(report_dir / name for name in (*files, REPORT_FILE))
+    return tuple(report_dir / name for name in (*files, *others, REPORT_FILE))
+
+
+def with_timeline(report: Report, content: bytes) -> Report:
+    """Return a report with its timeline."""
+    entry = TimelineEntry(
+        file=TIMELINE_FILE, sha256=hashlib.sha256(content).hexdigest(), n_bytes=len(content)
+    )
+    return replace(report, timeline=entry, timeline_data=content)
 
 
 def load(report_dir: str | Path) -> Report:
     """Read ``report.json`` in a folder ``profiler-report``, and the results of it that are there.
+
+    A timeline that is missing or damaged is left out with a note in its ``data_quality``.
 
     Raises:
         LocationError: no such folder, or no ``report.json`` in it.
@@ -47,7 +65,26 @@ def load(report_dir: str | Path) -> Report:
         path = folder / Path(entry.file).name
         if path.is_file():
             results[rule_id] = _declared(result_codec.decode(_read(path), path=str(path)))
-    return codec.decode(raw, path=str(folder / REPORT_FILE), results=results)
+    return _timeline_read(
+        codec.decode(raw, path=str(folder / REPORT_FILE), results=results), folder
+    )
+
+
+def _timeline_read(report: Report, folder: Path) -> Report:
+    """Return a report with the content of its timeline, or with a note that it is not there."""
+    entry = report.timeline
+    if entry is None:
+        return report
+    try:
+        content = (folder / TIMELINE_FILE).read_bytes()
+    except OSError:
+        content = b""
+    if hashlib.sha256(content).hexdigest() == entry.sha256:
+        return replace(report, timeline_data=content)
+    what = "damaged" if content else "missing"
+    note = QualityNote(text=_NO_TIMELINE.format(what=what), path=TIMELINE_FILE)
+    quality = replace(report.data_quality, notes=(*report.data_quality.notes, note))
+    return replace(report, data_quality=quality)
 
 
 def _declared(result: RuleResult) -> RuleResult:

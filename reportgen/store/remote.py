@@ -11,7 +11,7 @@ from pathlib import Path
 from reportgen.errors import ConfigError, LocationError, OutputError
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo
-from reportgen.store.directory import REPORT_FILE
+from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE
 from reportgen.store.replace import OUTPUT_FOLDER, OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
 
 _RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
@@ -115,7 +115,7 @@ def fetched_report(place: Location) -> Iterator[Path | None]:
     for prefix in ("", f"{OUTPUT_FOLDER}/"):
         if f"{prefix}{REPORT_FILE}" in keys:
             with scratch_folder() as folder:
-                _copy(place, [key for key in keys if _is_json_of(key, prefix)], folder)
+                _copy(place, [key for key in keys if _is_part_of(key, prefix)], folder)
                 yield folder / prefix
             return
     yield None
@@ -130,8 +130,10 @@ def _copy(place: Location, keys: list[str], folder: Path) -> None:
         target.write_bytes(content)
 
 
-def _is_json_of(key: str, prefix: str) -> bool:
-    return key.startswith(prefix) and "/" not in key[len(prefix) :] and key.endswith(".json")
+def _is_part_of(key: str, prefix: str) -> bool:
+    name = key[len(prefix) :]
+    is_named_so = name.endswith(".json") or name == TIMELINE_FILE
+    return key.startswith(prefix) and "/" not in name and is_named_so
 
 
 def _is_result(key: str) -> bool:
@@ -139,5 +141,5 @@ def _is_result(key: str) -> bool:
 
 
 def _may_be_ours(info: ObjectInfo) -> bool:
-    is_named_so = info.key in _PRODUCTS or info.key.endswith(".json")
+    is_named_so = info.key in _PRODUCTS or info.key.endswith((".json", f"/{TIMELINE_FILE}"))
     return is_named_so and info.size_bytes <= _LARGEST_BYTES

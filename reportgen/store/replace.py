@@ -18,8 +18,9 @@ from typing import NoReturn
 import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
+from reportgen.results.timeline_file import MAGIC
 from reportgen.scratch import alone_in, in_use, is_left
-from reportgen.store.directory import REPORT_FILE
+from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE
 
 OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
@@ -110,6 +111,9 @@ def _foreign_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_our_result(path: Path) -> bool:
+    if path.name == TIMELINE_FILE and path.is_file():
+        with path.open("rb") as stream:
+            return stream.read(len(MAGIC)) == MAGIC
     if path.suffix != ".json" or not path.is_file():
         return False
     try:

@@ -124,6 +124,21 @@ def no_arrows() -> Arrows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepTimes:
+    """The training steps of a part in order, (n,) each; a step ends where the next begins."""
+
+    number: Numbers
+    start_ns: Times
+    end_ns: Times
+
+
+def no_steps() -> StepTimes:
+    """Return no step."""
+    none = np.empty(0, dtype=np.int64)
+    return StepTimes(number=none, start_ns=none, end_ns=none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartLanes:
     """The lanes of a node or rank; the first is its own group, parents stand before children.
 
@@ -140,6 +155,7 @@ class PartLanes:
     names: tuple[str, ...] = ()
     details: tuple[str, ...] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
+    steps: StepTimes = field(default_factory=no_steps)
 
 
 def strips_of(

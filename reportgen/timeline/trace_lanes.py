@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_end_ns
-from reportgen.facts.traced_steps import step_rows
+from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
 from reportgen.text import format_bytes, format_count
@@ -20,10 +20,12 @@ from reportgen.timeline.lanes import (
     Lane,
     LaneKind,
     PartLanes,
+    StepTimes,
     Strips,
     Times,
     Track,
     no_arrows,
+    no_steps,
     strips_of,
 )
 
@@ -80,7 +82,7 @@ class _Tree:
         self.lane_of_op = np.full(ops.start_ns.size, NONE, dtype=np.int32)
 
     def built(self) -> PartLanes:
-        trace = self.trace
+        trace, told = self.trace, step_rows(self.trace)
         rank = self.add(LaneKind.RANK, trace.node, None)
         is_step = self._add_steps(rank)
         slices = trace.slices
@@ -96,6 +98,7 @@ class _Tree:
             names=tuple(self.names.codes),
             details=tuple(self.details.codes),
             arrows=self._arrows(),
+            steps=no_steps() if told is None else _step_times(told),
         )
 
     def add(
@@ -263,6 +266,12 @@ class _Tree:
             to_lane=self.lane_of_op[rows],
             to_start_ns=ops.start_ns[rows],
         )
+
+
+def _step_times(told: StepRows) -> StepTimes:
+    return StepTimes(
+        number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
+    )
 
 
 def _dimensions(text: str) -> str:

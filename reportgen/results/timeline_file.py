@@ -1,0 +1,153 @@
+"""The file of the timeline (docs/timeline-format.md): columns as packed numbers, and back."""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.errors import FormatError
+
+FILE = "Timeline.bin"
+MAGIC = b"RGTL0001"
+FLOWS = ("flow", "from_lane", "from_start", "to_lane", "to_start")
+EVENTS = ("start", "duration", "row", "name", "detail", "flow")
+RUNS = ("start", "duration", "row", "name", "count", "busy")
+VALUES = ("time", "value")
+PER_UNIT = 1_000
+"""Values of counters are whole numbers of thousandths."""
+_COMPRESSION = 6
+_BITS, _MORE = 7, 0x80
+
+Numbers = NDArray[np.int64]
+
+
+def leb128(values: Numbers) -> bytes:
+    """Return whole numbers as unsigned LEB128, seven bits a byte, lowest first.
+
+    Example:
+        >>> leb128(np.array([1, 127, 128, 300])).hex()
+        '017f8001ac02'
+    """
+    left = np.ascontiguousarray(values, dtype=np.int64).view(np.uint64)
+    n_bytes = np.ones(left.size, dtype=np.int64)
+    for bits in range(_BITS, 64, _BITS):
+        n_bytes += left >= np.uint64(1 << bits)
+    first = np.cumsum(n_bytes) - n_bytes
+    packed = np.empty(int(n_bytes.sum()), dtype=np.uint8)
+    for place in range(int(n_bytes.max(initial=0))):
+        rows = np.flatnonzero(n_bytes > place)
+        low = (left[rows] >> np.uint64(_BITS * place)).astype(np.uint8) & np.uint8(_MORE - 1)
+        is_more = (n_bytes[rows] > place + 1).astype(np.uint8)
+        packed[first[rows] + place] = low | is_more * np.uint8(_MORE)
+    return packed.tobytes()
+
+
+def from_leb128(packed: bytes) -> Numbers:
+    """Return the whole numbers that ``leb128`` wrote.
+
+    Example:
+        >>> from_leb128(bytes.fromhex("017f8001ac02")).tolist()
+        [1, 127, 128, 300]
+    """
+    octets = np.frombuffer(packed, dtype=np.uint8)
+    is_last = octets < _MORE
+    first = np.flatnonzero(np.concatenate(([True], is_last[:-1])))[: int(is_last.sum())]
+    if not first.size:
+        return np.empty(0, dtype=np.int64)
+    place = np.arange(octets.size) - np.repeat(first, np.diff(np.append(first, octets.size)))
+    parts = (octets & (_MORE - 1)).astype(np.uint64) << (place * _BITS).astype(np.uint64)
+    return np.bitwise_or.reduceat(parts, first).view(np.int64)
+
+
+def zigzag(values: Numbers) -> Numbers:
+    """Return signed numbers as unsigned ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
+    return (values << 1) ^ (values >> 63)
+
+
+def unzigzag(values: Numbers) -> Numbers:
+    """Return the signed numbers again."""
+    return (values >> 1) ^ -(values & 1)
+
+
+def differences(values: Numbers, first: int) -> Numbers:
+    """Return how far each value is from the one before, the first from ``first``, zigzag."""
+    return zigzag(np.diff(values, prepend=first))
+
+
+def summed(values: Numbers, first: int) -> Numbers:
+    """Return what ``differences`` were made of."""
+    return np.cumsum(unzigzag(values)) + first
+
+
+def pack_columns(columns: Sequence[Numbers]) -> bytes:
+    """Return columns of unsigned numbers as a block."""
+    return _gzip(b"".join(map(leb128, columns)))
+
+
+def pack_texts(texts: Sequence[str]) -> bytes:
+    """Return texts as a block."""
+    return _gzip(msgspec.json.encode(list(texts)))
+
+
+def _gzip(content: bytes) -> bytes:
+    return gzip.compress(content, compresslevel=_COMPRESSION, mtime=0)
+
+
+def assemble(header: Mapping[str, Any], blocks: Sequence[bytes]) -> list[bytes]:
+    """Return the pieces of a file, one after the other."""
+    said = msgspec.json.encode(header)
+    return [MAGIC, len(said).to_bytes(4, "little"), said, *blocks]
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineFile:
+    """A file as it was read; blocks are unpacked when they are asked for."""
+
+    header: Mapping[str, Any]
+    content: memoryview
+
+    def texts(self, name: str) -> list[str]:
+        """Return ``names`` or ``details``."""
+        texts: list[str] = msgspec.json.decode(self._block(self.header[name]))
+        return texts
+
+    def columns(self, block: Mapping[str, Any], names: Sequence[str]) -> dict[str, Numbers]:
+        """Return the columns of a block of strips, values or arrows, times summed up."""
+        values = from_leb128(self._block(block["at"])).reshape(len(names), block["n"])
+        columns = dict(zip(names, values, strict=True))
+        for name in ("start", "time", "from_start"):
+            if name in columns:
+                columns[name] = summed(columns[name], block["from"])
+        if "to_start" in columns:
+            columns["to_start"] = unzigzag(columns["to_start"]) + columns["from_start"]
+        return columns
+
+    def _block(self, at: Sequence[int]) -> bytes:
+        first, length = at
+        return zlib.decompress(self.content[first : first + length], wbits=31)
+
+
+def read_timeline(content: bytes) -> TimelineFile:
+    """Return a file that ``assemble`` wrote.
+
+    Raises:
+        FormatError: it is none, of another version, or cut off.
+    """
+    hint = "Make the report again from the raw data."
+    if content[:8] != MAGIC:
+        what = f"it begins with {content[:8]!r}, not {MAGIC!r}"
+        raise FormatError(f"The timeline of this report cannot be read: {what}.", hint=hint)
+    size = int.from_bytes(content[8:12], "little")
+    try:
+        header = msgspec.json.decode(content[12 : 12 + size])
+    except msgspec.DecodeError as err:
+        what = "The timeline of this report cannot be read: its header is damaged."
+        raise FormatError(what, hint=hint) from err
+    return TimelineFile(header, memoryview(content)[12 + size :])

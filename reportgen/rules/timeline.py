@@ -1,0 +1,81 @@
+"""Timeline: how many events each lane of the timeline has, counted on the whole input."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reportgen import results
+from reportgen.rules.base import About, Need, Outcome, Part, Rule
+from reportgen.rules.kit import col, row, table
+from reportgen.text import format_count
+from reportgen.timeline import lanes_of
+
+MOST_LANES = 2_000
+"""More are not listed one by one; the file of the timeline has all of them."""
+
+ABOUT = About(
+    checks="What ran when, on every thread, process and stream.",
+    reading=(
+        "Each lane is a thread of the host, a stream of a GPU, a phase of a worker or a counter; "
+        "an arrow leads from a call to what it started."
+    ),
+    advice="Look at the moments that findings name.",
+    section=results.Section(id="lanes", title="Timeline of events", order=25),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """This rule has no parameters: it only counts."""
+
+
+@row
+class LaneCount:
+    """One lane, and how many events of the input it has."""
+
+    lane: str = col()
+    kind: str = col()
+    node: str = col()
+    events: int = col()
+
+
+def measure(part: Part, _params: Params) -> tuple[LaneCount, ...]:
+    """Return how many events each lane of a part has; groups have none."""
+    lanes = lanes_of(part)
+    return tuple(
+        LaneCount(lane=lane.label, kind=lane.kind.value, node=lanes.node, events=lane.n_events)
+        for lane in lanes.lanes
+        if lane.strips is not None or lane.track is not None
+    )
+
+
+def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
+    """List the lanes."""
+    lanes = [lane for part in parts for lane in part]
+    n_events = sum(lane.events for lane in lanes)
+    if not n_events:
+        return Outcome(missing="Neither events nor samples were recorded.")
+    rest = (
+        f" The first {MOST_LANES} of {format_count(len(lanes))}." if len(lanes) > MOST_LANES else ""
+    )
+    listed = table(
+        "lanes",
+        lanes[:MOST_LANES],
+        LaneCount,
+        drawn_as=results.ExhibitKind.TIMELINE,
+        title="Lanes",
+        caption=f"Events of the whole input, drawn or not; of counters their values.{rest}",
+    )
+    return Outcome(exhibits=[listed], metrics={"n_lanes": len(lanes), "n_events": n_events})
+
+
+RULE = Rule(
+    id=results.RuleId("Timeline"),
+    title="Timeline",
+    about=ABOUT,
+    needs=(Need.KERNELS, Need.FRAMEWORK, Need.SYSTEM),
+    params=Params,
+    measure=measure,
+    judge=judge,
+)

@@ -1,0 +1,72 @@
+"""What must be seen in full: the median step, the slowest one, and where findings point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.timeline.staged import StagedPart
+
+_MARGIN = 20
+"""A window is a step and a twentieth of it before and after: what leads to it, and its end on the
+GPU, which lags behind the host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A finding in time: ``start_ns`` and ``end_ns`` are of the clock of its node."""
+
+    title: str
+    said_by: str
+    start_ns: int
+    end_ns: int
+    node: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """A stretch to be shown in full, in the clock of its node; ``None`` is any."""
+
+    why: str
+    start_ns: int
+    end_ns: int
+    node: str | None = None
+
+
+def moments_of(parts: Sequence[StagedPart], marks: Sequence[Mark]) -> Iterator[Moment]:
+    """Yield what to show in full, most important first."""
+    steps = list(_of_steps(parts))
+    found = [_of_mark(mark) for mark in marks]
+    yield from steps[:1]
+    yield from found[:1]
+    yield from steps[1:]
+    yield from found[1:]
+
+
+def _of_steps(parts: Sequence[StagedPart]) -> Iterator[Moment]:
+    """Yield the median and the slowest step of the part that has most of them."""
+    part = max(parts, key=lambda item: len(item.step_number), default=None)
+    if part is None or not part.step_number:
+        return
+    lengths_ns = np.array(part.step_end_ns) - np.array(part.step_start_ns)
+    by_length = np.argsort(lengths_ns, kind="stable").tolist()
+    chosen = {by_length[len(by_length) // 2]: "median step", by_length[-1]: "slowest step"}
+    for row, what in chosen.items():
+        yield Moment(
+            why=f"{what}: {part.step_number[row]}",
+            start_ns=part.origin_ns + part.step_start_ns[row] - int(lengths_ns[row]) // _MARGIN,
+            end_ns=part.origin_ns + part.step_end_ns[row] + int(lengths_ns[row]) // _MARGIN,
+            node=part.node,
+        )
+
+
+def _of_mark(mark: Mark) -> Moment:
+    margin_ns = (mark.end_ns - mark.start_ns) // _MARGIN
+    return Moment(
+        why=f"finding: {mark.title}",
+        start_ns=mark.start_ns - margin_ns,
+        end_ns=mark.end_ns + margin_ns + 1,
+        node=mark.node,
+    )

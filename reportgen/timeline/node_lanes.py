@@ -1,0 +1,144 @@
+"""The lanes of a node: what its workers did, phase by phase, and its system metrics as counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.profile import Clock, NodeProfile
+from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
+from reportgen.profile.system import Series, SystemTable, device_order
+from reportgen.timeline.lanes import (
+    Floats,
+    Lane,
+    LaneKind,
+    PartLanes,
+    StepTimes,
+    Track,
+    no_steps,
+    strips_of,
+)
+
+MOST_PHASES = 48
+"""Lanes of a worker; further phases share the last."""
+MOST_WORKERS = 64
+"""Of a node; further workers share the last."""
+
+
+def lanes_of_node(part: NodeProfile) -> PartLanes:
+    """Return the lanes of a node: every framework event stands in one, and so does every sample.
+
+    The cores of the processor are one counter, their mean.
+    """
+    spans, system = part.spans, part.system
+    starts = [int(spans.start_ns[0])] if spans.n_spans else []
+    starts += [int(system.tick_ns[0])] if system.n_ticks else []
+    origin_ns = min(starts, default=0)
+    words, called = spans.called()
+    lanes = [Lane(kind=LaneKind.NODE, label=part.node)]
+    _add_workers(lanes, spans, called, origin_ns)
+    _add_system(lanes, system, origin_ns)
+    return PartLanes(
+        node=part.node,
+        origin_ns=origin_ns,
+        is_unix=part.job.clock is Clock.UNIX,
+        lanes=tuple(lanes),
+        names=words,
+        details=("", *(f"step {number}" for number in _numbers(spans))),
+        steps=_steps(spans, origin_ns),
+    )
+
+
+def _numbers(spans: SpanTable) -> list[int]:
+    numbers: list[int] = np.unique(spans.arguments.step).tolist()
+    return [number for number in numbers if number != NO_STEP]
+
+
+def _add_workers(
+    lanes: list[Lane], spans: SpanTable, called: NDArray[np.signedinteger], origin_ns: int
+) -> None:
+    step = spans.step
+    detail = np.searchsorted(np.array(_numbers(spans), dtype=np.int64), step) + 1
+    detail[step == NO_STEP] = 0
+    for worker, rows in _grouped(spans.worker, np.arange(spans.n_spans), MOST_WORKERS):
+        label = "further workers" if len(worker) > 1 else f"worker {spans.workers[worker[0]]}"
+        host = len(lanes)
+        lanes.append(Lane(kind=LaneKind.HOST, label=label, parent=0))
+        for phase, own in _grouped(spans.phase[rows], rows, MOST_PHASES):
+            text = "further phases" if len(phase) > 1 else spans.phases[phase[0]]
+            strips = strips_of(
+                spans.start_ns[own] - origin_ns,
+                spans.duration_ns[own],
+                called[own],
+                detail=detail[own],
+            )
+            kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else LaneKind.PHASES
+            lanes.append(Lane(kind=kind, label=text, parent=host, strips=strips))
+
+
+def _grouped(
+    codes: NDArray[np.signedinteger], rows: NDArray[np.int64], most: int
+) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
+    """Yield the rows of each code, those of the first event first; the rarest share the last."""
+    if not codes.size:
+        return
+    found, first, count = np.unique(codes, return_index=True, return_counts=True)
+    kept = np.sort(np.lexsort((first, -count))[: most if found.size <= most else most - 1])
+    for place in kept[np.argsort(first[kept], kind="stable")].tolist():
+        yield [int(found[place])], rows[codes == found[place]]
+    rest = np.delete(found, kept)
+    if rest.size:
+        yield rest.tolist(), rows[np.isin(codes, rest)]
+
+
+def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
+    """Add the counters of each GPU in a group of its own, then those of the machine."""
+    groups: dict[str, dict[str, tuple[list[int], str]]] = {}
+    for column, series in enumerate(system.series):
+        group = series.name if series.type == "gpu" else ""
+        label, unit = _called(series)
+        groups.setdefault(group, {}).setdefault(label, ([], unit))[0].append(column)
+    for group in sorted(groups, key=lambda name: (not name, device_order(name))):
+        parent = len(lanes)
+        kind = LaneKind.GPU if group else LaneKind.HOST
+        lanes.append(Lane(kind=kind, label=group or "system", parent=0))
+        for label, (columns, unit) in groups[group].items():
+            track = _mean(system, columns, unit, origin_ns)
+            lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
+
+
+def _called(series: Series) -> tuple[str, str]:
+    """Return the name and unit of a counter; all cores of a processor have one."""
+    if series.kind is None:
+        return f"{series.name} {series.dimension}".strip(), ""
+    words = series.kind.name.lower().replace("_", " ").replace("gpu", "GPU").replace("cpu", "CPU")
+    units = {"bytes": "bytes", "rate": "bytes/s", "watts": "W", "joules": "J", "celsius": "°C"}
+    last = words.rpartition(" ")[2]
+    is_network = series.type == "network"
+    unit = "%" if series.kind.is_percent else units.get(last, "bytes/s" if is_network else "")
+    return words, unit
+
+
+def _mean(system: SystemTable, columns: list[int], unit: str, origin_ns: int) -> Track:
+    """Return the mean of some series as a counter, without the ticks that none has."""
+    values: Floats = system.values[:, columns]
+    is_there = ~np.isnan(values)
+    n_there = is_there.sum(axis=1)
+    rows = np.flatnonzero(n_there)
+    total = np.where(is_there[rows], values[rows], 0.0).sum(axis=1)
+    return Track(time_ns=system.tick_ns[rows] - origin_ns, value=total / n_there[rows], unit=unit)
+
+
+def _steps(spans: SpanTable, origin_ns: int) -> StepTimes:
+    """Return the training steps of the worker that has most of them, those with a number."""
+    steps = spans.training_steps()
+    steps = steps.where(steps.step != NO_STEP)
+    if not steps.n_spans:
+        return no_steps()
+    worker = np.bincount(steps.worker).argmax()
+    steps = steps.where(steps.worker == worker)
+    return StepTimes(
+        number=steps.step, start_ns=steps.start_ns - origin_ns, end_ns=steps.end_ns - origin_ns
+    )

@@ -1,0 +1,15 @@
+"""The lanes of a part, whatever it is."""
+
+from __future__ import annotations
+
+from reportgen.profile import NodeProfile, RankTrace
+from reportgen.profile.memo import fact
+from reportgen.timeline.lanes import PartLanes
+from reportgen.timeline.node_lanes import lanes_of_node
+from reportgen.timeline.trace_lanes import lanes_of_trace
+
+
+@fact
+def lanes_of(part: NodeProfile | RankTrace) -> PartLanes:
+    """Return the lanes of a rank's kernel trace, or of a node's events and system metrics."""
+    return lanes_of_trace(part) if isinstance(part, RankTrace) else lanes_of_node(part)

@@ -1,0 +1,198 @@
+"""Blocks of the file: columns of lanes packed, texts of all parts as one vocabulary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.results import timeline_file
+from reportgen.results.timeline_file import PER_UNIT, differences, pack_columns, zigzag
+from reportgen.text_safety import cut_middle
+from reportgen.timeline.lanes import Arrows, Strips, Times, Track
+from reportgen.timeline.runs import Pieces
+from reportgen.timeline.staged import Staged, StagedLane
+
+LONGEST_TEXT = 300
+"""Characters of a name or detail; its middle goes. Names of kernels have up to some thousand."""
+
+CHUNK = 1 << 16
+"""Events of a block, about; what is drawn of one is unpacked as a whole."""
+
+Block = dict[str, Any]
+
+
+class Vocabulary:
+    """Texts of all parts that blocks use, each once."""
+
+    def __init__(self, *texts: str) -> None:
+        self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
+
+    def of(self, text: str) -> int:
+        """Return the number of a text."""
+        return self._codes.setdefault(cut_middle(text, LONGEST_TEXT), len(self._codes))
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the texts in the order of their numbers."""
+        return iter(self._codes)
+
+
+@dataclass(slots=True)
+class Blocks:
+    """The packed blocks of a file, in the order in which they were added."""
+
+    packed: list[bytes] = field(default_factory=list)
+    n_bytes: int = 0
+    names: Vocabulary = field(default_factory=Vocabulary)
+    details: Vocabulary = field(default_factory=lambda: Vocabulary(""))
+
+    def add(self, content: bytes) -> list[int]:
+        """Add a block; return where it stands."""
+        at = [self.n_bytes, len(content)]
+        self.packed.append(content)
+        self.n_bytes += len(content)
+        return at
+
+    def texts(self, vocabulary: Vocabulary) -> list[int]:
+        """Add the texts of a vocabulary."""
+        return self.add(timeline_file.pack_texts(list(vocabulary)))
+
+
+class PackedPart:
+    """Packs the lanes of one part; ``shift_ns`` makes times of the file of those of the part."""
+
+    def __init__(self, staged: Staged, blocks: Blocks, *, shift_ns: int, lane: int) -> None:
+        """``lane``: the number of the part's first lane in the file."""
+        self.about, self.staged = staged.about, staged
+        self.shift_ns, self.lane = shift_ns, lane
+        self._blocks = blocks
+        self._names = np.full(len(self.about.names), -1, dtype=np.int64)
+        self._details = np.full(len(self.about.details), -1, dtype=np.int64)
+
+    def events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
+        """Return what begins in a range of the part's time, or reaches into it.
+
+        What began before ``after_ns`` was in the window before.
+        """
+        strips = self.staged.strips.taken(slice(lane.first, lane.first + lane.n_events))
+        low, first, end = np.searchsorted(strips.start_ns, (after_ns, start_ns, end_ns)).tolist()
+        before = strips.start_ns[low:first] + strips.duration_ns[low:first] > start_ns
+        rows = np.concatenate([low + np.flatnonzero(before), np.arange(first, end)])
+        return strips.taken(rows)
+
+    def values(self, lane: StagedLane, start_ns: int, end_ns: int) -> Track:
+        """Return the values of a counter in a range, and the one that holds at its begin."""
+        track = self.staged.track
+        time_ns = track.time_ns[lane.first : lane.first + lane.n_events]
+        low, high = np.searchsorted(time_ns, (start_ns, end_ns)).tolist()
+        rows = slice(lane.first + max(low - 1, 0), lane.first + high)
+        return Track(time_ns=track.time_ns[rows], value=track.value[rows])
+
+    def pack_events(self, strips: Strips, start_ns: int, end_ns: int) -> list[Block]:
+        """Add strips of a range as blocks that follow one another."""
+        found, first = [], 0
+        while first < strips.n:
+            after = _chunk_end(strips.start_ns, first)
+            rows = slice(first, after)
+            until_ns = end_ns if after == strips.n else max(int(strips.start_ns[after]), start_ns)
+            columns: list[NDArray[Any]] = [
+                differences(strips.start_ns[rows], start_ns),
+                strips.duration_ns[rows],
+                strips.row[rows],
+                self._coded(strips.name[rows]),
+                self._coded_details(strips.detail[rows]),
+                strips.flow[rows],
+            ]
+            found.append(self._block(0, start_ns, until_ns, columns))
+            first, start_ns = after, until_ns
+        return found
+
+    def pack_runs(self, runs: Pieces, start_ns: int, end_ns: int) -> Block:
+        """Add the runs of one lane."""
+        order = np.lexsort((runs.row, runs.start_ns))
+        runs = runs.taken(order)
+        columns: list[NDArray[Any]] = [
+            differences(runs.start_ns, start_ns),
+            runs.end_ns - runs.start_ns,
+            runs.row,
+            self._coded(runs.name),
+            runs.count,
+            np.minimum(runs.busy_ns, runs.end_ns - runs.start_ns),
+        ]
+        return self._block(1, start_ns, end_ns, columns)
+
+    def pack_values(self, track: Track, level: int, start_ns: int, end_ns: int) -> Block:
+        """Add values of a counter."""
+        value = np.maximum(np.rint(track.value * PER_UNIT), 0).astype(np.int64)
+        return self._block(level, start_ns, end_ns, [differences(track.time_ns, start_ns), value])
+
+    def arrow_rows(self, ranges_ns: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
+        """Return the arrows that begin or end in the last of some ranges and begin in no other."""
+        start_ns, end_ns = ranges_ns[-1]
+        from_ns, to_ns = self.staged.arrows.from_start_ns, self.staged.arrows.to_start_ns
+        is_meant = (to_ns >= start_ns) & (to_ns < end_ns)
+        for start_ns, end_ns in ranges_ns:
+            first, after = np.searchsorted(from_ns, (start_ns, end_ns)).tolist()
+            is_meant[first:after] = (start_ns, end_ns) == ranges_ns[-1]
+        rows: NDArray[np.int64] = np.flatnonzero(is_meant)
+        return rows
+
+    def pack_arrows(self, rows: NDArray[Any], start_ns: int, end_ns: int) -> Block:
+        """Add some arrows."""
+        arrows = Arrows(
+            **{
+                name: getattr(self.staged.arrows, name)[rows]
+                for name in Arrows.__dataclass_fields__
+            }
+        )
+        columns: list[NDArray[Any]] = [
+            arrows.flow,
+            arrows.from_lane + self.lane,
+            differences(arrows.from_start_ns, start_ns),
+            arrows.to_lane + self.lane,
+            zigzag(arrows.to_start_ns - arrows.from_start_ns),
+        ]
+        block = self._block(0, start_ns, end_ns, columns)
+        del block["level"]
+        return {"lane": self.lane, **block}
+
+    def _block(
+        self, level: int, start_ns: int, end_ns: int, columns: Sequence[NDArray[Any]]
+    ) -> Block:
+        """Add columns; the times of ranges become those of the file."""
+        return {
+            "level": level,
+            "from": start_ns + self.shift_ns,
+            "to": end_ns + self.shift_ns,
+            "n": int(columns[0].size),
+            "at": self._blocks.add(pack_columns(columns)),
+        }
+
+    def _coded(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        return _recoded(codes, self._names, self.about.names, self._blocks.names)
+
+    def _coded_details(self, codes: NDArray[Any]) -> NDArray[np.int64]:
+        return _recoded(codes, self._details, self.about.details, self._blocks.details)
+
+
+def _chunk_end(start_ns: Times, first: int) -> int:
+    """Return where the block from ``first`` on ends: what begins together stays together."""
+    after = first + CHUNK
+    if after >= start_ns.size:
+        return int(start_ns.size)
+    begins = int(np.searchsorted(start_ns, start_ns[after], side="left"))
+    return begins if begins > first else int(np.searchsorted(start_ns, start_ns[after], "right"))
+
+
+def _recoded(
+    codes: NDArray[Any], known: NDArray[np.int64], texts: Sequence[str], words: Vocabulary
+) -> NDArray[np.int64]:
+    """Return codes of a part as numbers of the file; ``known`` has those that were met before."""
+    for code in np.unique(codes).tolist():
+        if known[code] < 0:
+            known[code] = words.of(texts[code])
+    numbers: NDArray[np.int64] = known[codes]
+    return numbers

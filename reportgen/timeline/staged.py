@@ -1,0 +1,165 @@
+"""The lanes of parts in a folder: written where a part was read, read where the file is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track
+from reportgen.timeline.runs import Pieces, coarser, pieces_of
+
+_INTERVALS, _LEAST_INTERVALS = 16_384, 64
+"""Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points."""
+_MOST_INTERVALS = 4_096
+_ABOUT = "about.json"
+
+
+class StagedLane(msgspec.Struct, kw_only=True):
+    """What a lane is; its strips are rows ``[first, first + n_events)`` of the columns."""
+
+    kind: str
+    label: str
+    parent: int | None
+    n_events: int
+    rows: int
+    first: int
+    unit: str = ""
+    most: float = 0.0
+
+
+class StagedPart(msgspec.Struct, kw_only=True):
+    """What a part is, beside its columns; times are ns after ``origin_ns``."""
+
+    node: str
+    origin_ns: int
+    is_unix: bool
+    first_ns: int
+    last_ns: int
+    finest_ns: int
+    names: list[str]
+    details: list[str]
+    lanes: list[StagedLane]
+    step_number: list[int]
+    step_start_ns: list[int]
+    step_end_ns: list[int]
+
+
+def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
+    """Write the lanes of one part of ``n_parts`` into a new folder."""
+    folder.mkdir(parents=True)
+    strips = [lane.strips for lane in part.lanes if lane.strips is not None]
+    tracks = [lane.track for lane in part.lanes if lane.track is not None]
+    first_ns, last_ns = _extent(strips, tracks)
+    n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
+    finest_ns = (last_ns - first_ns) // n_intervals + 1
+    _save(folder, "strip", Strips, strips)
+    _save(folder, "track", Track, tracks)
+    _save(folder, "arrow", Arrows, [part.arrows])
+    pieces = [
+        coarser(pieces_of(lane.strips, number), finest_ns)
+        for number, lane in enumerate(part.lanes)
+        if lane.strips is not None
+    ]
+    _save(folder, "piece", Pieces, pieces)
+    about = StagedPart(
+        node=part.node,
+        origin_ns=part.origin_ns,
+        is_unix=part.is_unix,
+        first_ns=first_ns,
+        last_ns=last_ns,
+        finest_ns=finest_ns,
+        names=list(part.names),
+        details=list(part.details),
+        lanes=list(_staged_lanes(part.lanes)),
+        step_number=part.steps.number.tolist(),
+        step_start_ns=part.steps.start_ns.tolist(),
+        step_end_ns=part.steps.end_ns.tolist(),
+    )
+    (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
+
+
+def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
+    n_strips = n_values = 0
+    for lane in lanes:
+        strips, track = lane.strips, lane.track
+        yield StagedLane(
+            kind=lane.kind,
+            label=lane.label,
+            parent=lane.parent,
+            n_events=lane.n_events,
+            rows=int(strips.row.max(initial=-1)) + 1 if strips is not None else 0,
+            first=n_values if track is not None else n_strips,
+            unit=track.unit if track is not None else "",
+            most=float(track.value.max(initial=0.0)) if track is not None else 0.0,
+        )
+        n_strips += strips.n if strips is not None else 0
+        n_values += track.time_ns.size if track is not None else 0
+
+
+def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int]:
+    """Return when the first event of a part begins, and the last one ends."""
+    starts = [int(item.start_ns[0]) for item in strips if item.n]
+    starts += [int(item.time_ns[0]) for item in tracks if item.time_ns.size]
+    ends = [int((item.start_ns + item.duration_ns).max()) for item in strips if item.n]
+    ends += [int(item.time_ns[-1]) for item in tracks if item.time_ns.size]
+    return min(starts, default=0), max(ends, default=0) + 1
+
+
+def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> None:
+    for column in _columns(kind):
+        parts = [getattr(table, column) for table in tables]
+        np.save(folder / f"{name}.{column}.npy", np.concatenate(parts) if parts else np.empty(0))
+
+
+def _columns(kind: type[Any]) -> list[str]:
+    return [item.name for item in fields(kind) if item.name != "unit"]
+
+
+class Staged:
+    """The lanes of a part as ``stage`` wrote them; columns are mapped, not read."""
+
+    def __init__(self, folder: Path) -> None:
+        """Read what the part is.
+
+        Raises:
+            OSError: it is not there.
+        """
+        self._folder = folder
+        self.about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=StagedPart)
+
+    @cached_property
+    def strips(self) -> Strips:
+        """Return the strips of all lanes, one lane after the other."""
+        return Strips(**self._columns("strip", Strips))
+
+    @cached_property
+    def track(self) -> Track:
+        """Return the values of all counters, one after the other."""
+        columns = self._columns("track", Track)
+        return Track(time_ns=columns["time_ns"], value=columns["value"])
+
+    @cached_property
+    def arrows(self) -> Arrows:
+        """Return the arrows."""
+        return Arrows(**self._columns("arrow", Arrows))
+
+    @cached_property
+    def pieces(self) -> Pieces:
+        """Return the pieces of the finest coarse picture."""
+        return Pieces(**self._columns("piece", Pieces))
+
+    def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
+        return {column: _mapped(self._folder / f"{name}.{column}.npy") for column in _columns(kind)}
+
+
+def _mapped(path: Path) -> NDArray[Any]:
+    is_small = path.stat().st_size < 1 << 16  # a file without rows cannot be mapped
+    column: NDArray[Any] = np.load(path, mmap_mode=None if is_small else "r")
+    return column

@@ -1,0 +1,343 @@
+"""The file of the timeline: whole where it fits, else coarse, and in full around what matters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.facts.device_busy import is_far_apart
+from reportgen.results import timeline_file
+from reportgen.timeline.lanes import LaneKind, strips_of
+from reportgen.timeline.moments import Mark, moments_of
+from reportgen.timeline.packing import Block, Blocks, PackedPart
+from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
+from reportgen.timeline.staged import Staged
+
+BUDGET_BYTES = 1_500_000
+"""Of the file, of which the page carries four thirds."""
+
+_BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
+"""Packed, with its arrow: what has more events than the budget allows is not packed to see it."""
+_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 300
+"""About; of a lane without what is in its blocks."""
+_COARSE_SHARE = 0.4
+MOST_WINDOWS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The time of the file: ``shifts_ns`` makes it of each part's time."""
+
+    start_ns: int
+    length_ns: int
+    is_unix: bool
+    shifts_ns: tuple[int, ...]
+
+
+def axis_of(parts: Sequence[Staged]) -> Axis:
+    """Return one axis: that of the clock all parts share, else each begins at 0."""
+    reaches = [
+        (part.about.origin_ns + part.about.first_ns, part.about.origin_ns + part.about.last_ns)
+        for part in parts
+    ]
+    is_unix = all(part.about.is_unix for part in parts)
+    if len(parts) == 1 or (is_unix and not is_far_apart(reaches)):
+        start_ns = min(begin for begin, _ in reaches)
+        shifts = tuple(part.about.origin_ns - start_ns for part in parts)
+        return Axis(
+            start_ns=start_ns,
+            length_ns=max(end for _, end in reaches) - start_ns,
+            is_unix=is_unix,
+            shifts_ns=shifts,
+        )
+    return Axis(
+        start_ns=0,
+        length_ns=max(end - begin for begin, end in reaches),
+        is_unix=False,
+        shifts_ns=tuple(-part.about.first_ns for part in parts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A range of the file in which every event is kept: of all parts, or only of some nodes."""
+
+    start_ns: int
+    end_ns: int
+    why: str
+    nodes: frozenset[str] | None = None
+
+    def holds(self, node: str) -> bool:
+        """Return whether the events of a node are kept in it."""
+        return self.nodes is None or node in self.nodes
+
+    def said(self) -> dict[str, Any]:
+        """Return what the header says of it."""
+        said = {"start": self.start_ns, "end": self.end_ns, "why": self.why}
+        return said if self.nodes is None else {**said, "nodes": sorted(self.nodes)}
+
+
+def timeline_of(
+    folders: Sequence[Path], marks: Sequence[Mark], *, budget_bytes: int | None = BUDGET_BYTES
+) -> list[bytes]:
+    """Return the pieces of the file of the timeline.
+
+    Args:
+        folders: where the lanes of each part were staged, in the order of the report.
+        marks: the findings that say when, most important first.
+        budget_bytes: of the file; ``None`` keeps every event.
+    """
+    parts = [Staged(folder) for folder in folders]
+    axis = axis_of(parts)
+    n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
+    whole = Window(0, axis.length_ns, "everything")
+    if budget_bytes is None or n_events * _BYTES_OF_EVENT <= budget_bytes:
+        pieces = _File(parts, axis, marks).made([whole])
+        if budget_bytes is None or _size(pieces) <= budget_bytes:
+            return pieces
+    n_lanes = sum(len(part.about.lanes) for part in parts)
+    resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
+    left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
+    windows = planned(parts, axis, marks, left // _BYTES_OF_EVENT_AT_MOST)
+    while True:
+        pieces = _File(parts, axis, marks).made(windows, resolution_ns=resolution_ns)
+        if _size(pieces) <= budget_bytes or resolution_ns > axis.length_ns:
+            return pieces
+        if windows:
+            windows.pop()
+        else:
+            resolution_ns *= 2
+
+
+def _size(pieces: Sequence[bytes]) -> int:
+    return sum(map(len, pieces))
+
+
+def _resolution_ns(parts: Sequence[Staged], most_runs: int) -> int:
+    """Return the finest resolution at which there are no more runs."""
+    resolution_ns = max(part.about.finest_ns for part in parts)
+    pieces = [part.pieces for part in parts]
+    while True:
+        n_runs = sum(count_runs(item, resolution_ns) for item in pieces)
+        if n_runs <= most_runs or resolution_ns > 1 << 60:
+            return resolution_ns
+        resolution_ns *= 2
+        pieces = [coarser(item, resolution_ns) for item in pieces]
+
+
+class _File:
+    """The file while it is made."""
+
+    def __init__(self, parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark]) -> None:
+        self.axis = axis
+        self.blocks = Blocks()
+        self.marks = _placed(marks, parts, axis)
+        first = 1 if self.marks else 0
+        self.parts: list[PackedPart] = []
+        for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
+            self.parts.append(PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first))
+            first += len(part.about.lanes)
+        self.of_lane: list[list[Block]] = [[] for _ in range(first)]
+        self.arrows: list[Block] = []
+
+    def made(self, windows: Sequence[Window], *, resolution_ns: int | None = None) -> list[bytes]:
+        """Return the pieces of the file with some windows, and runs where there is a resolution."""
+        in_order = sorted(windows, key=lambda item: item.start_ns)
+        for part in self.parts:
+            if resolution_ns is not None:
+                self._add_runs(part, resolution_ns)
+            ranges_ns = [
+                (window.start_ns - part.shift_ns, window.end_ns - part.shift_ns)
+                for window in in_order
+                if window.holds(part.about.node)
+            ]
+            for number in range(len(ranges_ns)):
+                self._add_window(part, ranges_ns[: number + 1])
+        return timeline_file.assemble(self._header(in_order, resolution_ns), self.blocks.packed)
+
+    def _add_runs(self, part: PackedPart, resolution_ns: int) -> None:
+        start_ns, end_ns = -part.shift_ns, self.axis.length_ns - part.shift_ns
+        runs = runs_of(part.staged.pieces, resolution_ns)
+        for number, lane in enumerate(part.about.lanes):
+            blocks = self.of_lane[part.lane + number]
+            if lane.kind == LaneKind.COUNTER:
+                track = thinned(part.values(lane, start_ns, end_ns), resolution_ns)
+                blocks.append(part.pack_values(track, 1, start_ns, end_ns))
+            elif lane.n_events:
+                low, high = np.searchsorted(runs.lane, (number, number + 1)).tolist()
+                blocks.append(part.pack_runs(runs.taken(slice(low, high)), start_ns, end_ns))
+
+    def _add_window(self, part: PackedPart, ranges_ns: Sequence[tuple[int, int]]) -> None:
+        """Add what a part has in the last of some ranges, and not in those before."""
+        start_ns, end_ns = ranges_ns[-1]
+        after_ns = ranges_ns[-2][1] if len(ranges_ns) > 1 else -(1 << 62)
+        for number, lane in enumerate(part.about.lanes):
+            blocks = self.of_lane[part.lane + number]
+            if lane.kind == LaneKind.COUNTER:
+                track = part.values(lane, start_ns, end_ns)
+                if track.time_ns.size:
+                    blocks.append(part.pack_values(track, 0, start_ns, end_ns))
+            else:
+                strips = part.events(lane, start_ns, end_ns, after_ns)
+                blocks.extend(part.pack_events(strips, start_ns, end_ns))
+        rows = part.arrow_rows(ranges_ns)
+        if rows.size:
+            self.arrows.append(part.pack_arrows(rows, start_ns, end_ns))
+
+    def _header(self, windows: Sequence[Window], resolution_ns: int | None) -> dict[str, Any]:
+        lanes = list(self._lanes())
+        return {
+            "start_ns": str(self.axis.start_ns),
+            "is_unix": self.axis.is_unix,
+            "length_ns": self.axis.length_ns,
+            "resolution_ns": resolution_ns,
+            "names": self.blocks.texts(self.blocks.names),
+            "details": self.blocks.texts(self.blocks.details),
+            "lanes": lanes,
+            "windows": [window.said() for window in windows],
+            "arrows": self.arrows,
+        }
+
+    def _lanes(self) -> Iterator[dict[str, Any]]:
+        if self.marks:
+            yield self._findings()
+        for part in self.parts:
+            for number, lane in enumerate(part.about.lanes, start=part.lane):
+                parent = None if lane.parent is None else lane.parent + part.lane
+                of_counter = {"unit": lane.unit, "most": lane.most}
+                yield {
+                    "id": number,
+                    "parent": parent,
+                    "kind": lane.kind,
+                    "label": lane.label,
+                    "n_events": lane.n_events,
+                    "rows": lane.rows,
+                    "node": part.about.node,
+                    "blocks": self.of_lane[number],
+                    **(of_counter if lane.kind == LaneKind.COUNTER else {}),
+                }
+
+    def _findings(self) -> dict[str, Any]:
+        """Return the lane of findings, which is whole in any file."""
+        start_ns, duration_ns = (
+            np.array(times, dtype=np.int64)
+            for times in zip(
+                *((mark.start_ns, mark.end_ns - mark.start_ns) for mark in self.marks), strict=True
+            )
+        )
+        strips = strips_of(start_ns, duration_ns, np.arange(start_ns.size))
+        titles = [self.blocks.names.of(mark.title) for mark in self.marks]
+        rules = [self.blocks.details.of(mark.said_by) for mark in self.marks]
+        columns: list[NDArray[Any]] = [
+            timeline_file.differences(strips.start_ns, 0),
+            strips.duration_ns,
+            strips.row,
+            np.array(titles)[strips.name],
+            np.array(rules)[strips.name],
+            strips.flow,
+        ]
+        at = self.blocks.add(timeline_file.pack_columns(columns))
+        block = {"level": 0, "from": 0, "to": self.axis.length_ns, "n": strips.n, "at": at}
+        return {
+            "id": 0,
+            "parent": None,
+            "kind": LaneKind.FINDINGS,
+            "label": "findings",
+            "n_events": strips.n,
+            "rows": int(strips.row.max()) + 1,
+            "node": "",
+            "blocks": [block],
+        }
+
+
+def _placed(marks: Sequence[Mark], parts: Sequence[Staged], axis: Axis) -> list[Mark]:
+    """Return the marks in the time of the file; those that lie outside it are left out."""
+    clocks = clocks_of(parts, axis)
+    found = []
+    for mark in marks:
+        zero_ns = clocks.get(mark.node or "", clocks[""])
+        start_ns, end_ns = (
+            max(mark.start_ns - zero_ns, 0),
+            min(mark.end_ns - zero_ns, axis.length_ns),
+        )
+        if start_ns <= end_ns:
+            found.append(replace(mark, start_ns=start_ns, end_ns=end_ns))
+    return found
+
+
+def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
+    """Return what the clock of each node shows at the zero of the file, and "" for that of any."""
+    clocks = {
+        part.about.node: part.about.origin_ns - shift_ns
+        for part, shift_ns in zip(parts, axis.shifts_ns, strict=True)
+    }
+    return {**clocks, "": clocks[parts[0].about.node]}
+
+
+def planned(
+    parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most_events: int
+) -> list[Window]:
+    """Return the windows that fit into so many events, most important first; none overlap."""
+    clocks = clocks_of(parts, axis)
+    windows: list[Window] = []
+    for moment in moments_of([part.about for part in parts], marks):
+        if len(windows) == MOST_WINDOWS:
+            break
+        zero_ns = clocks.get(moment.node or "", clocks[""])
+        start_ns = max(moment.start_ns - zero_ns, 0)
+        end_ns = min(moment.end_ns - zero_ns, axis.length_ns)
+        for other in windows:
+            if start_ns < other.end_ns and other.start_ns < end_ns:
+                start_ns, end_ns = _outside(start_ns, end_ns, other)
+        if start_ns >= end_ns:
+            continue
+        wanted = Window(start_ns, end_ns, moment.why)
+        node = moment.node or parts[0].about.node
+        window, n_events = _fitted(wanted, node, parts, axis, most_events // 2)
+        if window is not None:
+            windows.append(window)
+            most_events -= n_events
+    return windows
+
+
+def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
+    """Return the longer part of a range that lies before or after another window."""
+    before, after = other.start_ns - start_ns, end_ns - other.end_ns
+    return (start_ns, other.start_ns) if before > after else (other.end_ns, end_ns)
+
+
+def _fitted(
+    wanted: Window, node: str, parts: Sequence[Staged], axis: Axis, most_events: int
+) -> tuple[Window | None, int]:
+    """Return a window of no more events, and how many: of all parts, else of one, else shorter."""
+    for is_all, least in ((True, 4), (False, 1 << 20)):
+        shorter = 1
+        while shorter <= least:
+            end_ns = wanted.start_ns + (wanted.end_ns - wanted.start_ns) // shorter
+            why = wanted.why if shorter == 1 else f"{wanted.why} (its begin)"
+            nodes = None if is_all else frozenset([node])
+            window = Window(wanted.start_ns, end_ns, why, nodes)
+            n_events = _count(window, parts, axis)
+            if n_events <= most_events:
+                return (window, n_events) if end_ns > wanted.start_ns else (None, 0)
+            shorter *= 2
+    return None, 0
+
+
+def _count(window: Window, parts: Sequence[Staged], axis: Axis) -> int:
+    """Return how many events begin in a window."""
+    n_events = 0
+    for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
+        if window.holds(part.about.node):
+            ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
+            for lane in part.about.lanes:
+                is_counter = lane.kind == LaneKind.COUNTER
+                times = part.track.time_ns if is_counter else part.strips.start_ns
+                low, high = np.searchsorted(times[lane.first : lane.first + lane.n_events], ends)
+                n_events += int(high - low)
+    return n_events
