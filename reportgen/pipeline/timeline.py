@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from reportgen.errors import ConfigError, LocationError, writing
 from reportgen.intake import discover, read
 from reportgen.pipeline.compare import report_of
+from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.places import check_output, saved_report
 from reportgen.pipeline.ranges import Wanted, apply_range, wanted_range
 from reportgen.pipeline.timing import timed
-from reportgen.profile import JobProfile, PartRef, RankTrace, TimeRange
-from reportgen.report import RankedFinding
+from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote, TimeRange
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import load, open_staging, refuse
 from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Clocks, Writer, Written
-from reportgen.timeline.markers import marker_times, only_markers, with_markers
+from reportgen.timeline.lanes import PartLanes
+from reportgen.timeline.markers import only_markers, with_markers
+from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.perfetto import PerfettoWriter
 from reportgen.timeline.shadows import with_shadows
@@ -41,10 +43,10 @@ class TimelineFormat(StrEnum):
     JSON = "json"
 
 
-_WRITERS: dict[TimelineFormat, type[PerfettoWriter] | type[ChromeWriter]] = {
-    TimelineFormat.PERFETTO: PerfettoWriter,
-    TimelineFormat.JSON: ChromeWriter,
-}
+_LEAST_MARGIN_NS = NS_PER_S // 1_000
+"""Shown around a finding of a moment: some kernels before and after it."""
+
+_OTHER_FILE = "Choose another file with --output."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,17 +101,14 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
     with timed(watcher, "listing") as step:
         job = _of_ranks(_listed(options.path), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
-    findings = _findings(options, job, watcher)
+    marks = {} if options.is_raw and options.around is None else _marks(options, job, watcher)
     if options.around is not None:
-        wanted = Wanted(time=_around(options.around, findings))
+        wanted = Wanted(time=_around(options.around, marks))
     if wanted is not None:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
-    with _opened(options) as stream, timed(watcher, "writing") as step:
-        if options.is_raw:
-            made = _copy(job, stream)
-        else:
-            made = _write(job, _writer(options)(stream), findings, watcher)
+    with _opened(options.output) as stream, timed(watcher, "writing") as step:
+        made = _write(job, _writer(options, stream), marks.values(), watcher)
         step.text = f"wrote {made.written.n_slices} slices"
     return made
 
@@ -145,90 +144,104 @@ def _check_output(options: TimelineOptions) -> None:
         refuse(output, "exists already" if output.is_file() else "is no plain file")
 
 
-def _findings(
-    options: TimelineOptions, job: JobProfile, watcher: Watcher
-) -> Sequence[RankedFinding]:
+def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[str, Mark]:
     """Return the findings of the saved report of a job; of a new one where one is asked for."""
-    for place in (options.report,) if options.report is not None else (options.path, "."):
+    for place in (options.path, ".") if options.report is None else (options.report,):
         with suppress(LocationError), saved_report(place) as saved:
             if saved is None:
                 continue
             report = load(saved)
             if place != "." or report.job.source == job.info.source:
-                return report.findings
+                return marks_of(report.findings)
     if options.report is not None:
         raise LocationError(
             f"There is no saved report at {options.report}.",
             hint="Pass the folder profiler-report/ with --report.",
             path=options.report,
         )
-    return report_of(options.path, watcher).findings if options.around is not None else ()
+    return {} if options.around is None else marks_of(report_of(options.path, watcher).findings)
 
 
-def _around(finding_id: str, findings: Sequence[RankedFinding]) -> TimeRange:
+def _around(finding_id: str, marks: dict[str, Mark]) -> TimeRange:
     """Return the time of a finding, and as much again before and after it."""
-    found = next((item.finding for item in findings if item.finding.id == finding_id), None)
-    if found is None:
-        timed = [item.finding.id for item in findings if marker_times(item.finding)]
-        there = ", ".join(timed) or "none with a time"
+    mark = marks.get(finding_id)
+    if mark is None:
         raise ConfigError(
-            f"--around {finding_id} names no finding of the report.", hint=f"There are: {there}."
+            f"--around {finding_id} names no finding that has a time.",
+            hint=f"Those of the report that have one: {', '.join(marks) or 'none'}.",
         )
-    times = marker_times(found)
-    if times is None:
-        raise ConfigError(
-            f"--around {finding_id}: the finding is about the whole job and has no time.",
-            hint="Pass --from and --to, or --steps.",
-        )
-    start_ns, end_ns = times
-    margin_ns = max(end_ns - start_ns, NS_PER_S // 1000)
-    return TimeRange(from_ns=start_ns - margin_ns, to_ns=end_ns + margin_ns)
+    margin_ns = max(mark.end_ns - mark.start_ns, _LEAST_MARGIN_NS)
+    return TimeRange(from_ns=mark.start_ns - margin_ns, to_ns=mark.end_ns + margin_ns)
 
 
-def _writer(options: TimelineOptions) -> type[PerfettoWriter] | type[ChromeWriter]:
-    named = options.output.lower().removesuffix(".gz")
-    by_name = TimelineFormat.JSON if named.endswith(".json") else TimelineFormat.PERFETTO
-    return _WRITERS[options.format or by_name]
+def _writer(options: TimelineOptions, stream: IO[bytes]) -> Writer:
+    is_json = options.output.lower().removesuffix(".gz").endswith(".json")
+    by_name = TimelineFormat.JSON if is_json else TimelineFormat.PERFETTO
+    chosen = options.format or by_name
+    return ChromeWriter(stream) if chosen is TimelineFormat.JSON else PerfettoWriter(stream)
 
 
 @contextmanager
-def _opened(options: TimelineOptions) -> Iterator[IO[bytes]]:
+def _opened(output: str) -> Iterator[IO[bytes]]:
     """Yield the stream to write to; a file takes its place when all of it is there."""
-    if options.output == STDOUT:
+    if output == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
-    output = Path(options.output)
-    hint = "Choose another file with --output."
-    with open_staging(output.parent) as staging, writing(output, hint=hint):
-        staged = staging.folder / output.name
+    target = Path(output)
+    with open_staging(target.parent) as staging, writing(target, hint=_OTHER_FILE):
+        staged = staging.folder / target.name
         with staged.open("wb") as file:
-            if output.suffix == ".gz":
+            if target.suffix == ".gz":
                 with gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed:
-                    yield packed
+                    yield cast("IO[bytes]", packed)
             else:
                 yield file
-        staged.replace(output)
+        staged.replace(target)
 
 
 def _write(
-    job: JobProfile, writer: Writer, findings: Sequence[RankedFinding], watcher: Watcher
+    job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
 ) -> MadeTimeline:
-    clocks, notes = Clocks(), _Notes()
+    """Write a job part by part; no more than one is held."""
+    clocks = Clocks()
+    remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)
-    nodes = {part.node for part in job.parts}
-    for part in job.parts:
-        own = [item.finding for item in findings if item.finding.where.node == part.node]
-        _write_part(part, writer, clocks, own, notes, progress)
-    others = [item.finding for item in findings if item.finding.where.node not in nodes]
-    markers = only_markers(others)
-    if markers is not None and writer.written.n_parts:
-        writer.add(markers, zero_ns=clocks.zero_of(markers))
-    writer.close()
+    for ref in job.parts:
+        own = [mark for mark in marks if mark.node == ref.node]
+        part, notes = _lanes(ref, progress)
+        writer.add(with_markers(part, own), zero_ns=clocks.zero_of(part))
+        remarks += _on_notes(notes)
     if not (writer.written.n_slices or writer.written.n_values):
         raise LocationError(
             f"{job.info.source} holds no event and no sample to show.",
-            hint="Look at the range that was asked for; without one all of the job is shown.",
+            hint="Check the range that was asked for, and that the files were copied whole.",
             path=job.info.source,
         )
-    return MadeTimeline(written=writer.written, remarks=(*notes.texts, *_remarks(writer, clocks)))
+    nodes = {ref.node for ref in job.parts}
+    of_none = [mark for mark in marks if mark.node not in nodes]
+    others = only_markers(of_none, is_unix=clocks.is_unix)
+    if len(others.lanes) > 1:
+        writer.add(others, zero_ns=clocks.zero_of(others))
+    writer.close()
+    return MadeTimeline(written=writer.written, remarks=(*remarks, *_on_writing(writer, clocks)))
+
+
+def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence[SourceNote]]:
+    """Return the lanes of a part and what was noted while reading; its tables are not kept."""
+    part = read(ref, is_whole=True, on_progress=progress)
+    lanes = lanes_of(part)
+    return with_shadows(lanes, part) if isinstance(part, RankTrace) else lanes, part.notes
+
+
+def _on_notes(notes: Sequence[SourceNote]) -> list[str]:
+    return [f"{note.path}: {note.text}" if note.path else note.text for note in notes if note.text]
+
+
+def _on_writing(writer: Writer, clocks: Clocks) -> Iterator[str]:
+    if clocks.unlike:
+        names = ", ".join(clocks.unlike)
+        yield f"{names}: another kind of clock; placed where the first part begins."
+    if writer.written.n_arrows_left_out:
+        said = format_count(writer.written.n_arrows_left_out)
+        yield f"{said} operations of graphs begin before their launch and have no arrow from it."

@@ -34,24 +34,22 @@ class Writer(Protocol):
         """Write what ends the file."""
 
 
-WriterOf = type[Writer]
-
-
 @dataclass(slots=True, kw_only=True)
 class Clocks:
     """Puts parts on one axis; ``unlike``: parts whose clock cannot be compared with the first's."""
 
-    first: tuple[int, bool] | None = None
+    first_ns: int | None = None
+    is_unix: bool = True
     unlike: list[str] = field(default_factory=list)
 
     def zero_of(self, part: PartLanes) -> int:
         """Return the origin of a part; one with a clock of another kind begins with the first."""
-        if self.first is None:
-            self.first = (part.origin_ns, part.is_unix)
-        if part.is_unix == self.first[1]:
+        if self.first_ns is None:
+            self.first_ns, self.is_unix = part.origin_ns, part.is_unix
+        if part.is_unix == self.is_unix:
             return part.origin_ns
         self.unlike.append(part.node)
-        return self.first[0]
+        return self.first_ns
 
 
 class Ends:

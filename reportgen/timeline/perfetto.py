@@ -140,7 +140,7 @@ class PerfettoWriter:
             above = [] if lane.parent is None else [wire.number(5, tracks[lane.parent])]
             self._packet(wire.message(_In.DESCRIPTOR, *fields, *above, wire.number(12, place)))
         flow, is_out = ends.of(lane, strips)
-        flow = np.where(flow > 0, flow + self._first_flow, 0)
+        flow_of_file = np.where(flow > 0, flow.astype(np.int64) + self._first_flow, 0)
         track = np.array(track_of_nest)[nest]
         end_ns = strips.start_ns + strips.duration_ns
         category = _CATEGORIES[lane.kind]
@@ -153,7 +153,7 @@ class PerfettoWriter:
                     wire.numbers(_Event.NAME, strips.name[at] + 1, has=here),
                     wire.numbers(_Event.CATEGORY, np.full(at.size, category), has=here),
                     *_detail(strips.detail[at], here),
-                    *_arrow(flow[at], is_out[at], here),
+                    *_arrow(flow_of_file[at], is_out[at], here),
                 ]
                 time_ns = np.where(here, strips.start_ns[at], end_ns[at]) + zero_ns
                 self._write_events(time_ns, event)

@@ -78,7 +78,7 @@ def messages(field: int, parts: Sequence[Cells], *, has: Mask | None = None) -> 
 
 def rows_as_bytes(parts: Sequence[Cells]) -> bytes:
     """Return all rows, one after the other."""
-    content = np.concatenate([part.content for part in parts], axis=1)
+    content: NDArray[np.uint8] = np.concatenate([part.content for part in parts], axis=1)
     if all(part.has is None for part in parts):
         return content.tobytes()
     kept = [
@@ -87,7 +87,8 @@ def rows_as_bytes(parts: Sequence[Cells]) -> bytes:
         else np.broadcast_to(part.has[:, None], part.content.shape)
         for part in parts
     ]
-    return content[np.concatenate(kept, axis=1)].tobytes()
+    present: NDArray[np.uint8] = content[np.concatenate(kept, axis=1)]
+    return present.tobytes()
 
 
 def _tagged(field: int, kind: int, content: NDArray[np.uint8]) -> NDArray[np.uint8]:
