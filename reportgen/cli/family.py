@@ -16,6 +16,7 @@ _FAMILY = {
     "compare": ("reportgen.cli.compare", "Compare two jobs: did a change help, and why."),
     "index": ("reportgen.cli.index", "List many jobs in one page: which wastes most."),
     "record": ("reportgen.cli.record", "Run a training command and record it."),
+    "timeline": ("reportgen.cli.timeline", "Write a timeline that Perfetto opens."),
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
 }
 """The home of each subcommand, whose name there is ``command``, and what it does."""

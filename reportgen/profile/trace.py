@@ -15,9 +15,11 @@ from reportgen.profile.trace_tables import (
     HostCalls,
     HostSlices,
     MemoryEvents,
+    Shadows,
     Steps,
     SyncEvents,
     TraceTable,
+    empty_table,
     n_rows,
 )
 
@@ -65,6 +67,7 @@ class RankTrace:
         base_ns: what the file adds to its times (``baseTimeNanoseconds``), 0 where it says none.
         clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
         origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
+        shadows: empty but for a timeline, which shows every event.
         names, input_types, labels, shapes: vocabularies.
         threads: what ``thread`` columns mean.
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
@@ -100,6 +103,7 @@ class RankTrace:
     recorded: frozenset[Recorded] = frozenset()
     is_rank_known: bool = False
     world_size: int | None = None
+    shadows: Shadows = field(default_factory=lambda: empty_table(Shadows))
     first_ns: int | None = None
     last_ns: int | None = None
     notes: tuple[SourceNote, ...] = ()

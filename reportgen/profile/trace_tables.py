@@ -140,6 +140,23 @@ class HostSlices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shadows:
+    """Spans that repeat what others say (annotations as the GPU saw them), sorted by (start, end).
+
+    Attributes:
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
+        thread: (n,) int32 code into ``threads``: device and stream of an annotation.
+        name: (n,) int32 code into ``names``.
+    """
+
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
+    thread: Codes
+    name: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """Steps as the host saw them (``ProfilerStep#n``, else ``step_n``), sorted by start.
 
@@ -242,13 +259,22 @@ class Flows:
 
 
 TraceTable = (
-    GpuOps | HostCalls | HostSlices | Steps | MemoryEvents | CollectiveArgs | SyncEvents | Flows
+    GpuOps
+    | HostCalls
+    | HostSlices
+    | Shadows
+    | Steps
+    | MemoryEvents
+    | CollectiveArgs
+    | SyncEvents
+    | Flows
 )
 Table = TypeVar(
     "Table",
     GpuOps,
     HostCalls,
     HostSlices,
+    Shadows,
     Steps,
     MemoryEvents,
     CollectiveArgs,
