@@ -119,8 +119,10 @@ def _format_threshold(finding: Finding) -> str:
     """Write the threshold; a unit of several words stands behind the measured value alone."""
     if finding.threshold is None:
         return ""
-    is_repeated = finding.measured is not None and " " in finding.unit
-    return prose(format_value(finding.threshold, "" if is_repeated else finding.unit))
+    unit, _, words = finding.unit.partition(" ")
+    if finding.measured is not None and words:
+        unit = unit if unit == "%" else ""
+    return prose(format_value(finding.threshold, unit))
 
 
 def _gain(finding: Finding) -> tuple[str, str]:

@@ -83,7 +83,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        _worded(column, exhibit.place)
+        worded(column, exhibit.place)
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
@@ -146,7 +146,7 @@ def _instants(column: Column, stop: int) -> list[str]:
     ]
 
 
-def _worded(column: Column, place: Place) -> Column:
+def worded(column: Column, place: Place) -> Column:
     """Return a column of parts in the words declared for them; causes without signs of codes."""
     if column.name not in _PARTS or not (place.words or column.name == "cause"):
         return column

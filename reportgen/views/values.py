@@ -138,8 +138,8 @@ def format_value(value: Scalar, unit: str) -> str:
         return format_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
         return f"{format_bytes(_three_digits(value))}/s"
-    if unit == "%":
-        return format_pct(value)
+    if unit.startswith("%"):
+        return f"{format_pct(value)}{clean(unit[1:])}"
     number, counted = format_number(value), clean(unit)
     if number == "1" and _COUNTED.search(counted):
         counted = counted[:-1]  # 1 step

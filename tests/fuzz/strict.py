@@ -39,10 +39,10 @@ def damaged_timeline(content: bytes) -> bool:
     """Return whether a timeline holds something that cannot be an event."""
 
     def is_event(item: Any) -> bool:
+        if item in ({}, []):
+            return True  # nothing was in it
         if not isinstance(item, dict):
             return False
-        if item == {}:
-            return True
         if str(item.get("ph")) not in _KNOWN_PHASES:
             return False
         if item["ph"] in {"M", "C"}:

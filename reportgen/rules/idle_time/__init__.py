@@ -250,6 +250,7 @@ def _fault(
         won=won.won_ns[fault.cost] if won and fault.cost else 0,
         won_by=won.node if won else "",
         window=_window(told) if won is None else kit.window_name([won.window]),
+        idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
         **kit.launching(costs),
     )

@@ -13,6 +13,8 @@ from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
 BUSY = "busy"
+IDLING = "the GPU was idle"
+IDLING_TOGETHER = "the {n:count GPU} together were idle"
 AT_THE_END = "the end of the window"
 _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
@@ -117,8 +119,7 @@ def _fault(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
         text=(
-            "For {lost:ns}, {measured:pct} of {window}, the GPU was idle: "
-            f"{meaning}.{{of_worst}}"
+            f"For {{lost:ns}}, {{measured:pct}} of {{window}}, {{idling}}: {meaning}.{{of_worst}}"
         ),
         advice=advice,
         exhibit="idle_shares",

@@ -143,7 +143,7 @@ def _unused(
     """Return the finding about GPUs that the job never uses, of all those that are ``known``."""
     message, values = _unless_used(texts.UNDER_USED, known, params)
     first = gpus[0]
-    return replace(message, text=texts.EVER_USED).finding(
+    return replace(message, text=texts.EVER_USED, unit=texts.EDGES.unit).finding(
         measured=first.work_p95_pct,
         threshold=params.threshold_p95,
         severity=kit.fault_severity(len(gpus) / len(known)),

@@ -47,6 +47,11 @@ BOTH_HAVE_ROOM = kit.Message(
     advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
     exhibit="usage",
 )
+GPUS_HAVE_ROOM = replace(
+    BOTH_HAVE_ROOM,
+    title="GPUs have room: GPU p95 {measured:pct}",
+    advice="Raise the batch size, or take a smaller GPU.",
+)
 CPU_IS_BUSY = replace(
     BOTH_HAVE_ROOM,
     id="SYS-2",
@@ -77,7 +82,7 @@ BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
     cause=results.Cause.GPU_SWINGS,
-    title="GPUs are well used at times only: GPU median {measured:pct}",
+    title="GPUs are busy only part of the time: GPU median {measured:pct}",
     advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
 )
 NOT_SAMPLED = kit.Message(
@@ -254,8 +259,9 @@ def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.M
     if gpu is None:
         if cpu:
             yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
-    elif gpu.p95 < HIGH_PCT and cpu:
-        yield CPU_IS_BUSY if cpu.p95 >= HIGH_PCT else BOTH_HAVE_ROOM, gpu.p95
+    elif gpu.p95 < HIGH_PCT:
+        is_busy = cpu is not None and cpu.p95 >= HIGH_PCT
+        yield CPU_IS_BUSY if is_busy else BOTH_HAVE_ROOM if cpu else GPUS_HAVE_ROOM, gpu.p95
     else:
         yield WELL_USED if gpu.p50 > HIGH_PCT else BUSY_AT_TIMES, gpu.p50
 
