@@ -17,7 +17,7 @@ import click
 from reportgen import __version__
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, bucket_options, reach_buckets
+from reportgen.cli.places import FileType, OutputType, bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
@@ -171,10 +171,6 @@ def command(
     opens: bool,
     force: bool,
     fail_on: str | None,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
     verbose: int,
     **passed_on: Any,
@@ -201,9 +197,6 @@ def command(
     if init_notebook is not None:
         click.echo(copy_notebook(init_notebook, Path(path), force=force))
         return
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
     if opens and isinstance(output, str):
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:

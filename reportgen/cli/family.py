@@ -15,6 +15,7 @@ _FAMILY = {
     "report": ("reportgen.cli.command", "Make the report of a job, like make-profiler-report."),
     "compare": ("reportgen.cli.compare", "Compare two jobs: did a change help, and why."),
     "index": ("reportgen.cli.index", "List many jobs in one page: which wastes most."),
+    "query": ("reportgen.cli.query", "Ask a saved report one question; scripts get JSON or CSV."),
     "record": ("reportgen.cli.record", "Run a training command and record it."),
     "timeline": ("reportgen.cli.timeline", "Write a timeline that Perfetto opens."),
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
