@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reportgen import __version__
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options
@@ -33,10 +34,21 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 _OBJECTS_PER_COLLECTION = 100_000
 """Python's own 700 cost a small job a twentieth of its time. Source: measured."""
 
+_GROUPS = {
+    "What is read": ("name", "since", "until", "steps", "profiler_config"),
+    "Rules": (
+        "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
+    ),
+    "What is made": (
+        "output", "formats", "notebook", "theme", "force", "opens", "init_notebook",
+    ),
+}  # fmt: skip
+"""The options of ``--help`` by purpose; the others stand under "Options"."""
+
 _WORST_FIRST = ("critical", "warning", "info")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped, groups=_GROUPS)
 @click.argument("path")
 @click.option(
     "-o",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
@@ -16,7 +17,7 @@ EXIT_GATE_MET = 3
 EXIT_NOT_COMPARABLE = 4
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("paths", metavar="[BEFORE] AFTER", nargs=-1, required=True)
 @click.option(
     "--baseline",

@@ -9,6 +9,7 @@ import click
 
 from reportgen import __version__
 from reportgen.cli.command import leave_with, run_command
+from reportgen.cli.grouped import CONTEXT
 from reportgen.cli.streams import open_closed_streams
 
 _FAMILY = {
@@ -43,9 +44,7 @@ class _Family(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in _FAMILY.items()])
 
 
-@click.command(
-    cls=_Family, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.command(cls=_Family, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="reportgen")
 def family() -> None:
     """Profile training jobs: record them, watch them, and make their reports."""

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @click.option(
     "-o",

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.errors import LocationError
 from reportgen.report.query import Answer, ask, narrowed, selected
@@ -30,7 +31,7 @@ def _print_skill(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> Non
         ctx.exit()
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("path", metavar="REPORT")
 @click.argument("what", metavar="[WHAT]", default="")
 @click.option(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import OutputType, bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
@@ -15,7 +16,7 @@ _SHORTEST_S = 1.0
 _SECONDS_PER_MINUTE = 60
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("path")
 @click.option(
     "-o",
