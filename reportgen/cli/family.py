@@ -20,6 +20,7 @@ _FAMILY = {
     "record": ("reportgen.cli.record", "Run a training command and record it."),
     "timeline": ("reportgen.cli.timeline", "Write a timeline that Perfetto opens."),
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
+    "doctor": ("reportgen.cli.doctor", "Say what is installed and what would be recorded here."),
 }
 """The home of each subcommand, whose name there is ``command``, and what it does."""
 
