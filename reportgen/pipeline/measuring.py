@@ -67,10 +67,11 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
     """
     with timed(watcher, "reading") as step:
         executor = executor_for(work, watcher)
+        is_far = work.engine.kind is EngineKind.DASK
         do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
         if isinstance(executor, LocalExecutor):
             do = partial(do, on_progress=ReadingProgress(watcher))
-        elif work.engine.kind is EngineKind.DASK:
+        elif is_far:
             do = partial(_work_there, settings_to_send(), do)
         measured, missing = _run(executor, do, work)
         _put_lanes(measured, work)

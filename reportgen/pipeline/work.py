@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedAt:
-    """The folder in which the lanes of ``n_parts`` parts wait for the file of the timeline."""
+    """The folder in which the lanes of all parts wait for the file of the timeline."""
 
     folder: Path
     n_parts: int

@@ -20,6 +20,5 @@ from reportgen.report.summary import Extent, join_extents, summarize
 __all__ = [
     "DataKind", "DataQuality", "Extent", "Figures", "JobHeader", "JobStatus", "JobSummary",
     "QualityNote", "RankedFinding", "Report", "RuleEntry", "Setup", "TimelineEntry", "data_kind",
-    "join_extents",
-    "rank_findings", "summarize",
+    "join_extents", "rank_findings", "summarize",
 ]  # fmt: skip
