@@ -123,10 +123,10 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
 
 
 def _helpers(trace: RankTrace, thread: int) -> set[int]:
-    """Return the threads that launch for another one: those that it woke, as the trace tells.
+    """Return the threads that launch for another one: those that it woke, as the trace shows.
 
-    Where nothing tells who woke a thread, as that of autograd, it is the one that makes the steps;
-    without steps a thread without marks of its own works for all that have some.
+    Where the trace does not show which thread woke another, as that of autograd, it is the one that
+    makes the steps; without steps a thread without marks of its own works for all that have some.
     """
     slices, flows, makers = trace.slices, trace.flows, set(trace.steps.thread.tolist())
     told = set(flows.to_thread[flows.from_thread == thread].tolist())

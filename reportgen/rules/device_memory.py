@@ -84,7 +84,7 @@ class MemoryCurve:
         peak_reserved_bytes: ``None`` where it was not recorded, as ``reserved``.
         is_relative: totals were not recorded; the curve counts changes from 0.
         allocated, reserved: thinned curves in bytes.
-        at_steps, reserved_at_steps: bytes when each step began, from the first event on.
+        at_steps, reserved_at_steps: bytes when each step began, after the first event.
     """
 
     node: str

@@ -1,4 +1,4 @@
-"""What IdleTime says: the names of causes, and the faults with what to try."""
+"""Messages of IdleTime: names of causes, and faults with advice."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ FIRST_USE = Message(
     title="First use takes {measured:pct} of the time: kernels are loaded, compiled or tried",
     text="""On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try
         kernels before they first run. Without them the rank would be done {won:ns} sooner,
-        {measured:pct} of {window}. It happens once; what comes after is not slower for it.""",
+        {measured:pct} of {window}. It happens once and does not slow later steps.""",
     advice="""Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1,
         warmup=1, active=3). Starts become faster with a cache of compiled kernels and with shapes
         that stay; CUDA graphs do not help.""",
@@ -103,7 +103,7 @@ class Fault:
 
     Attributes:
         idle_for: the causes of idling that it joins.
-        cost: what is won without it decides; ``None`` where the idle time does.
+        cost: the gain without it decides; ``None`` where the idle time does.
     """
 
     message: Message

@@ -1,4 +1,4 @@
-"""The prose of LowGPUUtilization: what is wrong with a GPU, and what to try."""
+"""The prose of LowGPUUtilization: faults of a GPU, and advice."""
 
 from __future__ import annotations
 

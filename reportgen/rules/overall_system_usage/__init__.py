@@ -26,7 +26,7 @@ from reportgen.text import format_ns, join_names, part_of, plural, write
 from reportgen.units import NS_PER_S
 
 HIGH_PCT = 70.0
-"""From here on AWS's report calls a resource well used (docs/rules.md)."""
+"""At this level AWS's report calls a resource well used (docs/rules.md)."""
 DECIMALS = 2
 """AWS rounds its statistics to two decimals."""
 
@@ -158,7 +158,7 @@ def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
 
 
 def _rounded(value: float) -> results.JsonValue:
-    """Round as AWS does: what is not positive is the integer 0."""
+    """Round as AWS does: a value that is not positive is the integer 0."""
     return float(np.round(value, DECIMALS)) if value > 0 else 0
 
 
@@ -305,7 +305,7 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
 
 
 def _curves(title: str, order: int) -> Place:
-    """Return the place of curves that stand in the timeline alone; 20 are the steps there."""
+    """Return the place of curves that are in the timeline alone; 20 are the steps there."""
     track = TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
     return Place(timeline=track)
 
