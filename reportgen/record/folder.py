@@ -189,7 +189,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
     """Return the object in a file; empty when it cannot be read or is none."""
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
