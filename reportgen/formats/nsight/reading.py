@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.numbers import NumberReader
 from reportgen.formats.nsight.processes import TID_BITS, pid_of
 from reportgen.formats.nsight.source import Report
 from reportgen.units import NS_PER_US
@@ -92,7 +93,7 @@ class ProcessReading:
             if "start" not in self.report.tables.get(table, ()):
                 continue
             for batch in self.report.columns(table, ["start"], f"start > 0 LIMIT {_SAMPLED_ROWS}"):
-                starts_ns = self.numbers(batch["start"], absent=0)
+                starts_ns = NumberReader()(batch["start"], absent=0)
                 return int(np.median(starts_ns)) // NS_PER_US * NS_PER_US
         return 0
 

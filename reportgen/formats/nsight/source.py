@@ -136,6 +136,7 @@ def _opened_file(path: Path) -> Iterator[Report]:
         try:
             connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S)
             connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            connection.execute("PRAGMA writable_schema=ON")  # a file that is cut off opens, too
             tables = _tables_of(connection)
         except sqlite3.Error as err:
             if connection is not None:
