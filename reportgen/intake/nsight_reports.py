@@ -79,7 +79,7 @@ def report_parts(
 
 def _order(key: str) -> tuple[object, ...]:
     rank = rank_in_key(key)
-    return (rank is None, rank or 0, device_order(key))
+    return (rank is None, rank or 0, device_order(str(PurePosixPath(key).with_suffix(""))))
 
 
 def _rank_of(process: Process, key: str, all_of_report: Sequence[Process]) -> int | None:
@@ -156,8 +156,9 @@ def _fetch(location: Location, file: FileRef, target: Path) -> None:
 def name_of(ref: PartRef) -> str:
     """Return the path of a part's report: the file, or the folder of Parquet files."""
     path = PurePosixPath(ref.files[0].key)
-    is_below = path.name == TABLE_OF_TEXTS and path.parent.name
-    return str(path.parent if is_below else path)
+    if path.name != TABLE_OF_TEXTS:
+        return str(path)
+    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
 
 
 def read_report(
