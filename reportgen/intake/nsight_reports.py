@@ -24,7 +24,7 @@ from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.system import Progress
-from reportgen.profile import JobInfo, NodeId, PartRef, Quality
+from reportgen.profile import JobInfo, NodeId, PartRef, Quality, Recorded
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
 from reportgen.scratch import scratch_folder
@@ -189,6 +189,8 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
     for table, why in sorted(trace.damage.items()):
         problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
     problems.add(Quality.VALUES_BROKEN, name, trace.n_numbers_dropped, what=_SAY_NUMBER)
+    if Recorded.MEMORY in trace.header.recorded:
+        problems.remark(_SAY_MEMORY, path=name)
     if trace.n_graph_runs:
         problems.remark(_SAY_GRAPHS.format(n=format_count(trace.n_graph_runs)), path=name)
     if trace.n_beyond:
@@ -197,6 +199,10 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
 
 _SAY_NUMBER = (
     "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
+)
+_SAY_MEMORY = (
+    "Its memory events are allocations of CUDA. A framework that keeps memory for later asks CUDA "
+    "for more than its tensors use."
 )
 _SAY_GRAPHS = (
     "Runs of whole CUDA graphs that are one operation each: {n}. Their kernels were not recorded; "
