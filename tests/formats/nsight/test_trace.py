@@ -255,6 +255,16 @@ def test_ids_beyond_what_can_be_are_dropped_and_counted(
     assert trace.tables.bad_times == 1
 
 
+@pytest.mark.parametrize("nonsense", [b"\xff\x00", "x", 1e300, -(2**63)])
+@pytest.mark.parametrize("column", ["start", "end", "deviceId", "streamId", "demangledName"])
+def test_nonsense_in_a_column_costs_that_row_at_most(
+    report: ReportTables, tmp_path: Path, column: str, nonsense: object
+) -> None:
+    row = activity(2_000, 2_050) | {column: nonsense}
+    report.add("CUPTI_ACTIVITY_KIND_KERNEL", **row)
+    assert read(report, tmp_path).tables.gpu_ops.duration_ns.tolist() in ([100], [100, 50])
+
+
 def test_a_name_of_100_kb_is_cut(report: ReportTables, tmp_path: Path) -> None:
     add_range(report, "n" * 100_000, 0, 9)
     (found,) = slices_of(read(report, tmp_path))
