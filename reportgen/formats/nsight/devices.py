@@ -11,7 +11,7 @@ from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.numbers import floats
 from reportgen.formats.nsight.processes import pid_of
-from reportgen.formats.nsight.reading import NO_TIME_NS, ProcessReading
+from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
 from reportgen.profile import Device
 
@@ -73,7 +73,7 @@ def read_gpu_metrics(reading: ProcessReading) -> None:
         track = np.array(codes, dtype=np.int32)[index]
         value = floats(batch["value"])
         rows = (track != ABSENT) & np.isfinite(value)
-        time_ns = reading.numbers(batch["timestamp"], absent=NO_TIME_NS)[rows]
+        time_ns = reading.times_ns(batch["timestamp"])[rows]
         reading.columns.tables["counters"].add(
             start_us=reading.after_base_us(time_ns), track=track[rows], value=value[rows]
         )

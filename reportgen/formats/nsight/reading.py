@@ -53,8 +53,7 @@ class ProcessReading:
 
     def spans(self, batch: Batch, texts: Sequence[str]) -> Columns:
         """Return when events began, how long they lasted, and the codes of their names."""
-        start_ns = self.numbers(batch["start"], absent=NO_TIME_NS)
-        end_ns = self.numbers(batch["end"], absent=NO_TIME_NS)
+        start_ns, end_ns = self.times_ns(batch["start"]), self.times_ns(batch["end"])
         duration_us = (end_ns - start_ns) / NS_PER_US
         duration_us[(start_ns == NO_TIME_NS) | (end_ns == NO_TIME_NS)] = np.nan
         return {
@@ -62,6 +61,11 @@ class ProcessReading:
             "duration_us": duration_us,
             "name": self.names(texts),
         }
+
+    def times_ns(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """Return times as the report counts them, ``NO_TIME_NS`` where there is none."""
+        found = self.numbers(values, absent=NO_TIME_NS)
+        return np.where(found == ABSENT, NO_TIME_NS, found)
 
     def after_base_us(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return times in microseconds after the base, NaN where there is none."""
