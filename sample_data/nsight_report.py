@@ -265,8 +265,8 @@ def add_collectives(report: ReportTables, events: Sequence[Event], *, pid: int) 
             ("ncclAllReduce", _ALL_REDUCE, struct.pack("<QQ", _COMMUNICATOR, size)),
         ):
             head = _HEAD.pack(_NCCL_DOMAIN, 0, schema, 0, len(body), _HEAD.size + len(body))
-            row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
-            report.add("NVTX_EVENTS", **row, text=name)
+            told: Row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
+            report.add("NVTX_EVENTS", **told, text=name)
 
 
 def _write_sqlite(
@@ -294,7 +294,8 @@ def _write_parquet(
         marks = ", ".join("?" * len(columns))
         if rows:
             connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
-        connection.execute(f"COPY {table} TO '{folder / table}.parquet' (FORMAT parquet)")
+        target = str(folder / table).replace("'", "''")
+        connection.execute(f"COPY {table} TO '{target}.parquet' (FORMAT parquet)")
     connection.close()
 
 

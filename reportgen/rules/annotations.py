@@ -142,7 +142,7 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     groups = merge_by(concat(ranks), lambda item: item.name).values()
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
-        missing="" if every else "The trace holds no ranges marked with record_function.",
+        missing="" if every else "The trace holds no ranges of record_function or NVTX.",
         exhibits=_exhibits(every, top=params.top),
     )
 

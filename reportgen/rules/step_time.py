@@ -29,7 +29,10 @@ COMPLETE_FROM_RATIO = 0.8
 inside it (docs/definitions.md, Steps of a trace)."""
 LOADER_RATIO = 0.5
 """Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
-NO_STEPS = "The trace has no marks of steps: call prof.step() in the loop."
+NO_STEPS = (
+    "The trace has no marks of steps: call prof.step() in the loop, or for nsys mark each step "
+    "with an NVTX range named step_1, step_2, and so on."
+)
 ABOUT = About(
     checks="How long steps take, and which are much slower than the others.",
     reading="""A step lasts from its start to the start of the next; the last one to its own end.
