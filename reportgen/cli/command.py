@@ -157,6 +157,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     is_flag=True,
     help="Make the report also without nodes or ranks that the cluster could not read.",
 )
+@click.option(
+    "--cache",
+    metavar="DIR|off",
+    help="Where measurements of nodes or ranks are kept: those whose files have not changed are "
+    "not read again. [default: the user's cache folder above 200 MB, else off]",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
