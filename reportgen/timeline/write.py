@@ -27,6 +27,7 @@ _BYTES_OF_RUN, _BYTES_OF_LANE = 8, 300
 """About; of a lane without what is in its blocks."""
 _COARSE_SHARE = 0.4
 MOST_WINDOWS = 8
+_CUT = " (its begin)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,7 +303,32 @@ def planned(
         if window is not None:
             windows.append(window)
             most_events -= n_events
+    if windows:
+        windows[0] = _grown(windows[0], windows[1:], parts, axis, most_events)
     return windows
+
+
+def _grown(
+    window: Window, others: Sequence[Window], parts: Sequence[Staged], axis: Axis, most_events: int
+) -> Window:
+    """Return a window with as much around it as further events allow, up to its neighbours."""
+    before = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
+    after = min(
+        (item.start_ns for item in others if item.start_ns >= window.end_ns), default=axis.length_ns
+    )
+    most_events += _count(window, parts, axis)
+    margin_ns, grown = window.end_ns - window.start_ns, window
+    while (grown.start_ns, grown.end_ns) != (before, after):
+        wider = replace(
+            window,
+            start_ns=max(window.start_ns - margin_ns, before),
+            end_ns=min(window.end_ns + margin_ns, after),
+            why=f"around the {window.why.removesuffix(_CUT)}",
+        )
+        if _count(wider, parts, axis) > most_events:
+            break
+        grown, margin_ns = wider, margin_ns * 2
+    return grown
 
 
 def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
@@ -319,7 +345,7 @@ def _fitted(
         shorter = 1
         while shorter <= least:
             end_ns = wanted.start_ns + (wanted.end_ns - wanted.start_ns) // shorter
-            why = wanted.why if shorter == 1 else f"{wanted.why} (its begin)"
+            why = wanted.why if shorter == 1 else f"{wanted.why}{_CUT}"
             nodes = None if is_all else frozenset([node])
             window = Window(wanted.start_ns, end_ns, why, nodes)
             n_events = _count(window, parts, axis)
