@@ -162,6 +162,14 @@ class PartLanes:
     steps: StepTimes = field(default_factory=no_steps)
 
 
+def joined_strips(parts: Sequence[Strips]) -> Strips:
+    """Return the strips of several lanes, one after the other."""
+    names = [item.name for item in fields(Strips)]
+    return Strips(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    )
+
+
 def strips_of(
     start_ns: Times,
     duration_ns: Times,
