@@ -28,7 +28,7 @@ def schema_dir() -> Path:
 
 
 def skill_path() -> Path:
-    """Return the file that tells an assistant how to read a report."""
+    """Return the file that explains to an assistant how to read a report."""
     return _find(_PACKED / "SKILL.md", _CHECKOUT / "docs" / "SKILL.md")
 
 

@@ -118,8 +118,8 @@ _NO_EXHIBIT = frozenset({"list", "finding", "rule"})
 def _contents(report: Report) -> Iterator[tuple[str, str, int | None, str]]:
     """Yield the name, kind, number of rows and meaning of all that can be asked."""
     yield "job", "list", None, f"{report.job.name}: times, set-up, figures, data quality"
-    yield "findings", "list", len(report.findings), "what was found, most important first"
-    yield "rules", "list", len(report.rules), "what each rule looked for and how it ended"
+    yield "findings", "list", len(report.findings), "all findings, most important first"
+    yield "rules", "list", len(report.rules), "question and outcome of each rule"
     n_exhibits = sum(len(result.exhibits) for result in report.results.values())
     yield "exhibits", "list", n_exhibits, "the evidence of all rules"
     for ranked in report.findings:

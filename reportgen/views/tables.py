@@ -28,7 +28,7 @@ MOST_ROWS = 2_000
 MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
 _PARTS = frozenset({"part", "cause"})
-"""Columns whose names may have words of their own."""
+"""Columns whose names may have special words."""
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
 _DAY_LENGTH = len("2026-07-03")

@@ -45,6 +45,7 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.nodes: list[str] = []
+
         def counted(ref: Any, **more: Any) -> Any:
             self.nodes.append(ref.node)
             return work_on(ref, **more)

@@ -58,7 +58,8 @@ class ReadFile:
         return found
 
     def arrows(self) -> list[tuple[int, int, int, int, int, int]]:
-        """Return flow, lane and start of the call, lane and start of the operation, lane of rank."""
+        """Return flow, lane and start of the call, lane and start of the operation, lane of
+        rank."""
         found = []
         for block in self.header["arrows"]:
             start = block["from"]
@@ -109,7 +110,8 @@ _OLD_ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\."
 
 @dataclass(frozen=True, slots=True)
 class CountedTrace:
-    """What stands in a trace: (lane, start in µs) of each event, and pairs of call and operation."""
+    """What stands in a trace: (lane, start in µs) of each event, and pairs of call and
+    operation."""
 
     events: list[tuple[str, float]]
     pairs: Counter[tuple[str, str]]

@@ -22,7 +22,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTI
 
 
 def markdown_summary(report: Report) -> str:
-    """Return the report as Markdown: what is wrong, how bad, where, what to try, what is unknown.
+    """Return the report as Markdown: faults, severity, place, advice, and missing data.
 
     Names are written so that no renderer takes them for markup; numbers are those of the page.
     """
