@@ -17,12 +17,14 @@ from reportgen.profile.system import empty_system
 from reportgen.storage import Location
 
 
-def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | RankTrace:
+def read(
+    ref: PartRef, *, is_whole: bool = False, on_progress: Progress | None = None
+) -> NodeProfile | RankTrace:
     """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
     Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` is told rows
     and bytes. A part with a range is cut to it: samples inside, events that overlap it in full
-    length.
+    length. With ``is_whole`` a kernel trace is read for a timeline (``read_trace``).
 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
@@ -31,7 +33,7 @@ def read(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile | 
         return read_node(ref, on_progress=on_progress)
     from reportgen.intake.traces import read_rank
 
-    return read_rank(ref, on_progress=on_progress)
+    return read_rank(ref, is_whole=is_whole, on_progress=on_progress)
 
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ class Measured:
     """What comes back from one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node.
+    for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -49,6 +49,7 @@ class Measured:
     n_files: int
     read_s: float
     measure_s: float
+    lane_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,7 @@ from reportgen.compression import pack
 from reportgen.publish.policy import digest
 
 DRAWN_KINDS = ("bar", "box", "heatmap", "pie")
-"""What the report's own charts are made of, next to ``scatter``, which is in plotly's core."""
+"""Kinds of the report's charts, next to ``scatter``, which is in plotly's core."""
 
 _WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
 _WRAPPER_ENDS = "return Plotly;"
@@ -90,7 +90,7 @@ def with_kinds(text: str, kinds: tuple[str, ...]) -> str:
 
 
 def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
-    """Return the name under which a kind's module stands in the list of kinds.
+    """Return the name of a kind's module in the list of kinds.
 
     A kind is a module that says ``moduleType:"trace",name:"bar"``; in the list stands another one,
     which only hands it on.

@@ -33,7 +33,7 @@ _END_OF_CELL = re.compile("</t[dhr]>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
-    """What the page says about itself: ``theme`` is ``auto``, ``light`` or ``dark``."""
+    """Statements of the page about itself: ``theme`` is ``auto``, ``light`` or ``dark``."""
 
     title: str
     theme: str
@@ -117,8 +117,8 @@ def _folded(html: str) -> str:
     """Hide what is folded from browsers that run scripts, until the page's script unfolds it.
 
     A ``noscript`` element is one text to them, whatever it holds: a long table costs nothing until
-    somebody opens it. Without script it is shown as if it were not there. Folds within folds stay
-    as they are: ``noscript`` elements cannot be nested.
+    it is opened. Without script it is shown as if it were not there. Folds within folds remain as
+    they are: ``noscript`` elements cannot be nested.
     """
     depth = 0
 

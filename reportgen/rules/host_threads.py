@@ -1,4 +1,4 @@
-"""HostThreads: what the traced host threads did, and which calls blocked them."""
+"""HostThreads: the work of the traced host threads, and the calls that blocked them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
 MOST_LINES = 16
-"""More lines than this cannot be told apart in a chart; all numbers stay in the table."""
+"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 _BLOCKING_CALL = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|.*Wait"
 )

@@ -19,6 +19,10 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of
 
+_SAY_NONE = (
+    "The trace holds no operators; nsys sees those of PyTorch under "
+    "torch.autograd.profiler.emit_nvtx()."
+)
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
     reading=(
@@ -141,7 +145,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     """Report which operators took the time, by self time, ties by name."""
     rows = _rows(kit.merge(ranks)) if ranks else []
     if not rows:
-        return Outcome(missing="The trace holds no operators.")
+        return Outcome(missing=_SAY_NONE)
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
     by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))
     by_host, by_gpu = (

@@ -31,7 +31,7 @@ def render(name: str, **values: object) -> Markup:
 
 
 def script_json(tree: object) -> Markup:
-    """Return JSON that cannot end the script element it stands in, nor begin a comment."""
+    """Return JSON that cannot end its script element, nor begin a comment."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)

@@ -39,10 +39,12 @@ def damaged_timeline(content: bytes) -> bool:
     """Return whether a timeline holds something that cannot be an event."""
 
     def is_event(item: Any) -> bool:
-        if not isinstance(item, dict):
-            return False
+        if isinstance(item, list):
+            return all(map(is_event, item))  # brackets more than needed
         if item == {}:
             return True
+        if not isinstance(item, dict):
+            return False
         if str(item.get("ph")) not in _KNOWN_PHASES:
             return False
         if item["ph"] in {"M", "C"}:

@@ -1,4 +1,4 @@
-"""The job over time: curves, phases, what was detected, and which functions ran in a range."""
+"""The job over time: curves, phases, detections, and the functions that ran in a range."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _LEAD_OF_LANES = (
 _SKETCH_SHRINK = 0.8
 """Less, and the names of lanes would lie on their bars."""
 _SHORTEST_S = 1.0
-"""What is shown of a job that was sampled once."""
+"""Length shown of a job that was sampled once."""
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
 
 
@@ -170,7 +170,7 @@ def _facts(
     extent: AxisExtent,
     context: ChartContext,
 ) -> dict[str, Any]:
-    """Return what the script says when the pointer is over the axis: times in seconds."""
+    """Return the values that the script shows under the pointer: times in seconds."""
     slots, _ = slots_of(len(lanes), len(panels))
     starts = tracks.step_starts(report)
     return {
