@@ -21,6 +21,7 @@ const HUES = {
   annotations: "step",
   phases: "start",
   functions: "memory",
+  loading: "io",
   findings: "critical"
 };
 /** @type {Record<string, string>} */
@@ -28,7 +29,6 @@ const OF_KIND = {
   steps: "annotations",
   annotations: "annotations",
   phases: "phases",
-  functions: "functions",
   findings: "findings"
 };
 const COMMUNICATION = /nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d/i;
@@ -43,16 +43,26 @@ export const isRuntime = (name) => RUNTIME.test(name);
  * @param {string} name
  */
 export function familyOf(lane, name) {
+  if (lane.kind === "functions") return familyOfFunctions(lane);
   if (OF_KIND[lane.kind]) return OF_KIND[lane.kind];
   if (COMMUNICATION.test(name)) return "communication";
   if (lane.kind === "stream") return COPY.test(name) ? "copies" : "compute";
   return isRuntime(name) ? "runtime" : "operators";
 }
 
+/** @param {{label: string}} lane of framework events */
+function familyOfFunctions({ label }) {
+  if (/^step/i.test(label)) return "annotations";
+  if (/load|fetch|input/i.test(label)) return "loading";
+  if (/gpu/i.test(label)) return "compute";
+  return /cpu/i.test(label) ? "operators" : "functions";
+}
+
 /** @param {{label: string}} counter */
 export function familyOfCounter({ label }) {
+  if (/gpu.*mem|^memory/i.test(label)) return "copies";
+  if (/mem/i.test(label)) return "functions";
   if (/gpu/i.test(label)) return "compute";
-  if (/mem/i.test(label)) return "copies";
   return /cpu|host/i.test(label) ? "operators" : "runtime";
 }
 

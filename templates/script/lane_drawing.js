@@ -48,10 +48,11 @@ export function forgetInks() {
 
 /** @param {Lane} lane @param {number} number */
 function inkOf(lane, number) {
-  let known = inks.get(lane.kind);
+  const key = lane.kind === "functions" ? lane.label : lane.kind;
+  let known = inks.get(key);
   if (!known) {
     known = new Int16Array(stage.names.length).fill(-1);
-    inks.set(lane.kind, known);
+    inks.set(key, known);
   }
   if (known[number] < 0) {
     const name = stage.names[number] ?? "";

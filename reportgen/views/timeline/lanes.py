@@ -19,7 +19,7 @@ from reportgen.views.cell_output import Block, block_of
 from reportgen.views.tables import TableInfo
 from reportgen.views.timeline.still import still_of
 
-_TITLE = "Events, from host to device"
+_TITLE, _TITLE_WITHOUT_GPU = "Events, from host to device", "Events and metrics"
 _GROUPS = frozenset({"node", "rank", "host", "gpu"})
 
 
@@ -41,10 +41,11 @@ def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
         FormatError: the file is none, or of another version.
     """
     file = read_timeline(content)
+    kinds = {lane["kind"] for lane in file.header["lanes"]}
     packed = base64.b64encode(content).decode("ascii")
     return block_of(
         "lanes",
-        title=_TITLE,
+        title=_TITLE if "stream" in kinds else _TITLE_WITHOUT_GPU,
         caption=_caption(file.header),
         label=_label(file.header["lanes"]),
         still=still_of(file),
@@ -57,9 +58,11 @@ def spot_of(where: Where, content: bytes) -> Spot | None:
     """Return where the lanes of a file show a finding's place; ``None`` where they do not."""
     header = _header(content)
     node = where.node or ""
-    if header is None or node not in {"", *(lane["node"] for lane in header["lanes"])}:
+    nodes = {lane["node"] for lane in header["lanes"]} - {""} if header else set()
+    if header is None or (node and node not in nodes):
         return None
-    if where.start_s is None:
+    has_one_clock = header["is_unix"] or len(nodes) == 1
+    if where.start_s is None or not has_one_clock:
         return Spot(node=node) if node else None
     edges_s = (where.start_s, where.start_s if where.end_s is None else where.end_s)
     start_ns, end_ns = (round(edge * NS_PER_S) - int(header["start_ns"]) for edge in edges_s)

@@ -20,7 +20,9 @@ _ROW_PX, _BAR_PX = 15, 12
 _MOST_ROWS, _MOST_ROWS_OF_LANE = 26, 5
 _LEAST_TEXT_PX, _LETTER_PX = 46, 6
 _KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
-_OF_KIND = {"steps": "step", "annotations": "step", "phases": "start", "functions": "memory"}
+_OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
+_OF_FUNCTIONS = (("^step", "step"), ("load|fetch|input", "io"), ("gpu", "gpu"), ("cpu", "cpu"))
+"""What the label of a lane of framework events has, and its hue."""
 _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d", re.IGNORECASE
 )
@@ -35,6 +37,7 @@ _KEYS = {
     "step": "steps and annotations",
     "start": "phases",
     "memory": "functions",
+    "io": "loading of data",
 }
 
 
@@ -76,7 +79,7 @@ def still_of(file: TimelineFile) -> Markup:
         if row == 0:
             y += 4
             labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
-        hues = np.array([_hue(lane["kind"], names[name]) for name in columns["name"].tolist()])
+        hues = np.array([_hue(lane, names[name]) for name in columns["name"].tolist()])
         begin_px, end_px = (_px(columns[key], start, end) for key in ("start", "end"))
         bars += _bars(hues, begin_px, end_px, y)
         words += _words(hues, begin_px, end_px, [names[at] for at in columns["name"].tolist()], y)
@@ -159,7 +162,11 @@ def _words(
         yield Word(x=_LEFT_PX + int(begin_px[at]) + 4, y=y + 3.5, hue=hues[at], text=text)
 
 
-def _hue(kind: str, name: str) -> str:
+def _hue(lane: Mapping[str, Any], name: str) -> str:
+    kind = lane["kind"]
+    if kind == "functions":
+        label = lane["label"].lower()
+        return next((hue for word, hue in _OF_FUNCTIONS if re.search(word, label)), "memory")
     if kind in _OF_KIND:
         return _OF_KIND[kind]
     if _COMMUNICATION.search(name):
