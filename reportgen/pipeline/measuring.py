@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses.
 
-    ``lanes`` is where the lanes of the timeline are staged: a cluster's workers cannot write there.
+    ``lanes`` is where the lanes of the timeline are staged.
     """
 
     job: JobProfile
@@ -67,13 +67,16 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
     with timed(watcher, "reading") as step:
         executor = executor_for(work, watcher)
         is_far = work.engine.kind is EngineKind.DASK
-        lanes = None if is_far else work.lanes
+        lanes = work.lanes and replace(work.lanes, is_far=is_far)
         do = partial(work_on, rules=work.rules, params=work.params, lanes=lanes)
         if isinstance(executor, LocalExecutor):
             do = partial(do, on_progress=ReadingProgress(watcher))
         elif is_far:
             do = partial(_work_there, settings_to_send(), do)
         measured, missing = _run(executor, do, work)
+        if lanes is not None and is_far:
+            for part in measured:
+                lanes.receive(part.node, part.lanes)
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)

@@ -35,12 +35,12 @@ def add_timeline(
 ) -> Report:
     """Return a report with its timeline, and remove the lanes that were staged.
 
-    Parts that a cluster measured have none; without any, the report has no timeline.
+    Without any, the report has no timeline.
 
     Raises:
         OutputError: what was staged cannot be read.
     """
-    folders = [folder for part in job.parts if (folder := lanes.of(part)).is_dir()]
+    folders = [folder for part in job.parts if (folder := lanes.of(part.node)).is_dir()]
     if not folders:
         return report
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
