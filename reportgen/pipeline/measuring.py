@@ -77,6 +77,7 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
         if lanes is not None and is_far:
             for part in measured:
                 lanes.receive(part.node, part.lanes)
+            measured = [replace(part, lanes={}) for part in measured]
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)
