@@ -44,6 +44,9 @@ def compare(
     larger than the one between the halves of each run; else where the same holds for the means.
     """
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
+    if len({run.steps.knows_gaps for run in runs if run.steps}) > 1:
+        first, second = (run_of(its.report, label=its.label, with_gaps=False) for its in runs)
+        runs = first, second
     reason = why_not(*runs)
     step, parts, how = (None, (), "") if reason else _times(*runs)
     conditions = conditions_of(*runs, compared=how)

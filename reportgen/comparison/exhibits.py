@@ -153,13 +153,7 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
     """Yield what only one of the jobs has, kernels of the same operator side by side."""
     alone = [row for row in rows if row.before_us is None or row.after_us is None]
     for kind in dict.fromkeys(row.kind for row in alone):
-        its = [row for row in alone if row.kind == kind]
-        sides = [
-            sorted((row for row in its if getattr(row, time) is not None), key=_operator_of)
-            for time in ("before_us", "after_us")
-        ]
-        pairs = list(_side_by_side(*sides))
-        pairs.sort(key=lambda pair: -max(_time_of(row) for row in pair))
+        pairs = list(_pairs([row for row in alone if row.kind == kind]))
         shown = pairs[:MOST_MOVED]
         yield exhibit(
             f"apart_{_id(kind)}",
@@ -168,34 +162,28 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
             caption=f"Times {_unit_of(kind)}. Rows of the same operator stand side by side: what "
             f"was renamed or replaced.{_rest(pairs, shown)}",
             columns=[
-                _texts("operator", [(one or other).operator for one, other in shown]),  # type: ignore[union-attr]  # one of them is there
-                _texts("only_before", [one and one.name for one, _ in shown]),
-                _numbers("before_us", "us", [one and one.before_us for one, _ in shown]),
-                _texts("only_after", [other and other.name for _, other in shown]),
-                _numbers("after_us", "us", [other and other.after_us for _, other in shown]),
+                _texts("operator", [one.operator or other.operator for one, other in shown]),
+                _texts("only_before", [one.name or None for one, _ in shown]),
+                _numbers("before_us", "us", [one.before_us for one, _ in shown]),
+                _texts("only_after", [other.name or None for _, other in shown]),
+                _numbers("after_us", "us", [other.after_us for _, other in shown]),
             ],
         )
 
 
-def _side_by_side(
-    before: Sequence[Moved], after: Sequence[Moved]
-) -> Iterator[tuple[Moved | None, Moved | None]]:
-    """Yield rows of one operator in pairs, the longest first, and the others alone."""
-    for operator in dict.fromkeys(row.operator for row in (*before, *after)):
-        sides = [[row for row in side if row.operator == operator] for side in (before, after)]
-        if operator is None:
-            yield from ((row, None) for row in sides[0])
-            yield from ((None, row) for row in sides[1])
-        else:
-            yield from zip_longest(*sides)
+def _pairs(rows: Sequence[Moved]) -> Iterator[tuple[Moved, Moved]]:
+    """Yield what vanished with what came in its place, a blank where nothing did.
 
-
-def _operator_of(row: Moved) -> tuple[str, float]:
-    return row.operator or "", -_time_of(row)
-
-
-def _time_of(row: Moved | None) -> float:
-    return 0.0 if row is None else max(row.before_us or 0.0, row.after_us or 0.0)
+    Rows come in the order of their times; those without an operator stand alone.
+    """
+    blank = replace(rows[0], name="", operator=None, before_us=None, after_us=None)
+    for operator in dict.fromkeys(row.operator or row.name for row in rows):
+        its = [row for row in rows if (row.operator or row.name) == operator]
+        gone, came = (
+            [row for row in its if getattr(row, time) is not None]
+            for time in ("before_us", "after_us")
+        )
+        yield from zip_longest(gone, came, fillvalue=blank)
 
 
 def _id(kind: str) -> str:
