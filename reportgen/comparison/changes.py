@@ -71,14 +71,14 @@ _SOURCES = (
     ),
     *(
         _Source(
-            kind="call of a function",
+            kind=f"call on the {device}",
             rule="OverallFrameworkMetrics",
             exhibit=exhibit,
             names=("operator",),
             time="self_us",
             is_sampled=True,
         )
-        for exhibit in ("cpu_operators", "gpu_operators")
+        for device, exhibit in (("CPU", "cpu_operators"), ("GPU", "gpu_operators"))
     ),
 )
 

@@ -7,11 +7,17 @@ from dataclasses import fields, replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
-from reportgen.comparison.model import Comparison, FindingState, MetricChange, Moved
+from reportgen.comparison.model import (
+    Comparison,
+    FindingState,
+    MetricChange,
+    Moved,
+    WaterfallPart,
+)
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
-from reportgen.text import plural
+from reportgen.text import format_duration, plural
 
 MOST_MOVED = 25
 """So many kernels or operators of a kind stand on the page; the JSON has all of them."""
@@ -98,16 +104,27 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         title="Where the difference comes from, per step",
         caption=(
             "Means over the compared steps and all GPUs. The parts of a job add up to its mean "
-            "time per step, the differences to the difference of the means."
+            f"time per step: {_total(rows, 'before_s')} before, {_total(rows, 'after_s')} after, "
+            f"a difference of {_total(rows, 'difference_s')}."
         ),
         columns=[
             _texts("part", [row.part for row in rows]),
-            _numbers("before_s", "s", [row.before_s for row in rows], role=Role.OTHER),
-            _numbers("after_s", "s", [row.after_s for row in rows], role=Role.STEP),
-            _numbers("difference_s", "s", [row.difference_s for row in rows], role=Role.WARNING),
+            _numbers("difference_s", "s", [row.difference_s for row in rows]),
+            _texts(
+                "before_to_after",
+                [
+                    _both(format_duration(row.before_s), format_duration(row.after_s))
+                    for row in rows
+                ],
+            ),
         ],
+        row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )
     return (made,)
+
+
+def _total(rows: Sequence[WaterfallPart], name: str) -> str:
+    return format_duration(sum(getattr(row, name) for row in rows))
 
 
 def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
@@ -126,10 +143,11 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
         columns=[
             _texts("id", [row.id for row in rows]),
             _texts("state", [_STATE_WORDS[row.state] for row in rows]),
-            _texts("severity_before", [row.severity_before for row in rows]),
-            _texts("severity_after", [row.severity_after for row in rows]),
-            _numbers("may_save_before", "%", [_pct(row.share_before_ratio) for row in rows]),
-            _numbers("may_save_after", "%", [_pct(row.share_after_ratio) for row in rows]),
+            _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
+            _texts(
+                "may_save",
+                [_both(_pct(row.share_before_ratio), _pct(row.share_after_ratio)) for row in rows],
+            ),
             _texts("finding", [row.title for row in rows]),
         ],
     )
@@ -289,8 +307,15 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
     return (made,)
 
 
-def _pct(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
+def _both(before: str | None, after: str | None) -> str | None:
+    """Return what a thing was and is, in few words: one where it did not change."""
+    if before is None and after is None:
+        return None
+    return before if before == after else f"{before or '–'} → {after or '–'}"
+
+
+def _pct(ratio: float | None) -> str | None:
+    return None if ratio is None else f"{100 * ratio:.1f} %"
 
 
 def _texts(name: str, values: Sequence[str | None]) -> Column:

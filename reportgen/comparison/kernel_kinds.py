@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from reportgen.comparison.runs import Run, rows_of
 
 KIND_WORDS = {
-    "matrix": "matrix products and convolutions",
+    "matrix": "matrix products, convolutions",
     "attention": "attention",
     "normalization": "normalization",
-    "lookup": "lookups, embeddings and sorting",
+    "lookup": "lookups, sorting",
     "optimizer": "optimizer steps",
-    "reduction": "reductions, softmax and pooling",
-    "elementwise": "elementwise operations and copies",
+    "reduction": "reductions, pooling",
+    "elementwise": "elementwise, copies",
     "other": "other kernels",
 }
 _PATTERNS = {
