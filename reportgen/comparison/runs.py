@@ -33,8 +33,9 @@ class Steps:
         start_ns: (n,) of the worker that stands for all.
         cycle_ns: (n,) float64 time to the start of the next step, the mean of all workers where
             each of them has every step.
-        inside_ns, wait_ns: (n,) float64 time in the step, and of waiting for data after it; where
-            workers meet in each step, the longest wait of any is that of all.
+        inside_ns, wait_ns: (n,) float64 time in the step but that of waiting for data, and all
+            waiting, in it and after it; where workers meet in each step, the longest wait of any
+            is that of all.
         n_measured: steps that were recorded; more than n where rows are means of several.
         n_workers: workers or ranks that are in the means.
         knows_gaps: whether the report says how long it is from the end of a step to the next one;
@@ -111,15 +112,12 @@ def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps 
     alike = [table for table in own if table.n_measured == longest.n_measured]
     columns = [unpack(table) for table in alike]
     if not with_gaps:
-        left_out = {"cycle_ns", "input_wait_ns"}
+        left_out = {"cycle_ns", "input_wait_ns"}  # the wait inside steps stays
         columns = [{k: its[k] for k in its.keys() - left_out} for its in columns]
     first = columns[0]
     cycle_ns = np.array([_cycle_ns(its) for its in columns], dtype=np.float64)
-    inside_ns = np.array([its["duration_ns"] for its in columns], dtype=np.float64)
-    wait_ns = np.array(
-        [its.get("input_wait_ns", np.zeros_like(its["start_ns"])) for its in columns],
-        dtype=np.float64,
-    )
+    waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
+    inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
     longest_ns = _meeting(cycle_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
     return Steps(
         phase=phase,
@@ -131,6 +129,13 @@ def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps 
         n_measured=longest.n_measured,
         n_workers=len(alike),
         knows_gaps="cycle_ns" in first,
+    )
+
+
+def _column(columns: Sequence[Columns], name: str) -> Floats:
+    """Return (n_workers, n) values of a column; zero where a report does not have it."""
+    return np.array(
+        [its.get(name, np.zeros_like(its["start_ns"])) for its in columns], dtype=np.float64
     )
 
 
