@@ -26,6 +26,7 @@ _EXTRAS = {
     "record": "sample machine and GPUs while recording",
     "aws": "AWS profiles, sagemaker:REGION/JOB-NAME",
     "arrow": "Arrow tables from Python",
+    "dask": "jobs that a Dask cluster reads",
 }
 _FRAMEWORKS = (
     "torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "keras", "jax",
@@ -144,15 +145,14 @@ def _parts() -> Iterator[str]:
         return
     core = [re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line]
     yield f"core: {', '.join(f'{name} {_version(name)}' for name in core)}"
+    of_extras = [match for match in map(_REQUIREMENT.match, requirements) if match]
     for extra, purpose in _EXTRAS.items():
-        matches = filter(None, map(_REQUIREMENT.match, requirements))
-        names = [match[1] for match in matches if match[2] == extra]
+        names = [match[1] for match in of_extras if match[2] == extra]
         missing = [name for name in names if not _version(name)]
-        if missing:
-            how = f"pip install 'make-profiler-report[{extra}]'"
-            yield f"{extra}: missing {', '.join(missing)} ({purpose}); {how}"
-        else:
-            yield f"{extra}: {', '.join(f'{name} {_version(name)}' for name in names)} ({purpose})"
+        there = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
+        how = f"pip install 'make-profiler-report[{extra}]'"
+        ending = f"; missing {', '.join(missing)}: {how}" if missing else ""
+        yield f"{extra} ({purpose}): {there or '-'}{ending}"
 
 
 def _version(distribution: str) -> str:
@@ -163,11 +163,8 @@ def _version(distribution: str) -> str:
 
 
 def _frameworks() -> Iterator[str]:
-    found = [f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name)]
-    if found:
-        yield f"steps of {', '.join(found)}, without a change to the script"
-    else:
-        yield "steps: no framework in this environment; the training may use another environment"
+    found = ", ".join(f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name))
+    yield f"steps, of frameworks in this environment: {found or 'none; another may have some'}"
 
 
 def _credentials() -> Iterator[str]:

@@ -12,7 +12,7 @@ import click
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.errors import LocationError
-from reportgen.report.query import Answer, ask, narrowed, selected
+from reportgen.report.query import Answer, ask, narrowed
 from reportgen.results import Scalar
 
 _ROWS, _ROWS_OF_LIST = 20, 200
@@ -89,9 +89,9 @@ def command(
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
     name, whole = _asked(path, what)
-    found = narrowed(whole, conditions, sort=sort)
     chosen = [part.strip() for part in columns.split(",") if part.strip()]
-    shown = selected(found, chosen or list(found.columns)[:_MOST_COLUMNS])
+    names = chosen or list(whole.columns)[:_MOST_COLUMNS]
+    shown = narrowed(whole, conditions, sort=sort or "", columns=names)
     n_shown = rows or (_ROWS_OF_LIST if whole.is_list else _ROWS)
     most = (
         _CHARS_OF_DATA
@@ -101,7 +101,7 @@ def command(
     cells, n_cut = _cut([list(row) for row in shown.rows[:n_shown]], most)
     left_out: dict[str, Any] = {
         "rows": len(shown.rows) - len(cells),
-        "columns": [] if chosen else list(found.columns)[_MOST_COLUMNS:],
+        "columns": [] if chosen else list(whole.columns)[_MOST_COLUMNS:],
         "cut_cells": n_cut,
     }
     if as_json:
