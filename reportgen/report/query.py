@@ -259,7 +259,7 @@ def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
     if limit is None:
         raise ConfigError(f"--where {text!r} compares with {wanted!r}, which is no number.")
     is_ordered = _ORDERS[sign]
-    return lambda row: isinstance(row[at], int | float) and is_ordered(row[at], limit)
+    return lambda row: isinstance(value := row[at], int | float) and is_ordered(value, limit)
 
 
 def _is_equal(value: Scalar, wanted: str) -> bool:
