@@ -31,13 +31,10 @@ _EXTRAS = {
 _FRAMEWORKS = (
     "torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "keras", "jax",
 )  # fmt: skip
-_CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "keys in the environment",
-    "AWS_WEB_IDENTITY_TOKEN_FILE": "a web identity",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "the role of an ECS task",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI": "the role of a container",
-    "AWS_PROFILE": "a profile that is named in AWS_PROFILE",
-}
+_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)  # fmt: skip
 _REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]")
 _ANSWERS_WITHIN_S = 10.0
 """A broken driver or store may never answer; a healthy one takes less than two seconds."""
@@ -168,10 +165,10 @@ def _frameworks() -> Iterator[str]:
 
 
 def _credentials() -> Iterator[str]:
-    found = [words for name, words in _CREDENTIALS.items() if os.environ.get(name)]
+    found = [name for name in _CREDENTIALS if os.environ.get(name)]
     if any((Path.home() / ".aws" / name).is_file() for name in ("config", "credentials")):
         found.append("profiles in ~/.aws (need the extra aws)")
-    yield from found or ["none here; the role of an instance is asked for when a bucket is opened"]
+    yield ", ".join(found) or "none here; the role of an instance is asked for at the first bucket"
 
 
 def _disks() -> Iterator[str]:
