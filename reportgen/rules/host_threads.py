@@ -186,9 +186,9 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         BlockingCall,
         title="Calls that block the host",
         caption=(
-            "Over all ranks, by time. The caller is the innermost operator around the call; "
-            "outside of operators the innermost range or Python function. A copy counts where its "
-            "call returned only when it was done."
+            "Over all ranks and all of each trace, also outside of the steps, by time. The caller "
+            "is the innermost operator around the call; outside of operators the innermost range "
+            "or Python function. A copy counts where its call returned only when it was done."
         ),
     )
     return Outcome(
