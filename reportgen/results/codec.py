@@ -8,7 +8,7 @@ History of ``format``: 1, first version; 2, the needs of the page and of later r
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -70,8 +70,7 @@ def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
 
 def _lean(value: Any) -> Any:
     """Return a declaration as JSON, without what is as it is by default and without ``values``."""
-    kind: Hashable = type(value)
-    defaults = _defaults_of(kind)
+    defaults = _defaults_of(value.__class__)
     if defaults:
         return {
             name: _lean(held)
