@@ -124,7 +124,7 @@ def test_a_percentile_that_an_older_report_does_not_have_is_absent() -> None:
     assert comparison.usage[0].before == (None, 50.0, 90.0)
 
 
-KERNELS = {
+KERNELS: Mapping[str, Sequence[Scalar]] = {
     "name": ["ampere_sgemm_128x64", "old_copy_kernel", "nccl_all_reduce"],
     "category": ["compute", "compute", "communication"],
     "operator": ["aten::mm", "aten::copy_", "record_param_comms"],
