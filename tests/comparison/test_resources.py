@@ -73,17 +73,14 @@ def test_without_a_batch_size_nothing_is_said_of_samples() -> None:
 
 
 def test_money_and_energy_of_a_thousand_steps_stand_side_by_side() -> None:
-    def priced(usd: float, joules: float) -> dict[str, RuleResult]:
+    def priced(factor: float, usd: float, joules: float) -> Report:
         budget = RuleResult(id=RuleId("any"), status=Status.OK, params={"usd_per_gpu_hour": usd})
         power = RuleResult(
             id=RuleId("any"), status=Status.OK, metrics={"gpu_energy_per_step_j": joules}
         )
-        return {"GPUTimeBudget": budget, "GPUPower": power}
+        return job(factor, setup=Setup(n_gpus=8), GPUTimeBudget=budget, GPUPower=power)
 
-    before = job(setup=Setup(n_gpus=8), **priced(3.0, 40.0))
-    after = job(0.5, setup=Setup(n_gpus=8), **priced(4.0, 30.0))
-
-    comparison = compare(before, after)
+    comparison = compare(priced(1.0, 3.0, 40.0), priced(0.5, 4.0, 30.0))
 
     money, energy = comparison.costs
     assert comparison.step is not None
