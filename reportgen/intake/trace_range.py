@@ -31,6 +31,8 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
     of_gpu = np.flatnonzero((ops.end_ns > low_ns) & (launched_ns <= high_ns))
     of_calls = inside(calls.start_ns)
     of_slices = np.flatnonzero((slices.end_ns >= low_ns) & (slices.start_ns <= high_ns))
+    shadows = trace.shadows
+    of_shadows = np.flatnonzero((shadows.end_ns >= low_ns) & (shadows.start_ns <= high_ns))
     told = trace.collectives
     gpu_op = _renumbered(told.gpu_op, of_gpu, ops.start_ns.size)
     host_slice = _renumbered(told.host_slice, of_slices, slices.start_ns.size)
@@ -46,6 +48,7 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
         ),
         calls=select(calls, of_calls),
         slices=select(slices, of_slices),
+        shadows=select(shadows, of_shadows),
         steps=select(steps, np.flatnonzero((steps.start_ns >= low_ns) & (steps.end_ns <= high_ns))),
         memory=select(trace.memory, inside(trace.memory.time_ns)),
         syncs=select(trace.syncs, inside(trace.syncs.start_ns)),

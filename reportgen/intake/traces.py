@@ -37,8 +37,12 @@ _APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
 """What the tables of a file say and a trace has not, or otherwise."""
 
 
-def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace:
+def read_rank(
+    ref: PartRef, *, is_whole: bool = False, on_progress: Progress | None = None
+) -> RankTrace:
     """Read one kernel trace: of one file, or one process of a report of Nsight Systems.
+
+    Whether a file's trace ``is_whole``: see ``read_trace``.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """
@@ -53,7 +57,7 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
         _tell_left_out(tables, key, problems)
     else:
         key = ref.files[0].key
-        header, tables = _read_file(ref, problems, on_progress=on_progress)
+        header, tables = _read_file(ref, problems, is_whole=is_whole, on_progress=on_progress)
     tell_oddities(tables, key, problems)
     base_ns = header.base_ns or 0
     origin_ns = base_ns + tables.origin_ns
@@ -86,11 +90,11 @@ def read_rank(ref: PartRef, *, on_progress: Progress | None = None) -> RankTrace
 
 
 def _read_file(
-    ref: PartRef, problems: Diagnostics, *, on_progress: Progress | None
+    ref: PartRef, problems: Diagnostics, *, is_whole: bool, on_progress: Progress | None
 ) -> tuple[TraceHeader, TraceTables]:
     file, location = ref.files[0], open_part(ref)
     blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
-    trace = read_trace(blocks, on_progress=on_progress)
+    trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
     remark_changes(location, problems)
     _tell_losses(trace, file.key, problems)
     return trace.header, trace.tables

@@ -74,7 +74,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
         open_staging(options.output) as staging,
         kernel_for(options.formats, staging.folder) as kernel,
     ):
-        before, after = (_report_of(path, watcher) for path in (options.before, options.after))
+        before, after = (report_of(path, watcher) for path in (options.before, options.after))
         with timed(watcher, "comparing") as step:
             comparison = compare(before, after, labels=options.labels)
             step.text = f"compared {before.job.name} with {after.job.name}"
@@ -88,7 +88,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
     )
 
 
-def _report_of(path: str, watcher: Watcher) -> Report:
+def report_of(path: str, watcher: Watcher) -> Report:
     """Return a saved report, or report a job first, without leaving anything behind."""
     place = str(Path(path).parent) if Path(path).name == REPORT_FILE else path
     with saved_report(place) as saved:

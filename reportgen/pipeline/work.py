@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
@@ -26,13 +26,8 @@ from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
-from reportgen.scratch import scratch_folder
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
-
-MOST_SENT = 8_000_000
-"""Events of all parts that are sent from other machines for the timeline, some 8 bytes each; parts
-with more than their share send a coarse picture."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +35,7 @@ class Measured:
     """What comes back from one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node. ``lanes`` are the packed files of its timeline where they could not be staged.
+    for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -50,44 +45,25 @@ class Measured:
     clock: Clock | None = None
     setup: Setup
     measurements: Mapping[RuleId, Any]
-    lanes: Mapping[str, bytes] = field(default_factory=dict)
     notes: tuple[SourceNote, ...]
     n_rows: int
     n_files: int
     read_s: float
     measure_s: float
+    lane_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedAt:
-    """The folder in which the lanes of all parts wait for the file of the timeline.
-
-    ``is_far``: those who measure parts cannot write there, and send the lanes with the measurement.
-    """
+    """The folder in which the lanes of all parts wait for the file of the timeline."""
 
     folder: Path
     n_parts: int
-    is_far: bool = False
+    most_events: int | None = None
 
-    def of(self, node: NodeId) -> Path:
+    def of(self, ref: PartRef) -> Path:
         """Return the folder of a part."""
-        return self.folder / sha256(node.encode()).hexdigest()[:16]
-
-    def stage(self, part: NodeProfile | RankTrace) -> dict[str, bytes]:
-        """Stage the lanes of a part; return the packed files that must be sent."""
-        if not self.is_far:
-            stage(lanes_of(part), self.of(part.node), n_parts=self.n_parts)
-            return {}
-        with scratch_folder() as folder:
-            made, most = folder / "lanes", MOST_SENT // self.n_parts
-            stage(lanes_of(part), made, n_parts=self.n_parts, most_events=most)
-            return {path.name: zlib.compress(path.read_bytes(), 1) for path in made.iterdir()}
-
-    def receive(self, node: NodeId, files: Mapping[str, bytes]) -> None:
-        """Write the files that were sent."""
-        self.of(node).mkdir(parents=True)
-        for name, packed in files.items():
-            (self.of(node) / name).write_bytes(zlib.decompress(packed))
+        return self.folder / sha256(ref.node.encode()).hexdigest()[:16]
 
 
 def work_on(
@@ -96,14 +72,17 @@ def work_on(
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
     lanes: StagedAt | None = None,
+    cache: Cache | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
     """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
     began = time.perf_counter()
-    part = read(ref, on_progress=on_progress)
+    part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
-    sent = {} if lanes is None else lanes.stage(part)
+    if lanes is not None:
+        staged, most = lanes.of(ref), lanes.most_events
+        stage(lanes_of(part), staged, n_parts=lanes.n_parts, most_events=most)
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
@@ -117,7 +96,6 @@ def work_on(
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
         measurements=measurements,
-        lanes=sent,
         notes=part.notes,
         n_rows=n_rows,
         n_files=sum(note.counts.get(Quality.FILES_READ, 0) for note in part.notes),

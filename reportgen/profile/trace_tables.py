@@ -36,7 +36,7 @@ NUMBERED_STEP = re.compile(
 
 
 class GpuKind(IntEnum):
-    """What a GPU did; ``GpuOps.kind``."""
+    """Kind of a GPU operation; ``GpuOps.kind``."""
 
     KERNEL = 0
     MEMCPY = 1
@@ -44,7 +44,7 @@ class GpuKind(IntEnum):
 
 
 class SliceKind(IntEnum):
-    """What a host slice is; ``HostSlices.kind``. Calls of the driver are ``HostCalls``."""
+    """Kind of a host slice; ``HostSlices.kind``. Calls of the driver are ``HostCalls``."""
 
     OPERATOR = 0
     ANNOTATION = 1
@@ -54,7 +54,7 @@ class SliceKind(IntEnum):
 
 
 class FlowKind(IntEnum):
-    """What an arrow joins; ``Flows.kind``. Launches are ``GpuOps.launch``."""
+    """Kind of an arrow; ``Flows.kind``. Launches are ``GpuOps.launch``."""
 
     FORWARD_BACKWARD = 0
 
@@ -140,6 +140,23 @@ class HostSlices:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Shadows:
+    """Spans that repeat what others say (annotations as the GPU saw them), sorted by (start, end).
+
+    Attributes:
+        start_ns, end_ns, duration_ns: (n,) int64, see the module.
+        thread: (n,) int32 code into ``threads``: device and stream of an annotation.
+        name: (n,) int32 code into ``names``.
+    """
+
+    start_ns: Times
+    end_ns: Times
+    duration_ns: Times
+    thread: Codes
+    name: Codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
     """Steps as the host saw them (``ProfilerStep#n``, else ``step_n``), sorted by start.
 
@@ -178,7 +195,7 @@ class MemoryEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveArgs:
-    """What events say about the collective that they belong to, in the order of the file.
+    """Arguments of collectives in the events that belong to them, in the order of the file.
 
     Attributes:
         name, dtype: (n,) int32 codes into ``labels``: ``allreduce``, ``BFloat16``.
@@ -260,6 +277,7 @@ TraceTable = (
     GpuOps
     | HostCalls
     | HostSlices
+    | Shadows
     | Steps
     | MemoryEvents
     | CollectiveArgs
@@ -272,6 +290,7 @@ Table = TypeVar(
     GpuOps,
     HostCalls,
     HostSlices,
+    Shadows,
     Steps,
     MemoryEvents,
     CollectiveArgs,

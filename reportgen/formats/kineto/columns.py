@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ MEMORY = "[memory]"
 MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
 """Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
 
+_ALL_NAMES = 2**31 - 1
 FURTHER = "(further)"
 
 
@@ -90,12 +92,18 @@ class TraceVocabularies:
 class TraceColumns:
     """Everything that is kept of a file's events, and what the codes mean.
 
-    ``categories``: how many events of each kind were seen, by phase and category.
+    ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``: what
+    was subtracted from all times. With ``is_whole`` it is that of the first span, so that
+    differences keep the decimals of the file, shadows are kept, and all names.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_whole: bool = False) -> None:
+        self.is_whole = is_whole
+        self.zero_us: int | None = None if is_whole else 0
         self.tables: dict[str, ColumnBuffer] = {name: ColumnBuffer() for name in TABLES}
         self.vocabularies = TraceVocabularies()
+        if is_whole:
+            self.vocabularies.names = BoundedCodes(_ALL_NAMES, FURTHER)
         self.categories: Counter[tuple[str, str]] = Counter()
         self.numbers = NumberReader()
 
@@ -124,6 +132,8 @@ class TraceColumns:
             self._add_syncs(events)
         elif category not in SHADOWS:
             self._add_slices(events, SLICE_KINDS.get(category, SliceKind.OTHER))
+        elif self.is_whole:
+            self.tables["shadows"].add(**self._times(events), thread=self._threads(events))
 
     def _add_gpu_ops(self, events: list[TraceEvent], kind: GpuKind) -> None:
         args = _args(events)
@@ -187,7 +197,7 @@ class TraceColumns:
             return
         args = _args(events)
         self.tables["memory"].add(
-            start_us=floats([event.ts for event in events]),
+            start_us=self._starts(events),
             device_type=self.numbers([item.memory_type for item in args]),
             device=self.numbers.devices([item.memory_device for item in args]),
             change_bytes=self.numbers([item.change_bytes for item in args], absent=0),
@@ -232,7 +242,7 @@ class TraceColumns:
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {
             "id": self.numbers([event.id for event in events]),
-            "start_us": floats([event.ts for event in events]),
+            "start_us": self._starts(events),
             "is_start": _constant(is_start, events, np.bool_),
         }
         if category in FORWARD_BACKWARD:
@@ -242,10 +252,23 @@ class TraceColumns:
 
     def _times(self, events: list[TraceEvent]) -> Columns:
         return {
-            "start_us": floats([event.ts for event in events]),
+            "start_us": self._starts(events),
             "duration_us": floats([event.dur for event in events]),
             "name": self.vocabularies.names.of([event.name or "" for event in events]),
         }
+
+    def _starts(self, events: list[TraceEvent]) -> NDArray[np.float64]:
+        """Return when events start, µs after ``zero_us``."""
+        starts_us: list[Any] = [event.ts for event in events]
+        if self.zero_us is None:
+            first_us = floats(starts_us[:1])
+            self.zero_us = int(first_us[0]) if np.isfinite(first_us).all() else 0
+        if not self.zero_us:
+            return floats(starts_us)
+        if not all(isinstance(start_us, Decimal) for start_us in starts_us):
+            return floats(starts_us) - self.zero_us  # what was repaired is no Decimal
+        zero_us = Decimal(self.zero_us)
+        return floats([start_us - zero_us for start_us in starts_us])
 
     def _threads(self, events: list[TraceEvent]) -> NDArray[np.int32]:
         return self.vocabularies.threads.of([(event.pid, event.tid) for event in events])
@@ -269,8 +292,8 @@ class TraceColumns:
 
 
 TABLES = (
-    "gpu_ops", "calls", "slices", "syncs", "memory", "collectives", "flow_ends", "launch_ends",
-    "counters",
+    "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",
+    "launch_ends", "counters",
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import islice
 
@@ -40,14 +41,20 @@ class Losses:
     is_unclosed: bool = False
 
 
+Decode = Callable[[bytes], list[TraceEvent] | None]
+
+
 def decode_chunk(
-    chunk: bytes, losses: Losses, *, is_last: bool
+    chunk: bytes, losses: Losses, *, is_last: bool, decode: Decode = decode_run
 ) -> tuple[list[TraceEvent], int | None]:
-    """Return the events of a run, and where the list ends if it ends in this run."""
-    events = decode_run(chunk.strip(EDGES))
+    """Return the events of a run, and where the list ends if it ends in this run.
+
+    Runs without damage are decoded by ``decode``.
+    """
+    events = decode(chunk.strip(EDGES))
     if events is not None:
         return events, None
-    ended = _decode_to_end(chunk)
+    ended = _decode_to_end(chunk, decode)
     if ended is not None:
         return ended
     if len(chunk) <= MAX_REPAIR_BYTES:
@@ -59,10 +66,10 @@ def decode_chunk(
     return _Pieces(chunk, losses).decode(is_last=is_last)
 
 
-def _decode_to_end(chunk: bytes) -> tuple[list[TraceEvent], int] | None:
+def _decode_to_end(chunk: bytes, decode: Decode) -> tuple[list[TraceEvent], int] | None:
     for match in islice(_END.finditer(chunk), _MAX_ENDS):
         end = match.start() + 1
-        events = decode_run(chunk[:end].strip(EDGES))
+        events = decode(chunk[:end].strip(EDGES))
         if events is not None:
             return events, end
     return None

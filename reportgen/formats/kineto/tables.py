@@ -37,6 +37,7 @@ class TraceTables:
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
+    shadows: trace_tables.Shadows
     steps: trace_tables.Steps
     memory: trace_tables.MemoryEvents
     collectives: trace_tables.CollectiveArgs
@@ -68,12 +69,13 @@ def build_tables(columns: TraceColumns) -> TraceTables:
     slices = _table(trace_tables.HostSlices, raw["slices"])
     known = columns.vocabularies
     return TraceTables(
-        origin_ns=base_us * NS_PER_US,
+        origin_ns=(base_us + (columns.zero_us or 0)) * NS_PER_US,
         bad_durations=bad_durations,
         bad_times=bad_times,
         gpu_ops=_table(trace_tables.GpuOps, raw["gpu_ops"]),
         calls=_table(trace_tables.HostCalls, raw["calls"]),
         slices=slices,
+        shadows=_table(trace_tables.Shadows, raw["shadows"]),
         steps=_steps(slices, names),
         memory=_memory(raw["memory"]),
         collectives=_table(trace_tables.CollectiveArgs, collectives),

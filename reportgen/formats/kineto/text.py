@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from reportgen.formats.decompression import MAX_LOST_BYTES, last_border
-from reportgen.formats.kineto.events import TraceEvent
-from reportgen.formats.kineto.salvage import EDGES, Losses, decode_chunk
+from reportgen.formats.kineto.events import TraceEvent, decode_run
+from reportgen.formats.kineto.salvage import EDGES, Decode, Losses, decode_chunk
 
 CHUNK_BYTES = 1 << 19
 """Bytes decoded at once. Source: measured; events take ten times their text while they wait."""
@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass(slots=True, kw_only=True)
 class TraceText:
-    """A file as it is read: its ``blocks`` are unpacked bytes.
+    """A file as it is read: its ``blocks`` are unpacked bytes, decoded by ``decode``.
 
     ``losses``, ``outside`` (the text around the events, one part for each list of events and one
     after the last) and ``n_bytes`` grow while it is read; ``is_given_up``: it was not read
@@ -49,6 +49,7 @@ class TraceText:
     """
 
     blocks: Iterable[bytes]
+    decode: Decode = decode_run
     losses: Losses = field(default_factory=Losses)
     outside: list[bytes] = field(default_factory=list)
     n_bytes: int = 0
@@ -61,7 +62,7 @@ class TraceText:
         while opening := source.find_opening():
             is_new = opening["list"] is not None or document < 0
             document += is_new
-            for events in _events_until_end(source, self.losses):
+            for events in _events_until_end(source, self):
                 yield Batch(document=document, events=events)
                 if self.losses.bytes_lost > MAX_LOST_BYTES:
                     self.is_given_up = True
@@ -110,8 +111,9 @@ class _Source:
                 return opening
 
 
-def _events_until_end(source: _Source, losses: Losses) -> Iterator[list[TraceEvent]]:
+def _events_until_end(source: _Source, text: TraceText) -> Iterator[list[TraceEvent]]:
     """Yield the events of one list and leave the source behind its end."""
+    losses = text.losses
     while True:
         source.fill(CHUNK_BYTES)
         empty = _EMPTY.match(source.rest)
@@ -122,7 +124,8 @@ def _events_until_end(source: _Source, losses: Losses) -> Iterator[list[TraceEve
             losses.is_unclosed = True
             return
         chunk, rest = _cut(source)
-        events, end = decode_chunk(chunk, losses, is_last=source.is_at_end and not rest)
+        is_last = source.is_at_end and not rest
+        events, end = decode_chunk(chunk, losses, is_last=is_last, decode=text.decode)
         yield events
         if end is not None:
             after = chunk[end:]

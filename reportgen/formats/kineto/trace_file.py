@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen.formats.decompression import Packing, unpacked, until_blank
 from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.events import decode_exactly, decode_run
 from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.formats.kineto.salvage import Losses
 from reportgen.formats.kineto.tables import TraceTables, build_tables
@@ -42,16 +43,23 @@ class TraceFile:
     n_beyond: int
 
 
-def read_trace(blocks: Iterable[bytes], *, on_progress: Progress | None = None) -> TraceFile:
+def read_trace(
+    blocks: Iterable[bytes], *, is_whole: bool = False, on_progress: Progress | None = None
+) -> TraceFile:
     """Read a trace from its bytes, packed or not, in pieces of any size.
+
+    With ``is_whole`` spans that repeat others are kept, and times in the precision of the file.
 
     Edge cases: a file without events has empty tables. Of several documents in one file those are
     joined whose events lie apart in time, as those of one program do; of documents that overlap
     the first counts: the others repeat it or are other ranks.
     """
     packing = Packing()
-    text = TraceText(blocks=until_blank(unpacked(blocks, packing), packing.give_up))
-    columns = _Documents()
+    text = TraceText(
+        blocks=until_blank(unpacked(blocks, packing), packing.give_up),
+        decode=decode_exactly if is_whole else decode_run,
+    )
+    columns = _Documents(TraceColumns(is_whole=is_whole))
     n_bytes = 0
     for batch in text.batches():
         columns.open(batch.document)
@@ -89,8 +97,8 @@ def _header(outside: Sequence[bytes], *, n_left_out: int) -> TraceHeader:
 class _Documents:
     """Columns of a file, without the documents that cannot be joined with the first."""
 
-    def __init__(self) -> None:
-        self.columns = TraceColumns()
+    def __init__(self, columns: TraceColumns) -> None:
+        self.columns = columns
         self.n_documents = 0
         self.n_left_out = 0
         self._number = -1

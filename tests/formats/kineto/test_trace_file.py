@@ -15,7 +15,7 @@ from reportgen.formats.kineto.detection import (
     stamp_in_key,
 )
 from reportgen.formats.kineto.header import read_header
-from reportgen.formats.kineto.trace_file import TraceFile
+from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.formats.kineto.vocabulary import without_folders
 from reportgen.profile import Recorded
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, n_rows
@@ -371,3 +371,19 @@ def test_numbered_ranges_are_steps_where_the_profiler_marked_none(
     trace = read_events([kernel(0, 5, 1), *ranges])
 
     assert trace.tables.steps.number.tolist() == numbers
+
+
+def test_a_whole_trace_keeps_every_decimal_and_the_spans_that_repeat_others() -> None:
+    start_us = "1712195495519703.772"
+    text = (
+        '{"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": "f", "pid": 1, "tid": 1, '
+        f'"ts": {start_us}, "dur": 10.003}}, '
+        '{"ph": "X", "cat": "gpu_user_annotation", "name": "step", "pid": 0, "tid": 7, '
+        f'"ts": "{start_us}", "dur": 0.001}}]}}'
+    )
+    tables = read_trace([text.encode()], is_whole=True).tables
+    assert tables.origin_ns + int(tables.slices.start_ns[0]) == 1712195495519703772
+    assert int(tables.slices.end_ns[0] - tables.slices.start_ns[0]) == 10003
+    assert tables.origin_ns + int(tables.shadows.start_ns[0]) == 1712195495519703772
+    assert tables.shadows.duration_ns.tolist() == [1]
+    assert not read_trace([text.encode()]).tables.shadows.name.size

@@ -1,0 +1,111 @@
+"""``reportgen timeline``: a job in time, in one file for Perfetto or ``chrome://tracing``."""
+
+from __future__ import annotations
+
+import re
+import sys
+
+import click
+
+from reportgen.cli.places import bucket_options
+from reportgen.cli.progress import watching
+from reportgen.cli.streams import print_path
+
+_STDOUT = "-"
+
+
+class RanksType(click.ParamType[frozenset[int]]):
+    """Numbers of ranks, separated by commas."""
+
+    name = "ranks"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> frozenset[int]:
+        """Return the numbers; fail where something else stands."""
+        if isinstance(value, frozenset):
+            return value
+        if not re.fullmatch(r"\s*\d{1,9}\s*(,\s*\d{1,9}\s*)*", str(value)):
+            self.fail(f"{value!r} is no list of ranks; write 0,7.", param, ctx)
+        return frozenset(map(int, str(value).split(",")))
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.argument("path")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    metavar="FILE",
+    help="The file to write, packed if its name ends in .gz; - is standard output.",
+)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["perfetto", "json"]),
+    help="perfetto, or json for chrome://tracing too. [default: by the file's name, else perfetto]",
+)
+@click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
+@click.option("--to", "until", metavar="T", help="Show T and earlier.")
+@click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")
+@click.option(
+    "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
+)
+@click.option(
+    "--around", metavar="FINDING", help="Show the time of a finding, named by its id, and around."
+)
+@click.option(
+    "--report",
+    metavar="DIR",
+    help="The saved report with the findings. [default: beside the job, or here]",
+)
+@click.option("--raw", "is_raw", is_flag=True, help="Copy the events of one kernel trace instead.")
+@click.option("--force", is_flag=True, help="Replace a file.")
+@bucket_options
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+def command(
+    path: str,
+    output: str,
+    kind: str | None,
+    since: str | None,
+    until: str | None,
+    steps: str | None,
+    ranks: frozenset[int],
+    around: str | None,
+    report: str | None,
+    is_raw: bool,
+    force: bool,
+    quiet: bool,
+) -> None:
+    """Write what a job did as a timeline that ui.perfetto.dev opens.
+
+    PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
+    s3://bucket/prefix. Every event is a slice with its time and length, every launch has an arrow
+    to what it started, samples are counters, findings are markers, and all ranks stand on one
+    axis. The path of the file is printed to stdout.
+    """
+    if output == _STDOUT and sys.stdout.isatty():
+        raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
+    if is_raw and kind is not None:
+        raise click.UsageError("--raw copies what the file holds; leave --format out.")
+    from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
+
+    options = TimelineOptions(
+        path=path,
+        output=output,
+        format=None if kind is None else TimelineFormat(kind),
+        since=since,
+        until=until,
+        steps=steps,
+        ranks=ranks,
+        around=around,
+        report=report,
+        is_raw=is_raw,
+        force=force,
+    )
+    with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
+        made = make_timeline(options, watcher)
+    for remark in () if quiet else made.remarks:
+        click.echo(remark, err=True)
+    if output != _STDOUT:
+        print_path(output)

@@ -1,0 +1,24 @@
+"""Findings in time, as a timeline shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from reportgen.report import RankedFinding
+from reportgen.timeline.moments import Mark
+from reportgen.units import NS_PER_S
+
+
+def marks_of(findings: Iterable[RankedFinding]) -> dict[str, Mark]:
+    """Return the findings that name a time, by their ids."""
+    return {
+        item.finding.id: Mark(
+            title=item.finding.title,
+            said_by=f"{item.rule} {item.finding.id}",
+            start_ns=round(where.start_s * NS_PER_S),
+            end_ns=round(max(where.start_s, where.end_s or where.start_s) * NS_PER_S),
+            node=where.node,
+        )
+        for item in findings
+        if (where := item.finding.where).start_s is not None
+    }

@@ -1,0 +1,145 @@
+"""Timelines as Chrome's trace events, JSON that Perfetto and ``chrome://tracing`` read.
+
+Source: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. Times are
+microseconds with three decimals after ``baseTimeNanoseconds``: readers hold them in float64, which
+tells nanoseconds of the time since 1970 no longer apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import IO
+
+from reportgen.timeline.drawn import Ends, Written
+from reportgen.timeline.lanes import Lane, PartLanes, Strips, Track
+from reportgen.timeline.nesting import CHUNK_ROWS, by_start, nests_of
+from reportgen.units import NS_PER_S
+
+_DAY_NS = 86_400 * NS_PER_S
+_OUT, _IN = ',"flow_out":true', ',"flow_in":true'
+
+
+class ChromeWriter:
+    """Writes parts, one after the other; nothing is held but the part that is written."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.written = Written()
+        self._stream = stream
+        self._base_ns = 0
+        self._n_threads = 0
+        self._n_flows = 0
+        self._comma = ""
+
+    def add(self, part: PartLanes, *, zero_ns: int) -> None:
+        """Write a part whose origin is ``zero_ns``."""
+        self.written.n_parts += 1
+        if self.written.n_parts == 1:
+            self._open(zero_ns)
+        ends = Ends(part.arrows)
+        self.written.n_arrows += part.arrows.n - ends.n_left_out
+        self.written.n_arrows_left_out += ends.n_left_out
+        named = _metadata("process_name", self.written.n_parts, 0, name=part.node)
+        self._write([named])
+        names = [json.dumps(name) for name in part.names]
+        details = [
+            f',"args":{{"detail":{json.dumps(text)}}}' if text else "" for text in part.details
+        ]
+        for lane in part.lanes:
+            label = _path_of(part, lane)
+            if lane.strips is not None:
+                strips = by_start(lane.strips)
+                self._write(self._slices(lane, label, strips, ends, names, details, zero_ns))
+            elif lane.track is not None:
+                self._write(self._values(label, lane.track, zero_ns))
+        self._n_flows += int(part.arrows.flow.max(initial=0)) + 1
+
+    def close(self) -> None:
+        """End the list of events."""
+        if not self.written.n_parts:
+            self._open(0)
+        self._stream.write(b"\n]}\n")
+
+    def _open(self, zero_ns: int) -> None:
+        """Write what stands before the events; other parts may begin a day earlier."""
+        self._base_ns = max(zero_ns // _DAY_NS - 1, 0) * _DAY_NS
+        head = f'{{"displayTimeUnit":"ns","baseTimeNanoseconds":{self._base_ns},"traceEvents":['
+        self._stream.write(head.encode())
+
+    def _write(self, events: Iterable[str]) -> None:
+        for event in events:
+            self._stream.write(f"{self._comma}\n{event}".encode())
+            self._comma = ","
+
+    def _slices(
+        self,
+        lane: Lane,
+        label: str,
+        strips: Strips,
+        ends: Ends,
+        names: list[str],
+        details: list[str],
+        zero_ns: int,
+    ) -> Iterator[str]:
+        nest = nests_of(strips)
+        process, first = self.written.n_parts, self._n_threads + 1
+        self._n_threads += int(nest.max(initial=0)) + 1
+        for thread in range(first, self._n_threads + 1):
+            yield _metadata("thread_name", process, thread, name=label)
+            yield _metadata("thread_sort_index", process, thread, sort_index=thread)
+        flow, is_out = ends.of(lane, strips)
+        lead = f'{{"ph":"X","cat":"{lane.kind}","pid":{process},"tid":'
+        start_ns = strips.start_ns + (zero_ns - self._base_ns)
+        columns = (
+            nest + first,
+            strips.name,
+            start_ns,
+            strips.duration_ns,
+            flow,
+            is_out,
+            strips.detail,
+        )
+        for begin in range(0, strips.n, CHUNK_ROWS):
+            rows = slice(begin, begin + CHUNK_ROWS)
+            for thread, name, start, duration, arrow, leaves, detail in zip(
+                *(column[rows].tolist() for column in columns), strict=True
+            ):
+                bound = f',"bind_id":"0x{arrow + self._n_flows:x}"{_OUT if leaves else _IN}'
+                yield (
+                    f'{lead}{thread},"name":{names[name]},"ts":{_us(start)},"dur":{_us(duration)}'
+                    f"{bound if arrow else ''}{details[detail]}}}"
+                )
+        self.written.n_slices += strips.n
+
+    def _values(self, label: str, track: Track, zero_ns: int) -> Iterator[str]:
+        name, key = json.dumps(label), json.dumps(track.unit or "value")
+        lead = f'{{"ph":"C","pid":{self.written.n_parts},"name":{name},"ts":'
+        times_ns = track.time_ns + (zero_ns - self._base_ns)
+        for time_ns, value in zip(times_ns.tolist(), track.value.tolist(), strict=True):
+            yield f'{lead}{_us(time_ns)},"args":{{{key}:{value!r}}}}}'
+        self.written.n_values += int(track.time_ns.size)
+
+
+def _us(time_ns: int) -> str:
+    """Write whole nanoseconds as microseconds.
+
+    Example:
+        >>> _us(1_500), _us(-1)
+        ('1.500', '-0.001')
+    """
+    sign, time_ns = ("-", -time_ns) if time_ns < 0 else ("", time_ns)
+    return f"{sign}{time_ns // 1000}.{time_ns % 1000:03d}"
+
+
+def _metadata(kind: str, process: int, thread: int, **args: object) -> str:
+    event = {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": kind, "args": args}
+    return json.dumps(event)
+
+
+def _path_of(part: PartLanes, lane: Lane) -> str:
+    """Return the label of a lane behind those of its groups: ``GPU 0 · stream 7``."""
+    labels = [lane.label]
+    while lane.parent is not None:
+        lane = part.lanes[lane.parent]
+        labels.append(lane.label)
+    return " · ".join(reversed(labels[:-1] or labels))
