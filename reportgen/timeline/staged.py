@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track, no_arrows
+from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track
 from reportgen.timeline.runs import Pieces, coarser, pieces_of
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
@@ -36,15 +36,11 @@ class StagedLane(msgspec.Struct, kw_only=True):
 
 
 class StagedPart(msgspec.Struct, kw_only=True):
-    """What a part is, beside its columns; times are ns after ``origin_ns``.
-
-    ``is_coarse``: its events and values are not there, only the pieces of its runs.
-    """
+    """What a part is, beside its columns; times are ns after ``origin_ns``."""
 
     node: str
     origin_ns: int
     is_unix: bool
-    is_coarse: bool
     first_ns: int
     last_ns: int
     finest_ns: int
@@ -56,23 +52,17 @@ class StagedPart(msgspec.Struct, kw_only=True):
     step_end_ns: list[int]
 
 
-def stage(
-    part: PartLanes, folder: Path, *, n_parts: int = 1, most_events: int | None = None
-) -> None:
-    """Write the lanes of one part of ``n_parts`` into a new folder.
-
-    Of a part with more than ``most_events`` only the coarse picture is written.
-    """
+def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
+    """Write the lanes of one part of ``n_parts`` into a new folder."""
     folder.mkdir(parents=True)
-    is_coarse = most_events is not None and sum(lane.n_events for lane in part.lanes) > most_events
     strips = [lane.strips for lane in part.lanes if lane.strips is not None]
     tracks = [lane.track for lane in part.lanes if lane.track is not None]
     first_ns, last_ns = _extent(strips, tracks)
     n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
     finest_ns = (last_ns - first_ns) // n_intervals + 1
-    _save(folder, "strip", Strips, [] if is_coarse else strips)
-    _save(folder, "track", Track, [] if is_coarse else tracks)
-    _save(folder, "arrow", Arrows, [no_arrows() if is_coarse else part.arrows])
+    _save(folder, "strip", Strips, strips)
+    _save(folder, "track", Track, tracks)
+    _save(folder, "arrow", Arrows, [part.arrows])
     pieces = [
         coarser(pieces_of(lane.strips, number), finest_ns)
         for number, lane in enumerate(part.lanes)
@@ -83,7 +73,6 @@ def stage(
         node=part.node,
         origin_ns=part.origin_ns,
         is_unix=part.is_unix,
-        is_coarse=is_coarse,
         first_ns=first_ns,
         last_ns=last_ns,
         finest_ns=finest_ns,

@@ -17,7 +17,7 @@ from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
 from reportgen.timeline.packing import Block, Blocks, PackedPart
 from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
-from reportgen.timeline.shown import MOST_LANES, MOST_PARTS, lanes_of_each
+from reportgen.timeline.shown import MOST_PARTS, lanes_of_each
 from reportgen.timeline.staged import Staged
 
 BUDGET_BYTES = 1_500_000
@@ -101,13 +101,11 @@ def timeline_of(
     axis = axis_of(parts)
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
     whole = Window(0, axis.length_ns, "everything")
-    if any(part.about.is_coarse for part in parts):
-        budget_bytes = BUDGET_BYTES if budget_bytes is None else budget_bytes
-    elif budget_bytes is None or n_events * _BYTES_OF_EVENT <= budget_bytes:
+    if budget_bytes is None or n_events * _BYTES_OF_EVENT <= budget_bytes:
         pieces = _File(parts, axis, marks, most).made([whole], n_parts=len(folders))
         if budget_bytes is None or _size(pieces) <= budget_bytes:
             return pieces
-    n_lanes = sum(min(len(part.about.lanes), most or MOST_LANES) for part in parts)
+    n_lanes = sum(min(len(part.about.lanes), most or 0) for part in parts)
     resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
     left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
     windows = planned(parts, axis, marks, left // _BYTES_OF_EVENT_AT_MOST)
@@ -188,8 +186,7 @@ class _File:
             blocks = self.of_lane[number]
             if lane.kind == LaneKind.COUNTER:
                 track = thinned(part.values(lane, start_ns, end_ns), resolution_ns)
-                if track.time_ns.size:
-                    blocks.append(part.pack_values(track, 1, start_ns, end_ns))
+                blocks.append(part.pack_values(track, 1, start_ns, end_ns))
             elif lane.n_events:
                 blocks.append(part.pack_runs(lane, runs, start_ns, end_ns))
 
@@ -307,12 +304,9 @@ def planned(
     """Return the windows that fit into so many events, most important first; none overlap."""
     clocks = clocks_of(parts, axis)
     windows: list[Window] = []
-    whole = {part.about.node for part in parts if not part.about.is_coarse}
     for moment in moments_of([part.about for part in parts], marks):
         if len(windows) == MOST_WINDOWS:
             break
-        if (moment.node or parts[0].about.node) not in whole:
-            continue
         zero_ns = clocks.get(moment.node or "", clocks[""])
         start_ns = max(moment.start_ns - zero_ns, 0)
         end_ns = min(moment.end_ns - zero_ns, axis.length_ns)
@@ -329,8 +323,6 @@ def planned(
             most_events -= n_events
     if windows:
         windows[0] = _grown(windows[0], windows[1:], parts, axis, most_events)
-    if len(whole) < len(parts):
-        windows = [replace(item, nodes=item.nodes or frozenset(whole)) for item in windows]
     return windows
 
 
@@ -385,7 +377,7 @@ def _count(window: Window, parts: Sequence[Staged], axis: Axis) -> int:
     """Return how many events begin in a window."""
     n_events = 0
     for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
-        if window.holds(part.about.node) and not part.about.is_coarse:
+        if window.holds(part.about.node):
             ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
             for lane in part.about.lanes:
                 is_counter = lane.kind == LaneKind.COUNTER
