@@ -38,10 +38,6 @@ LARGE_BYTES = 48 << 20
 PACKED = 12
 """How much larger packed traces are than their files. Source: measured, 10 to 30."""
 
-MOST_SENT = 8_000_000
-"""Events of all parts that come back for the timeline, 40 bytes each; of a part with more than its
-share comes a coarse picture."""
-
 _OURS = __name__.partition(".")[0]
 
 
@@ -179,8 +175,7 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
     with reached_as(settings), TemporaryDirectory(prefix="reportgen-lanes-") as folder:
         if lanes is None:
             return do(part)
-        most = MOST_SENT // lanes.n_parts
-        here = replace(lanes, folder=Path(folder), most_events=most)
+        here = replace(lanes, folder=Path(folder))
         measured = do(part, lanes=here)
         files = {path.name: path.read_bytes() for path in sorted(here.of(part).iterdir())}
         return replace(measured, lane_files=files)

@@ -59,7 +59,6 @@ class StagedAt:
 
     folder: Path
     n_parts: int
-    most_events: int | None = None
 
     def of(self, ref: PartRef) -> Path:
         """Return the folder of a part."""
@@ -81,8 +80,7 @@ def work_on(
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
     if lanes is not None:
-        staged, most = lanes.of(ref), lanes.most_events
-        stage(lanes_of(part), staged, n_parts=lanes.n_parts, most_events=most)
+        stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:
