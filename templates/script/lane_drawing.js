@@ -23,7 +23,8 @@ const DETAIL_TOP_PX = 40;
 const TICK_PX = 110;
 const LEAST_TEXT_PX = 26;
 const LEAST_MARK_PX = 1.5;
-const MOST_ARROWS = 150;
+const MOST_ARROWS = 400;
+const FEW_ARROWS = 60;
 const BUSY_LEVELS = 6;
 
 const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -110,7 +111,7 @@ function textOn(name, room_px) {
   let known = widths.get(name);
   if (!known) {
     const text = shortened(plainName(stage.names[name] ?? ""), 160);
-    known = { text, each_px: context.measureText(text).width / Math.max(text.length, 1) };
+    known = { text, each_px: (1.06 * context.measureText(text).width) / Math.max(text.length, 1) };
     widths.set(name, known);
   }
   const most = Math.floor(room_px / known.each_px);
@@ -410,11 +411,13 @@ function drawArrows() {
     const first = lowest(block.fromStart, view.from);
     const last = lowest(block.fromStart, view.to);
     if (last - first > MOST_ARROWS) continue;
+    block.lanes ??= [...new Set([...block.fromLane, ...block.toLane])].map((id) => lanes[id]);
+    for (const lane of block.lanes) need(lane, view.from, view.to);
     for (let at = first; at < last; at++) {
       const link = linkAt(block, at);
       if (!link) continue;
       stage.nArrows++;
-      faintly(0.55, () => drawArrow(link[0], link[1], palette.muted, 1));
+      faintly(last - first > FEW_ARROWS ? 0.3 : 0.55, () => drawArrow(link[0], link[1], palette.muted, 1));
     }
   }
   for (const [launch, run] of stage.links) drawArrow(launch, run, palette.link, 2);
