@@ -14,7 +14,10 @@ import { amountText, instantText, plainName, shortened, timeText } from "./lane_
 /** @typedef {import("./lane_rows.js").Lane} Lane */
 /** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("./lane_rows.js").Strip} Strip */
-/** @typedef {{x: number, width: number, band: Band, name: number, ink: number, isDim: boolean}} Word */
+/**
+ * @typedef {{x: number, width: number, band: Band, name: number, ink: number, isDim: boolean,
+ *   isRun: boolean}} Word
+ */
 
 const FONT = "system-ui, sans-serif";
 const WHOLE_PX = 14;
@@ -76,6 +79,8 @@ function paint(band, image, line, { from, to } = stage.view) {
   const unit = (to - from) / columns;
   const cells = new Uint32Array(image.data.buffer, line * columns * 4, columns);
   const isWordy = band.height > 10;
+  /** @type {Word[]} */
+  const own = [];
   for (const piece of need(band.lane, from, to)) {
     const [{ level, rows }] = piece;
     const row = rows?.[band.depth];
@@ -94,10 +99,14 @@ function paint(band, image, line, { from, to } = stage.view) {
       const colour = stage.palette.colours[ink].bits | (Math.round(255 * alpha) << 24);
       cells.fill(colour, x0, x1 - x0 > 3 ? x1 - 1 : x1);
       if (isWordy && x1 - x0 > LEAST_TEXT_PX * stage.size.dpr) {
-        words.push({ x: x0, width: x1 - x0, band, name, ink, isDim: alpha < 0.6 });
+        own.push({ x: x0, width: x1 - x0, band, name, ink, isDim: alpha < 0.6, isRun: level > 0 });
       }
     });
   }
+  const events = own.filter(({ isRun }) => !isRun);
+  const isFree = (/** @type {Word} */ { x, width }) =>
+    !events.some((event) => event.x < x + width && x < event.x + event.width);
+  words.push(...events, ...own.filter((word) => word.isRun && isFree(word)));
 }
 
 /** How strong several strips are drawn: by the share of their time in which one of them runs. */
