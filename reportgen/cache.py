@@ -24,6 +24,8 @@ _UNFINISHED = ".unfinished"
 _LONGEST_WRITE_S = 86_400.0
 """A temporary file this old was left by a run that was killed."""
 
+_YOUNG_NS = 2 * 10**9
+
 
 def user_cache_folder() -> Path:
     """Return the folder for caches of the user who runs this."""
@@ -59,12 +61,21 @@ class Cache:
 
     def get(self, key: str) -> bytes | None:
         """Return the content of an entry, ``None`` without one that verifies."""
+        found = self._entry(key)
+        return None if found is None else found[1]
+
+    def path(self, key: str) -> Path | None:
+        """Return the file of an entry that verifies; another run may remove it at any moment."""
+        found = self._entry(key)
+        return None if found is None else found[0]
+
+    def _entry(self, key: str) -> tuple[Path, bytes] | None:
         for path in self.folder.glob(f"{_named(key)}-*"):
             try:
                 content = path.read_bytes()
                 if path.name == f"{_named(key)}-{_hash(content)}":
                     os.utime(path)  # it was used now
-                    return content
+                    return path, content
                 path.unlink()
             except OSError:
                 continue
@@ -96,6 +107,21 @@ class Cache:
             with suppress(OSError):
                 path.unlink()
             held_bytes -= size_bytes
+
+
+def state_of(path: str, size_bytes: int) -> tuple[int, ...] | None:
+    """Return what changes with the content of a file that was listed with ``size_bytes``.
+
+    ``None`` when it has another size now, or changed so lately that it may change again within one
+    tick of its file system's clock.
+    """
+    try:
+        found = os.stat(path)  # noqa: PTH116  # files may be many
+    except OSError:
+        return None
+    if found.st_size != size_bytes or found.st_mtime_ns > time.time_ns() - _YOUNG_NS:
+        return None
+    return found.st_dev, found.st_ino, found.st_mtime_ns, size_bytes
 
 
 def _named(key: str) -> str:

@@ -141,10 +141,12 @@ def _run(work: Work, watcher: Watcher) -> Outcome:
         return (), ()
     executor = executor_for(work, watcher)
     do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
+    if work.engine.kind is EngineKind.DASK:  # the cache is a folder of this machine
+        do = partial(_work_there, settings_to_send(), do)
+    else:
+        do = partial(do, cache=work.cache)
     if isinstance(executor, LocalExecutor):
         do = partial(do, on_progress=ReadingProgress(watcher))
-    elif work.engine.kind is EngineKind.DASK:
-        do = partial(_work_there, settings_to_send(), do)
     try:
         return executor.map(do, parts, names=[_name(part) for part in parts]), ()
     except LostItemsError as err:

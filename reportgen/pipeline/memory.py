@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import os
 import pickle
-import time
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reportgen.cache import Cache, user_cache_folder
+from reportgen.cache import Cache, state_of, user_cache_folder
 from reportgen.engine.software import software
 from reportgen.errors import ConfigError
 from reportgen.intake.open_part import SAY_CHANGED
@@ -26,9 +24,6 @@ logger = logging.getLogger(__name__)
 OFF = "off"
 WORTH_BYTES = 200 << 20
 """Less is read as fast as it is looked up. Source: measured."""
-
-_YOUNG_NS = 2 * 10**9
-"""A file that changed so lately may change again within one tick of its file system's clock."""
 
 
 def cache_for(wanted: str | None, job: JobProfile) -> Cache | None:
@@ -136,13 +131,7 @@ def _identity(part: PartRef) -> str:
     if is_remote(part.root):
         is_known = all(file.version for file in part.files)
         return f"{part} {settings_to_send()}" if is_known else ""
-    states, latest_ns = list[tuple[int, int, int]](), time.time_ns() - _YOUNG_NS
-    for file in part.files:
-        try:
-            found = os.stat(f"{part.root}/{file.key}")  # noqa: PTH116  # files may be many
-        except OSError:
-            return ""
-        if found.st_size != file.size_bytes or found.st_mtime_ns > latest_ns:
-            return ""
-        states.append((found.st_dev, found.st_ino, found.st_mtime_ns))
+    states = [state_of(f"{part.root}/{file.key}", file.size_bytes) for file in part.files]
+    if not all(states):
+        return ""
     return f"{replace(part, root='')} {states}"

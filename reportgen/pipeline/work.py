@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
@@ -70,11 +71,12 @@ def work_on(
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
     lanes: StagedAt | None = None,
+    cache: Cache | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
     """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
     began = time.perf_counter()
-    part = read(ref, on_progress=on_progress)
+    part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
     if lanes is not None:

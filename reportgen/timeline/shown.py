@@ -12,7 +12,7 @@ from reportgen.timeline.staged import StagedLane
 MOST_LANES = 1_500
 """Of the file, about: a lane takes 200 bytes, without its events, and nobody unfolds so many."""
 
-MOST_PARTS = 2_000
+MOST_PARTS = 1_024
 _LEAST_LANES = 3
 """Of a part: its group, its most important lane, and all others in one."""
 

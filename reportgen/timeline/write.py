@@ -25,7 +25,7 @@ BUDGET_BYTES = 1_500_000
 
 _BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
 """Packed, with its arrow: what has more events than the budget allows is not packed to see it."""
-_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 300
+_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 160
 """About; of a lane without what is in its blocks."""
 _COARSE_SHARE = 0.4
 MOST_WINDOWS = 8

@@ -58,8 +58,7 @@ class ReadFile:
         return found
 
     def arrows(self) -> list[tuple[int, int, int, int, int, int]]:
-        """Return flow, lane and start of the call, lane and start of the operation, lane of
-        rank."""
+        """Return flow, lane and start of call, lane and start of operation, lane of rank."""
         found = []
         for block in self.header["arrows"]:
             start = block["from"]
@@ -110,8 +109,7 @@ _OLD_ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\."
 
 @dataclass(frozen=True, slots=True)
 class CountedTrace:
-    """What stands in a trace: (lane, start in µs) of each event, and pairs of call and
-    operation."""
+    """What a trace holds: (lane, start in µs) of each event, pairs of call and operation."""
 
     events: list[tuple[str, float]]
     pairs: Counter[tuple[str, str]]
@@ -127,7 +125,8 @@ def count_trace(path: Path) -> CountedTrace:
     tree = json.loads(gzip.decompress(raw) if path.suffix == ".gz" else raw)
     spans = [event for event in tree["traceEvents"] if event.get("ph") == "X"]
     has_marks = any(_MARK.match(span["name"]) for span in spans)
-    events, calls, started = [], {}, []
+    events, started = [], []
+    calls: dict[object, str] = {}
     for span in spans:
         category, args = span.get("cat", ""), span.get("args", {})
         if category in _SHADOWS:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,26 @@ TRACES = [
     *(p for p in _SHARED if "expected" not in p.parts),
 ]
 
+Staging = Callable[[Path], Path]
 
-def timeline(paths: Sequence[Path], folder: Path, **options: Any) -> ReadFile:
-    """Return the timeline of some traces, each a job of its own."""
-    folders = []
-    for number, path in enumerate(paths):
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staging:
+    """Return the staged lanes of a trace, made once."""
+    place = tmp_path_factory.mktemp("lanes")
+
+    @cache
+    def folder_of(path: Path) -> Path:
         (part,) = discover(str(path)).parts
-        folders.append(folder / str(number))
-        stage(lanes_of(read(part)), folders[-1], n_parts=len(paths))
-    return read_file(b"".join(timeline_of(folders, [], **options)))
+        folder = place / str(TRACES.index(path))
+        stage(lanes_of(read(part)), folder)
+        return folder
+
+    return folder_of
+
+
+def timeline(folder: Path, **options: Any) -> ReadFile:
+    return read_file(b"".join(timeline_of([folder], [], **options)))
 
 
 def full_label(lane: dict[str, Any], lanes: Sequence[dict[str, Any]]) -> str:
@@ -54,8 +66,8 @@ def counts(file: ReadFile) -> Counter[str]:
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_each_lane_has_the_events_of_the_trace(path: Path, tmp_path: Path) -> None:
-    file = timeline([path], tmp_path, budget_bytes=None)
+def test_each_lane_has_the_events_of_the_trace(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=None)
     expected = count_trace(path)
 
     assert counts(file) == expected.by_lane
@@ -69,8 +81,8 @@ def test_each_lane_has_the_events_of_the_trace(path: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_arrows_are_the_correlation_pairs(path: Path, tmp_path: Path) -> None:
-    file = timeline([path], tmp_path, budget_bytes=None)
+def test_arrows_are_the_correlation_pairs(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=None)
     lanes = file.header["lanes"]
 
     found = Counter(
@@ -91,12 +103,12 @@ def test_arrows_are_the_correlation_pairs(path: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-@pytest.mark.parametrize("budget_bytes", [20_000, 60_000])
+@pytest.mark.parametrize("budget_bytes", [25_000])
 def test_windows_hold_every_event_that_begins_in_them(
-    path: Path, budget_bytes: int, tmp_path: Path
+    path: Path, budget_bytes: int, staged: Staging
 ) -> None:
-    whole = timeline([path], tmp_path / "whole", budget_bytes=None)
-    file = timeline([path], tmp_path / "cut", budget_bytes=budget_bytes)
+    whole = timeline(staged(path), budget_bytes=None)
+    file = timeline(staged(path), budget_bytes=budget_bytes)
 
     for lane, full in zip(file.header["lanes"], whole.header["lanes"], strict=True):
         if lane["kind"] in {"node", "rank", "host", "gpu", "counter"}:
@@ -117,8 +129,8 @@ def test_windows_hold_every_event_that_begins_in_them(
 
 
 @pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_a_window_counts_what_the_trace_counts(path: Path, tmp_path: Path) -> None:
-    file = timeline([path], tmp_path, budget_bytes=40_000)
+def test_a_window_counts_what_the_trace_counts(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=40_000)
     lanes, expected = file.header["lanes"], count_trace(path)
     (part,) = discover(str(path)).parts
     trace: Any = read(part)
