@@ -13,7 +13,10 @@ FRAMEWORKS := .venv-frameworks
 FRAMEWORKS_STAMP := $(FRAMEWORKS)/.installed
 FRAMEWORKS_GB := 14
 
-.PHONY: report test test-frameworks check lint types fuzz notebook bench exam exam-short samples \
+TYPESCRIPT := 5.9.3
+NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
+
+.PHONY: report test test-dask test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
@@ -21,19 +24,31 @@ report: $(STAMP)  ## build the report of the sample job into report/
 	@$(BIN)/python -m sample_data.make input_bound
 	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
 
-test: $(STAMP)  ## every test: unit, notebook, browser; a file's tests stay together
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+test: $(STAMP)  ## every test but those with an own command: unit, notebook, browser; a file's tests stay together
+	$(BIN)/python -m pytest -m "not cluster" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
+	  --no-loadscope-reorder
+
+test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
+	$(BIN)/python -m pytest -m cluster tests/engine tests/end_to_end/test_cluster.py
 
 test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
-	$(BIN)/python -m pytest -m "not notebook and not browser and not slow"
+	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+
+# REQUIRE_NODE=1: an error where there is no node, as in CI.
+lint-js:  ## check the types of the page's scripts, where node is installed
+	@if command -v npm >/dev/null; then \
+	  test -d $(NODE_TOOLS) || npm install --silent --no-save --no-package-lock \
+	    --prefix $(NODE_TOOLS) typescript@$(TYPESCRIPT) || exit 1; \
+	  $(NODE_TOOLS)/node_modules/.bin/tsc -p templates/script/jsconfig.json; \
+	else echo "lint-js skipped: npm was not found"; test -z "$(REQUIRE_NODE)"; fi
 
 types: $(STAMP)
 	$(BIN)/mypy
@@ -61,7 +76,7 @@ screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
 
 clean:
-	rm -rf $(VENV) $(FRAMEWORKS) report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) $(FRAMEWORKS) .node-tools report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)

@@ -18,10 +18,20 @@ from typing import Any
 
 from reportgen.comparison import Comparison
 from reportgen.comparison import codec as comparison_codec
+from reportgen.index import Index, JobRow
+from reportgen.index import codec as index_codec
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
-from reportgen.report import Figures, JobHeader, JobSummary, QualityNote, RuleEntry, Setup, TimelineEntry
+from reportgen.report import (
+    Figures,
+    JobHeader,
+    JobSummary,
+    QualityNote,
+    RuleEntry,
+    Setup,
+    TimelineEntry,
+)
 from reportgen.report import codec as report_codec
 from reportgen.results import (
     About,
@@ -178,6 +188,16 @@ def comparison_schema() -> dict[str, Any]:
     return _titled("Two jobs side by side, profiler-comparison.json", closed(body))
 
 
+def index_schema() -> dict[str, Any]:
+    """Return the schema of ``profiler-index.json``."""
+    body = {
+        "format": {"const": index_codec.FORMAT},
+        **_fields_of(Index, {"jobs"}),
+        "jobs": _list_of(schema_of(JobRow)),
+    }
+    return _titled("Many jobs, profiler-index.json", closed(body))
+
+
 def _titled(title: str, body: dict[str, Any]) -> dict[str, Any]:
     return {"$schema": _DIALECT, "title": title, **body}
 
@@ -188,6 +208,7 @@ def fresh_schemas() -> dict[Path, str]:
         "result.schema.json": result_schema(),
         "report.schema.json": report_schema(),
         "comparison.schema.json": comparison_schema(),
+        "index.schema.json": index_schema(),
     }
     return {FOLDER / name: json.dumps(tree, indent=1) + "\n" for name, tree in made.items()}
 

@@ -13,7 +13,7 @@
 # call; delete, move or add cells to make it your own.
 #
 # The same as data: `comparison.verdict`, `comparison.step.difference_s`, `comparison.waterfall`,
-# `comparison.findings`, `comparison.moved`, `comparison.metrics`.
+# `comparison.findings`, `comparison.moved`, `comparison.usage`, `comparison.metrics`.
 
 # %% tags=["parameters"]
 report_dir: str = "."  # The folder with profiler-comparison.json, relative to this notebook.
@@ -41,6 +41,9 @@ views.comparison_section(comparison, "findings")
 
 # %%
 views.comparison_section(comparison, "moved")
+
+# %%
+views.comparison_section(comparison, "resources")
 
 # %%
 views.comparison_section(comparison, "metrics")

@@ -68,12 +68,15 @@ class Recording:
         step_sources: where its steps come from, ``optimizer`` for example.
         frameworks: framework to the version that its ranks name.
         exit_codes: of the commands that have ended.
+        batch_size: samples that each rank takes in a step; ``None`` where no loader says it, or
+            where the ranks differ.
     """
 
     nodes: tuple[RecordedNode, ...]
     step_sources: tuple[str, ...] = ()
     frameworks: Mapping[str, str] = field(default_factory=dict)
     exit_codes: tuple[int, ...] = ()
+    batch_size: int | None = None
 
     def node(self, name: str) -> RecordedNode | None:
         """Return how a node was recorded; ``None`` for one that has no card."""

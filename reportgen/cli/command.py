@@ -75,7 +75,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 @click.option(
     "--usd-per-gpu-hour",
     metavar="X",
-    help="What an hour of one GPU costs: the GPU time budget is told in money, too.",
+    help="What an hour of one GPU costs: the GPU time budget is also given in money.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -105,8 +105,8 @@ _WORST_FIRST = ("critical", "warning", "info")
     default="html,ipynb",
     show_default=True,
     metavar="FORMAT,…",
-    help="What to make: html, ipynb, md (a summary for pull requests and assistants); json alone "
-    "is what is written in any case.",
+    help="Files to make: html, ipynb, md (a summary for pull requests and assistants); json alone: "
+    "the results, which are always written.",
 )
 @click.option(
     "--timeline",
@@ -130,6 +130,20 @@ _WORST_FIRST = ("critical", "warning", "info")
     metavar="FILE.json",
     help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): says in the report "
     "what was profiled.",
+)
+@click.option(
+    "--engine",
+    default="auto",
+    show_default=True,
+    metavar="ENGINE",
+    help="Who reads the nodes or ranks: threads, processes, or the workers of a Dask cluster "
+    "(dask:tcp://HOST:PORT, dask:SCHEDULER-FILE).",
+)
+@click.option(
+    "--allow-missing",
+    "allows_missing",
+    is_flag=True,
+    help="Make the report also without nodes or ranks that the cluster could not read.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")

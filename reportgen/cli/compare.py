@@ -29,7 +29,7 @@ EXIT_NOT_COMPARABLE = 4
     nargs=2,
     default=("before", "after"),
     metavar="BEFORE AFTER",
-    help="What the two are called. [default: before after]",
+    help="The names of the two jobs. [default: before after]",
 )
 @click.option(
     "--fail-if",
@@ -60,7 +60,7 @@ EXIT_NOT_COMPARABLE = 4
     default="html,ipynb,md",
     show_default=True,
     metavar="FORMAT,…",
-    help="What to make beside the JSON.",
+    help="Files to make in addition to the JSON.",
 )
 @click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
 @click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")

@@ -82,7 +82,7 @@ def reach_buckets(
     Raises:
         click.UsageError: an endpoint that is not an address.
     """
-    from reportgen.storage.s3_access import WANTED_REGION
+    from reportgen.storage.s3_settings import WANTED_REGION
 
     if profile is not None:
         for name in _IN_ENVIRONMENT:

@@ -95,7 +95,7 @@ def command(
     reach_buckets(
         profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
     )
-    from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
+    from reportgen.pipeline.exported import TimelineFormat, TimelineOptions, make_timeline
 
     options = TimelineOptions(
         path=path,

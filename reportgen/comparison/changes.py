@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from reportgen.comparison.conditions import exhibit_of, values_of
 from reportgen.comparison.model import FindingChange, FindingState, MetricChange, Moved
-from reportgen.comparison.runs import Run
+from reportgen.comparison.runs import Run, exhibit_of, values_of
 from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, RuleId, Severity, Status
 
@@ -32,6 +31,7 @@ class _Source:
     names: tuple[str, ...]
     time: str
     is_sampled: bool = False
+    has_counts: bool = True
 
 
 _SOURCES = (
@@ -55,6 +55,14 @@ _SOURCES = (
         exhibit="operators",
         names=("name",),
         time="self_us",
+    ),
+    _Source(
+        kind="number format",
+        rule="KernelPrecision",
+        exhibit="precision",
+        names=("precision",),
+        time="time_us",
+        has_counts=False,
     ),
     _Source(
         kind="collective",
@@ -121,6 +129,7 @@ def moved(before: Run, after: Run) -> tuple[Moved, ...]:
     Where a run has no steps its time stands for one. What only one run has is not dropped.
     """
     found = []
+    launchers = {**_launchers(before), **_launchers(after)}
     for source in _SOURCES:
         sides = [_times(run, source) for run in (before, after)]
         for item in dict.fromkeys([*sides[1], *sides[0]]):
@@ -128,7 +137,8 @@ def moved(before: Run, after: Run) -> tuple[Moved, ...]:
             found.append(
                 Moved(
                     kind=source.kind,
-                    name=item,
+                    name=" · ".join(item),
+                    operator=launchers.get(item[0]) if source.kind == "kernel" else None,
                     before_us=one[0] if one else None,
                     after_us=other[0] if other else None,
                     difference_us=(other[0] if other else 0.0) - (one[0] if one else 0.0),
@@ -139,21 +149,32 @@ def moved(before: Run, after: Run) -> tuple[Moved, ...]:
     return tuple(sorted(found, key=lambda row: (-abs(row.difference_us), row.kind, row.name)))
 
 
-def _times(run: Run, source: _Source) -> Mapping[str, tuple[float, float | None]]:
+def _launchers(run: Run) -> dict[str, str]:
+    """Return the operator that launches each kernel, where that is recorded."""
+    table = exhibit_of(run, "KernelTime", "kernels")
+    names, operators = values_of(table, "name"), values_of(table, "operator")
+    return {str(name): str(its) for name, its in zip(names, operators) if its is not None}  # noqa: B905  # older reports have no column of operators
+
+
+def _times(run: Run, source: _Source) -> Mapping[tuple[str, ...], tuple[float, float | None]]:
     """Return time in µs and count of each item, per step and rank, or of one call."""
     table = exhibit_of(run, source.rule, source.exhibit)
-    columns = [values_of(table, name) for name in (*source.names, source.time, "count")]
+    columns = [values_of(table, name) for name in (*source.names, source.time)]
+    counts = values_of(table, "count") if source.has_counts else (0,) * len(columns[-1])
     n_steps = run.steps.n_measured * run.steps.n_workers if run.steps else 1
-    found: dict[str, tuple[float, float | None]] = {}
-    for *names, time, count in zip(*columns, strict=True):
+    found: dict[tuple[str, ...], tuple[float, float | None]] = {}
+    for *names, time, count in zip(*columns, counts, strict=True):
         if not isinstance(time, int | float) or not isinstance(count, int | float):
             continue
-        item, old = " · ".join(str(name) for name in names), (0.0, 0.0)
+        item, old = tuple(str(name) for name in names), (0.0, 0.0)
         if source.is_sampled:
             found[item] = (time / count if count else 0.0, None)
             continue
         kept = found.get(item, old)
-        found[item] = (kept[0] + time / n_steps, (kept[1] or 0.0) + count / n_steps)
+        found[item] = (
+            kept[0] + time / n_steps,
+            (kept[1] or 0.0) + count / n_steps if source.has_counts else None,
+        )
     return found
 
 

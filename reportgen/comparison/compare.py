@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
 from reportgen.comparison.changes import finding_changes, metric_changes, moved
-from reportgen.comparison.conditions import conditions_of, warnings_of, why_not
+from reportgen.comparison.conditions import (
+    changed_settings,
+    conditions_of,
+    warnings_of,
+    why_not,
+)
 from reportgen.comparison.model import (
     Comparison,
+    Condition,
     Job,
     StepDifference,
     Verdict,
     WaterfallPart,
 )
+from reportgen.comparison.resources import cost_changes, samples_per_s, usage_changes
 from reportgen.comparison.runs import Run, run_of
 from reportgen.comparison.steps import choose, difference_of
 from reportgen.comparison.waterfall import waterfall
 from reportgen.report import Report
-from reportgen.text import format_difference, format_duration
+from reportgen.text import format_difference, format_duration, join_names
 
-_MOST_PARTS = 2
+_MOST_PARTS, _MOST_SETTINGS = 2, 4
 _TELLING_RATIO = 0.2
 """A part that makes less than a fifth of a difference does not stand in its sentence."""
 
@@ -43,13 +53,15 @@ def compare(
         after=_job(runs[1]),
         verdict=verdict,
         headline=_headline(verdict, step, labels),
-        lead=reason if step is None else _lead(verdict, step, parts),
+        lead=reason if step is None else f"{_lead(verdict, step, parts)}{_changes(conditions)}",
         reason=reason,
         comparability=conditions,
         warnings=warnings_of(conditions),
         step=step,
         waterfall=parts,
         findings=finding_changes(before, after),
+        usage=usage_changes(*runs),
+        costs=cost_changes(*runs, step),
         metrics=metric_changes(before, after),
         moved=moved(*runs),
     )
@@ -61,18 +73,25 @@ def verdict_of(step: StepDifference) -> Verdict:
     The medians decide. Where they do not differ the means do: what costs only some of the steps,
     such as a loader that delivers in bursts, leaves the median as it is.
     """
-    for difference_s, (low, high), noise_s in (
-        (step.difference_s, step.certain_s, step.noise_s),
-        (step.step_mean_difference_s, step.mean_interval_s, step.mean_noise_s),
+    for difference_s, is_beyond in (
+        (step.difference_s, is_median_beyond_noise(step)),
+        (step.step_mean_difference_s, is_mean_beyond_noise(step)),
     ):
-        if (low > 0 or high < 0) and abs(difference_s) > noise_s:
+        if is_beyond:
             return Verdict.SLOWER if difference_s > 0 else Verdict.FASTER
     return Verdict.NO_DIFFERENCE
 
 
-def _is_by_median(step: StepDifference) -> bool:
+def is_median_beyond_noise(step: StepDifference) -> bool:
+    """Return whether the medians differ surely, and more than the halves of each run."""
     low, high = step.certain_s
     return (low > 0 or high < 0) and abs(step.difference_s) > step.noise_s
+
+
+def is_mean_beyond_noise(step: StepDifference) -> bool:
+    """Return the same of the means."""
+    low, high = step.mean_interval_s
+    return (low > 0 or high < 0) and abs(step.step_mean_difference_s) > step.mean_noise_s
 
 
 def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
@@ -80,6 +99,11 @@ def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart
     assert after.steps is not None
     chosen = choose(before.steps, after.steps)
     step = difference_of(before.steps.cycle_ns[chosen.before], after.steps.cycle_ns[chosen.after])
+    step = replace(
+        step,
+        before_samples_per_s=samples_per_s(before, step.before_mean_s),
+        after_samples_per_s=samples_per_s(after, step.after_mean_s),
+    )
     parts = waterfall((before, chosen.before), (after, chosen.after))
     return step, parts, chosen.how
 
@@ -98,14 +122,30 @@ def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, 
     if step is None:
         return "These two jobs cannot be compared in time."
     times_s, which = (step.before_p50_s, step.after_p50_s), ""
-    if verdict is not Verdict.NO_DIFFERENCE and not _is_by_median(step):
+    if verdict is not Verdict.NO_DIFFERENCE and not is_median_beyond_noise(step):
         times_s, which = (step.before_mean_s, step.after_mean_s), " in the mean"
     then, now = map(format_duration, times_s)
-    times = f"a step takes {now} instead of {then}{which}"
+    times = f"a step takes {now} instead of {then}{which}{_rates(step)}"
     if verdict is Verdict.NO_DIFFERENCE:
         return f"No difference beyond noise: {times}."
     factor = max(times_s) / min(times_s) if min(times_s) else np.inf
     return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}."
+
+
+def _changes(conditions: Sequence[Condition]) -> str:
+    """Return a sentence on the settings that differ, which the change was probably about."""
+    changed = [
+        f"{item.what} from {item.before} to {item.after}" for item in changed_settings(conditions)
+    ]
+    return f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+
+
+def _rates(step: StepDifference) -> str:
+    """Return the samples per second of both, where both are known."""
+    rates = step.before_samples_per_s, step.after_samples_per_s
+    if None in rates:
+        return ""
+    return f", {rates[1]:,.4g} instead of {rates[0]:,.4g} samples per second"
 
 
 def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
@@ -115,7 +155,7 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
         return f"{sure} A change of {least:.1f} % or more would have shown."
-    if not _is_by_median(step):
+    if not is_median_beyond_noise(step):
         sure = f"{sure} Only some steps take another time."
     total = step.step_mean_difference_s
     telling = [
@@ -129,5 +169,6 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
         f"{part.part} ({format_difference(part.difference_s)})" for part in telling
     )
     return (
-        f"{sure} Of {format_difference(total)} per step in the mean, the largest part is {named}."
+        f"{sure} Of {format_difference(total)} per step in the mean, the largest "
+        f"{'part is' if len(telling) == 1 else 'parts are'} {named}."
     )

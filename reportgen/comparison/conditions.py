@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reportgen.comparison.model import Condition
-from reportgen.comparison.runs import Kind, Run
+from reportgen.comparison.runs import Run, exhibit_of, values_of
 from reportgen.comparison.steps import LEAST_STEPS
-from reportgen.report import Setup
-from reportgen.results import Exhibit, RuleId
+from reportgen.report import DataKind, Setup
+from reportgen.results import RuleId
 from reportgen.text import join_names
 
 HARDWARE = "hardware"
@@ -20,12 +20,13 @@ GROUPS = {
     "nodes": HARDWARE,
     "ranks": HARDWARE,
     "number formats": "precision",
+    "batch size": "settings",
     "loader workers": "settings",
     "pinned memory": "settings",
 }
 """The conditions that somebody may want to allow to differ, by the word that allows it."""
 SETTINGS = frozenset({"settings", "precision"})
-"""Groups that are what a change usually is about: their difference is told, but stops no gate."""
+"""Groups that a change usually is about: their difference is no warning and stops no gate."""
 _LARGEST_SHARE = 0.05
 """A number format that takes less of the kernels' time than this is no property of a job."""
 
@@ -49,6 +50,7 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("ranks", *(_text(setup.n_ranks) for setup in setups)),
         ("phase of the steps", *(side.steps.phase if side.steps else "" for side in sides)),
         ("number formats", *(_formats(side) for side in sides)),
+        ("batch size", *(_text(setup.batch_size) for setup in setups)),
         ("loader workers", *(_setting(side, "num_workers") for side in sides)),
         ("pinned memory", *(_setting(side, "pin_memory") for side in sides)),
         (
@@ -78,7 +80,7 @@ def why_not(before: Run, after: Run) -> str:
             f"{before.label} was made from {before.kind.value}, {after.label} from "
             f"{after.kind.value}."
         )
-    if kinds == {Kind.IMPORTED}:
+    if kinds == {DataKind.IMPORTED}:
         return "Results of SageMaker's rules hold no single steps."
     for run in (before, after):
         if run.steps is None:
@@ -105,6 +107,13 @@ def warnings_of(conditions: Sequence[Condition]) -> tuple[str, ...]:
     )
 
 
+def changed_settings(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the settings that differ: what the change probably was."""
+    return tuple(
+        item for item in conditions if item.same is False and GROUPS.get(item.what) in SETTINGS
+    )
+
+
 def stops_gates(conditions: Sequence[Condition], *, allowed: frozenset[str]) -> tuple[str, ...]:
     """Return the differences that a gate must not pass over without having been allowed to."""
     return tuple(
@@ -119,7 +128,7 @@ def _text(number: int | None) -> str:
 
 
 def _nodes(run: Run) -> tuple[str, ...]:
-    return () if run.kind is Kind.TRACES else run.report.nodes
+    return () if run.kind is DataKind.TRACES else run.report.nodes
 
 
 def _own_version(run: Run) -> str:
@@ -130,19 +139,6 @@ def _versions(setups: Sequence[Setup]) -> Iterator[tuple[str, str, str]]:
     for name in sorted({name for setup in setups for name in setup.versions}):
         before, after = (setup.versions.get(name, "") for setup in setups)
         yield name, before, after
-
-
-def exhibit_of(run: Run, rule_id: str, exhibit_id: str) -> Exhibit | None:
-    """Return an exhibit of a report; ``None`` where it has none of that name."""
-    result = run.report.results.get(RuleId(rule_id))
-    exhibits = result.exhibits if result is not None else ()
-    return next((item for item in exhibits if item.id == exhibit_id), None)
-
-
-def values_of(exhibit: Exhibit | None, name: str) -> tuple[object, ...]:
-    """Return a column of an exhibit; nothing where there is none of that name."""
-    columns = exhibit.columns if exhibit is not None else ()
-    return next((column.values for column in columns if column.name == name), ())
 
 
 def _setting(run: Run, name: str) -> str:

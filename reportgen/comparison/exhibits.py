@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import zip_longest
 
+from reportgen.comparison.conditions import changed_settings
 from reportgen.comparison.model import Comparison, FindingState, MetricChange, Moved
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
@@ -136,24 +138,85 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 def moved(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return a table of each kind of item, those that changed most first."""
-    kinds = dict.fromkeys(row.kind for row in comparison.moved)
-    return tuple(
-        _moved(number, kind, [row for row in comparison.moved if row.kind == kind])
-        for number, kind in enumerate(kinds)
-    )
+    both = [
+        row for row in comparison.moved if row.before_us is not None and row.after_us is not None
+    ]
+    found = [
+        _moved(kind, [row for row in both if row.kind == kind])
+        for kind in dict.fromkeys(row.kind for row in both)
+    ]
+    found += _apart(comparison.moved)
+    return (*found[:1], *(replace(item, depth=Depth.FOLDED) for item in found[1:]))
 
 
-def _moved(number: int, kind: str, rows: Sequence[Moved]) -> Exhibit:
+def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
+    """Yield what only one of the jobs has, kernels of the same operator side by side."""
+    alone = [row for row in rows if row.before_us is None or row.after_us is None]
+    for kind in dict.fromkeys(row.kind for row in alone):
+        its = [row for row in alone if row.kind == kind]
+        sides = [
+            sorted((row for row in its if getattr(row, time) is not None), key=_operator_of)
+            for time in ("before_us", "after_us")
+        ]
+        pairs = list(_side_by_side(*sides))
+        pairs.sort(key=lambda pair: -max(_time_of(row) for row in pair))
+        shown = pairs[:MOST_MOVED]
+        yield exhibit(
+            f"apart_{_id(kind)}",
+            ExhibitKind.TABLE,
+            title=f"Only in one of the jobs: {kind}",
+            caption=f"Times {_unit_of(kind)}. Rows of the same operator stand side by side: what "
+            f"was renamed or replaced.{_rest(pairs, shown)}",
+            columns=[
+                _texts("operator", [(one or other).operator for one, other in shown]),  # type: ignore[union-attr]  # one of them is there
+                _texts("only_before", [one and one.name for one, _ in shown]),
+                _numbers("before_us", "us", [one and one.before_us for one, _ in shown]),
+                _texts("only_after", [other and other.name for _, other in shown]),
+                _numbers("after_us", "us", [other and other.after_us for _, other in shown]),
+            ],
+        )
+
+
+def _side_by_side(
+    before: Sequence[Moved], after: Sequence[Moved]
+) -> Iterator[tuple[Moved | None, Moved | None]]:
+    """Yield rows of one operator in pairs, the longest first, and the others alone."""
+    for operator in dict.fromkeys(row.operator for row in (*before, *after)):
+        sides = [[row for row in side if row.operator == operator] for side in (before, after)]
+        if operator is None:
+            yield from ((row, None) for row in sides[0])
+            yield from ((None, row) for row in sides[1])
+        else:
+            yield from zip_longest(*sides)
+
+
+def _operator_of(row: Moved) -> tuple[str, float]:
+    return row.operator or "", -_time_of(row)
+
+
+def _time_of(row: Moved | None) -> float:
+    return 0.0 if row is None else max(row.before_us or 0.0, row.after_us or 0.0)
+
+
+def _id(kind: str) -> str:
+    return kind.replace(" ", "_")
+
+
+def _unit_of(kind: str) -> str:
+    return "of one call" if kind.startswith("call") else "per step and rank"
+
+
+def _rest(rows: Sequence[object], shown: Sequence[object]) -> str:
+    return f" Of {plural(len(rows), 'row')} the largest." if len(rows) > len(shown) else ""
+
+
+def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
     shown = rows[:MOST_MOVED]
-    unit_of = "of one call" if kind.startswith("call") else "per step and rank"
-    rest = (
-        f" Of {plural(len(rows), 'row')} those that changed most." if len(rows) > len(shown) else ""
-    )
-    made = exhibit(
-        f"moved_{number}",
+    return exhibit(
+        f"moved_{_id(kind)}",
         ExhibitKind.TABLE,
         title=f"Time by {kind}",
-        caption=f"Times {unit_of}; a dash is what a job does not have.{rest}",
+        caption=f"Times {_unit_of(kind)}, by the change.{_rest(rows, shown)}",
         columns=[
             _texts("name", [row.name for row in shown]),
             *(
@@ -162,11 +225,59 @@ def _moved(number: int, kind: str, rows: Sequence[Moved]) -> Exhibit:
                     "us" if name.endswith("_us") else "",
                     [getattr(row, name) for row in shown],
                 )
-                for name in [item.name for item in fields(Moved)][2:]
+                for name in [item.name for item in fields(Moved)][2:-1]
+                if any(getattr(row, name) is not None for row in shown)
             ),
         ],
     )
-    return replace(made, depth=Depth.FOLDED) if number else made
+
+
+def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
+    """Return changed settings, costs of a thousand steps, and the use of the machines."""
+    settings, costs, usage = (
+        changed_settings(comparison.comparability),
+        comparison.costs,
+        comparison.usage,
+    )
+    sides = ("before", "after")
+    made = {
+        "settings": (
+            "Changed settings",
+            "What the two jobs recorded of loader, batch and number formats, where it differs.",
+            [_texts(name, [getattr(row, name) for row in settings]) for name in ("what", *sides)],
+        ),
+        "costs": (
+            "Money and energy per 1,000 steps",
+            "Of the recorded GPUs; money at the price that was passed to each report.",
+            [
+                _texts("what", [row.name for row in costs]),
+                _texts("unit", [row.unit for row in costs]),
+                *(
+                    _numbers(name, "", [getattr(row, name) for row in costs])
+                    for name in (*sides, "difference")
+                ),
+            ],
+        ),
+        "usage": (
+            "Use of each resource",
+            "Percentiles over all sampling instants of each job.",
+            [
+                _texts("metric", [row.metric for row in usage]),
+                _texts("node", [row.node for row in usage]),
+                _texts("unit", [row.unit for row in usage]),
+                *(
+                    _numbers(f"{side}_{point}", "", [getattr(row, side)[at] for row in usage])
+                    for at, point in enumerate(("p5", "p50", "p95"))
+                    for side in sides
+                ),
+            ],
+        ),
+    }
+    return tuple(
+        exhibit(name, ExhibitKind.TABLE, title=title, caption=caption, columns=columns)
+        for name, (title, caption, columns) in made.items()
+        if columns[0].values
+    )
 
 
 def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
@@ -210,6 +321,7 @@ SECTIONS: Mapping[str, Callable[[Comparison], tuple[Exhibit, ...]]] = {
     "waterfall": waterfall,
     "findings": findings,
     "moved": moved,
+    "resources": resources,
     "metrics": metrics,
 }
 """What stands in each section of the page, in its order."""

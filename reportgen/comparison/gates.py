@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.comparison.model import Comparison, FindingState, Verdict
+from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise
+from reportgen.comparison.model import Comparison, FindingState
 from reportgen.errors import ConfigError
 from reportgen.results import Severity
 
@@ -15,6 +16,8 @@ _NUMBER = re.compile(
     r"\s*(?P<name>[\w.]{1,200})\s*(?P<sign>>|<)\s*(?P<value>[+-]?\d{1,18}(?:\.\d{0,9})?)\s*(?P<pct>%?)\s*"
 )
 _FINDING = re.compile(r"\s*finding:(?P<state>new|worse)(?::(?P<severity>\w{1,20}))?\s*")
+_STEP_TIME = re.compile(r"(?:^|\.)step_(?P<point>p\d+|mean|max|p99_max)(?:_s|_us)?$")
+"""Metrics that are a time per step: ``StepTime.step_p95_us``."""
 _HINT = (
     'Write a metric with a change or a limit, "step_p50 > +3%", "StepTime.step_p95_us > 90000", or '
     '"finding:new:critical".'
@@ -103,11 +106,22 @@ def _number_met(comparison: Comparison, gate: Gate) -> str:
     elif gate.is_difference and before is not None:
         value = after - before
     is_met = value > gate.value if gate.is_above else value < gate.value
-    is_time = gate.name in {STEP_P50, STEP_MEAN}
-    if not is_met or (is_time and comparison.verdict is Verdict.NO_DIFFERENCE):
+    if not is_met or _is_within_noise(comparison, gate.name):
         return ""
     unit = " %" if gate.is_change else ""
     return f"{value:+.4g}{unit}" if gate.is_change or gate.is_difference else f"{value:.4g}"
+
+
+def _is_within_noise(comparison: Comparison, name: str) -> bool:
+    """Return whether a metric is a time per step, whatever rule says it, that did not change."""
+    step = comparison.step
+    time = _STEP_TIME.search(name)
+    if step is None or time is None:
+        return False
+    if name == STEP_MEAN:
+        return not is_mean_beyond_noise(step)
+    is_median = time["point"] == "p50"
+    return not (is_median_beyond_noise(step) or (not is_median and is_mean_beyond_noise(step)))
 
 
 def _values(comparison: Comparison, gate: Gate) -> tuple[float | None, float | None]:

@@ -74,6 +74,8 @@ class StepDifference:
         step_mean_difference_s: of the means, after minus before; the waterfall adds up to it.
         mean_interval_s, mean_noise_s: 99.5 % interval of that, and its difference of halves.
         before_n, after_n: steps that were compared.
+        before_samples_per_s, after_samples_per_s: samples of all ranks by the second, from the
+            means; ``None`` where no batch size is known.
     """
 
     before_p50_s: float
@@ -92,6 +94,8 @@ class StepDifference:
     before_n: int
     after_n: int
     histogram: Histogram
+    before_samples_per_s: float | None = None
+    after_samples_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,10 +136,25 @@ class MetricChange:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UsageChange:
+    """The use of a resource of a node: its 5th, 50th and 95th percentiles over all samples.
+
+    ``node`` is empty where each job has one node.
+    """
+
+    metric: str
+    node: str
+    unit: str
+    before: tuple[float | None, ...]
+    after: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
     """Time per step that one item takes in both jobs, in µs: a kernel, an operator, a collective.
 
-    An absent item has taken no time and has no count; none is dropped.
+    An absent item has taken no time and has no count; none is dropped. ``operator`` is what
+    launched a kernel.
     """
 
     kind: str
@@ -145,6 +164,7 @@ class Moved:
     difference_us: float
     before_count: float | None
     after_count: float | None
+    operator: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +177,7 @@ class Comparison:
         step: ``None`` where they cannot.
         waterfall: the largest difference first; their sum is ``step.step_mean_difference_s``.
         warnings: differences of the jobs that the numbers do not account for.
+        usage, costs: what they used of their machines, and what a thousand steps cost.
     """
 
     before: Job
@@ -170,5 +191,7 @@ class Comparison:
     step: StepDifference | None
     waterfall: tuple[WaterfallPart, ...]
     findings: tuple[FindingChange, ...]
+    usage: tuple[UsageChange, ...]
+    costs: tuple[MetricChange, ...]
     metrics: tuple[MetricChange, ...]
     moved: tuple[Moved, ...]

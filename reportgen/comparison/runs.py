@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.report import Report
-from reportgen.results import PackedTable, ReasonCode, RuleId, Status
+from reportgen.report import DataKind, Report, data_kind
+from reportgen.results import Exhibit, PackedTable, RuleId
 from reportgen.results.packed import unpack
 
 PREFERRED_PHASES = ("TRAIN", "GLOBAL")
@@ -21,15 +20,6 @@ MEETING_RATIO = 0.02
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Columns = Mapping[str, Integers]
-
-
-class Kind(StrEnum):
-    """What a report was made from."""
-
-    TRACES = "kernel traces"
-    EVENTS = "framework events"
-    SAMPLES = "system metrics"
-    IMPORTED = "results of SageMaker's rules"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +58,7 @@ class Run:
 
     label: str
     report: Report
-    kind: Kind
+    kind: DataKind
     steps: Steps | None
     budget: tuple[Columns, ...]
 
@@ -85,21 +75,22 @@ def run_of(report: Report, *, label: str) -> Run:
     return Run(
         label=label,
         report=report,
-        kind=_kind(report, steps),
+        kind=data_kind(report.results),
         steps=_training_steps(steps),
         budget=tuple(budget),
     )
 
 
-def _kind(report: Report, steps: Sequence[PackedTable]) -> Kind:
-    reasons = {entry.reason.code for entry in report.rules.values() if entry.reason is not None}
-    if ReasonCode.IMPORTED in reasons:
-        return Kind.IMPORTED
-    looked = report.rules.get(RuleId("GPUActivity")) or report.rules.get(RuleId("StepTime"))
-    is_traced = looked is not None and looked.status in {Status.OK, Status.TRIGGERED}
-    if is_traced or any("rank" in table.of for table in steps):
-        return Kind.TRACES
-    return Kind.EVENTS if steps else Kind.SAMPLES
+def exhibit_of(run: Run, rule_id: str, exhibit_id: str) -> Exhibit | None:
+    """Return an exhibit of a report; ``None`` where it has none of that name."""
+    result = run.report.results.get(RuleId(rule_id))
+    return result.exhibit(exhibit_id) if result is not None else None
+
+
+def values_of(exhibit: Exhibit | None, name: str) -> tuple[object, ...]:
+    """Return a column of an exhibit; nothing where there is none of that name."""
+    columns = exhibit.columns if exhibit is not None else ()
+    return next((column.values for column in columns if column.name == name), ())
 
 
 def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:

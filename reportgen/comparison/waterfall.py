@@ -7,12 +7,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.comparison.kernel_kinds import KIND_WORDS, compute_shares
 from reportgen.comparison.model import WaterfallPart
 from reportgen.comparison.runs import Run, Steps
 from reportgen.units import NS_PER_S
 
 WORDS = {
     "compute": "computing on the GPU",
+    **{f"compute_{kind}": f"computing: {words}" for kind, words in KIND_WORDS.items()},
     "exposed_communication": "communication without computing",
     "memory_operations": "copies and fills on the GPU",
     "busy": "GPU at work",
@@ -46,11 +48,15 @@ Rows = NDArray[np.bool_]
 def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[WaterfallPart, ...]:
     """Return the parts of both means and their differences, the largest difference first.
 
-    What happens inside steps is split as the GPU time budget splits it where both runs have one.
+    What happens inside steps is split as the GPU time budget splits it where both runs have one,
+    and the time of computing by the kinds of its kernels where both runs name them.
     The parts of a run add up to the mean of its steps, and so do the differences.
     """
     has_budget = bool(before[0].budget) and bool(after[0].budget)
     parts = [_parts(*side, has_budget=has_budget) for side in (before, after)]
+    shares = [compute_shares(run) for run, _ in (before, after)]
+    if all(shares):
+        parts = [_by_kind(side, its) for side, its in zip(parts, shares, strict=True)]
     keys = [key for key in WORDS if any(side.get(key) for side in parts)]
     rows = [
         WaterfallPart(
@@ -82,6 +88,13 @@ def _parts(run: Run, rows: Rows, *, has_budget: bool) -> Mapping[str, float]:
         found[key] = found.get(key, 0.0) + time_ns
     found["not_recorded"] = found.get("not_recorded", 0.0) + cycle_ns - sum(found.values())
     return found
+
+
+def _by_kind(parts: Mapping[str, float], shares: Mapping[str, float]) -> Mapping[str, float]:
+    """Divide the time of computing in proportion to the times of its kernels, which may overlap."""
+    compute_ns = parts.get("compute", 0.0)
+    kinds = {f"compute_{kind}": compute_ns * share for kind, share in shares.items()}
+    return {**parts, **kinds, "compute": 0.0}
 
 
 def _budget(run: Run, steps: Steps, rows: Rows) -> dict[str, float]:

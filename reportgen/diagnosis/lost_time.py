@@ -81,7 +81,7 @@ def _exhibit(causes: Sequence[Finding], result: RuleResult, part_s: Mapping[str,
     return exhibit(
         "lost_time",
         ExhibitKind.SHARES,
-        title="What the GPUs' lost time is due to",
+        title="Causes of the GPUs' lost time",
         caption=_CAPTION,
         columns=[
             column("part", "", lost_s),

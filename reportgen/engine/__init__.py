@@ -1,11 +1,13 @@
-"""Who runs the work on each part: local threads, or processes; and helpers beside them."""
+"""Who runs the work on each part: threads, processes or a cluster; and helpers beside them."""
 
-from reportgen.engine.executor import Executor, LocalExecutor
+from reportgen.engine.choice import Engine, EngineKind, parse_engine
+from reportgen.engine.executor import Executor, LocalExecutor, LostItemsError
 from reportgen.engine.helper import HelperError, run_in_helper, spare_cores, split
 from reportgen.engine.interpreter import start_interpreter
 from reportgen.engine.processes import ProcessExecutor
 
 __all__ = [
-    "Executor", "HelperError", "LocalExecutor", "ProcessExecutor", "run_in_helper", "spare_cores",
-    "split", "start_interpreter",
+    "Engine", "EngineKind", "Executor", "HelperError", "LocalExecutor", "LostItemsError",
+    "ProcessExecutor", "parse_engine", "run_in_helper", "spare_cores", "split",
+    "start_interpreter",
 ]  # fmt: skip

@@ -23,7 +23,13 @@ class ProcessExecutor:
 
     max_processes: int | None = None
 
-    def map(self, fn: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+    def map(
+        self,
+        fn: Callable[[Item], Result],
+        items: Sequence[Item],
+        *,
+        names: Sequence[str] = (),  # noqa: ARG002  # the first that is killed ends the run
+    ) -> list[Result]:
         """Return ``[fn(item) for item in items]``, in that order; raise where a process was killed.
 
         Edge cases: a function or an item that cannot travel is worked on in this process.

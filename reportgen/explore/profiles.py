@@ -187,7 +187,9 @@ def describe_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
         f"{row.function} ({format_pct(100 * row.own_s / whole_s)})"
         for row in top_functions(functions, by="own_s", n=n).itertuples()
     )
-    return f"Most time of their own in the Python profiles of this window took {named}."
+    return (
+        f"The functions with the most self time in the Python profiles of this window are {named}."
+    )
 
 
 def _in_steps(interval: ProfileInterval, steps: tuple[int, int] | None) -> bool:

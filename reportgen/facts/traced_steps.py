@@ -21,7 +21,11 @@ LEAST_REPEATS = 3
 """An annotation that comes once or twice repeats by chance."""
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
 _NUMBER = re.compile(r"\d+")
-_INTERNAL = re.compile(r"^(nccl|c10d|gloo)[:_]|^Optimizer\.|^enumerate\(DataLoader\)|^PyTorch Prof")
+_INTERNAL = re.compile(
+    r"^(?i:nccl|c10d|gloo|fsdp|cublas|cudnn|cusparse|cufft|cccl)[:_]|^Optimizer\.|"
+    r"^enumerate\(DataLoader\)|^PyTorch Prof"
+)
+"""Ranges of libraries, whose domains of NVTX stand before their names: no steps of a program."""
 
 
 class StepSource(StrEnum):

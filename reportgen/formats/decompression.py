@@ -101,7 +101,7 @@ MAX_LOST_BYTES = 64 << 20
 _MOST_ENDS = 4_096
 """Braces that are looked at for the border between two events: the arguments of one close few."""
 
-SAY_GIVEN_UP = "It has many megabytes of white space or garbage; what follows was not read."
+SAY_GIVEN_UP = "It has many megabytes of white space or garbage; the rest was not read."
 
 
 def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterator[bytes]:

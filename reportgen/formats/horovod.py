@@ -50,7 +50,7 @@ def _read(
     batches = read_event_blocks(text, file.key, problems)
     events = read_batches(batches, file.key, problems, vocabulary=vocabulary)
     if packing.is_damaged or packing.is_cut_off:
-        problems.remark("Its packed bytes are damaged; what follows is lost.", path=file.key)
+        problems.remark("Its packed bytes are damaged; the rest is lost.", path=file.key)
     return with_instants(events, vocabulary)
 
 

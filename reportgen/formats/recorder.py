@@ -58,6 +58,7 @@ class RankCard(msgspec.Struct):
     node: str = ""
     step_source: str | None = None
     n_steps: int | None = None
+    samples_per_step: int | None = None
     frameworks: dict[str, str] = {}
     lost_events: int = 0
     rank: int | None = None

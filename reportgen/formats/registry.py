@@ -8,6 +8,7 @@ from reportgen.formats.diagnostics import printable
 from reportgen.formats.format import Claim, FileRole, Format
 from reportgen.formats.horovod import HOROVOD
 from reportgen.formats.kineto.detection import KERNEL_TRACES
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
 from reportgen.formats.sagemaker import job_files
 from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
@@ -24,6 +25,7 @@ FORMATS: tuple[Format, ...] = (
     PYTHON_PAGES,
     HOROVOD,
     KERNEL_TRACES,
+    NSIGHT_REPORTS,
 )
 
 

@@ -32,6 +32,7 @@ class JobRow:
     data: str = ""
     step_p50_s: float | None = None
     steps_per_s: float | None = None
+    samples_per_s: float | None = None
     gpu_busy_pct: float | None = None
     n_findings: int = 0
     top_severity: str = ""

@@ -24,6 +24,10 @@ from reportgen.storage import Location, ObjectInfo, at_home, open_location
 _OUTPUT_FOLDER = "profiler-output"
 _HEAD_BYTES = 4_096
 _MAX_HEADS = 50
+_SAY_REPORTS = (
+    "{n} [report|reports] of Nsight Systems [lies|lie] beside kernel traces of PyTorch and "
+    "[was|were] left out: pass [it|them] alone"
+)
 _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
 
@@ -49,7 +53,7 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
     objects = location.list() if chosen is None else [chosen]
     listing = classify(location, objects, is_chosen=chosen is not None)
     has_nodes = any(found.node for _, found in listing.claimed)
-    if not has_nodes and not listing.traces and not listing.timelines:
+    if not (has_nodes or listing.traces or listing.reports or listing.timelines):
         raise no_job(path, listing) if chosen is None else not_a_job(path, listing)
     problems = Diagnostics()
     prefix = _only_prefix(path, listing.claimed) if has_nodes else ""
@@ -87,12 +91,22 @@ def _recorded(parts: Iterable[PartRef], recording: Recording | None) -> Iterator
 
 
 def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple[PartRef, ...]:
-    """Return kernel traces as parts; without any their reader is not imported."""
-    if not listing.traces:
-        return ()
-    from reportgen.intake.ranks import rank_parts
+    """Return kernel traces as parts; without any their readers are not imported.
 
-    return rank_parts(listing.location, listing.traces, info, problems)
+    Where PyTorch's traces and reports of Nsight Systems lie together the traces are read: they tell
+    more, and two recordings of one run would be counted twice.
+    """
+    if listing.traces:
+        from reportgen.intake.ranks import rank_parts
+
+        problems.add(Quality.FILES_SKIPPED, "", len(listing.reports), what=_SAY_REPORTS)
+        return rank_parts(listing.location, listing.traces, info, problems)
+    if listing.reports:
+        from reportgen.intake.nsight_reports import report_parts
+
+        place = (listing.location, listing.reports, listing.objects)
+        return report_parts(*place, info, problems)
+    return ()
 
 
 def _open(path: str) -> tuple[Location, ObjectInfo | None]:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from reportgen.errors import AmbiguousJobError, LocationError
 from reportgen.formats import claim, printable
 from reportgen.intake.listing import MAX_DEPTH, Listing
-from reportgen.intake.unsupported import name_unsupported, refuse_pickles
+from reportgen.intake.unsupported import (
+    NSIGHT_RECORDINGS,
+    OTHER_DATABASES,
+    name_unsupported,
+    refuse_pickles,
+)
 from reportgen.storage import LINK, Location, ObjectInfo
 
 _REMEDY = (
@@ -34,11 +40,21 @@ def not_a_job(path: str, listing: Listing) -> LocationError:
             path=path,
             is_file=True,
         )
-    return LocationError(
-        f"{path!r} is a single file ({unsupported}); this version cannot read {unsupported} yet.",
-        hint=_REMEDY,
-        path=path,
-    )
+    why, hint = _why_not(unsupported, listing)
+    return LocationError(f"{path!r} is a single file ({unsupported}); {why}.", hint=hint, path=path)
+
+
+def _why_not(unsupported: str, listing: Listing) -> tuple[str, str]:
+    """Return why a format is not read, and what to do."""
+    if unsupported == OTHER_DATABASES:
+        return "of databases only exports of Nsight Systems are read", _REMEDY
+    if unsupported != NSIGHT_RECORDINGS:
+        return f"this version cannot read {unsupported} yet", _REMEDY
+    keys = sorted(key for key, name in listing.unsupported.items() if name == unsupported)
+    recording = printable(PurePosixPath(keys[0]).name)
+    export = shlex.quote(str(PurePosixPath(recording).with_suffix(".sqlite")))
+    command = f"nsys export --type=sqlite --output={export} {shlex.quote(recording)}"
+    return "only nsys itself can read them", f"Export it, then pass the result: {command}"
 
 
 def no_job(path: str, listing: Listing) -> LocationError:
@@ -49,10 +65,11 @@ def no_job(path: str, listing: Listing) -> LocationError:
     refuse_pickles(path, len(listing.pickles))
     unsupported = name_unsupported(location, objects, listing.unsupported)
     if unsupported is not None:
+        why, hint = _why_not(unsupported, listing)
         return LocationError(
             f"Found {unsupported} under {path!r}, and no system metrics or framework events; "
-            f"this version cannot read {unsupported} yet.",
-            hint=_REMEDY,
+            f"{why}.",
+            hint=hint,
             path=path,
         )
     parent = _parent_of_job_folder(location, objects)

@@ -12,6 +12,7 @@ from typing import TypeVar
 from reportgen.errors import LocationError
 from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
 from reportgen.storage import Location, ObjectInfo
 
@@ -33,7 +34,8 @@ Looked = TypeVar("Looked")
 class Listing:
     """The files under a path, sorted out: ``claimed`` ones belong to a job because of their keys.
 
-    ``timelines`` are on a clock of their own and recognized, as ``traces``, by their content;
+    ``timelines`` are on a clock of their own and recognized, as ``traces`` and ``reports`` (of
+    Nsight Systems), by their content;
     ``unsupported`` names the known format that this version does not read; ``pickles`` are never
     opened.
     """
@@ -43,6 +45,7 @@ class Listing:
     claimed: list[Claimed] = field(default_factory=list)
     timelines: list[Claimed] = field(default_factory=list)
     traces: list[ObjectInfo] = field(default_factory=list)
+    reports: list[ObjectInfo] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
     pickles: list[ObjectInfo] = field(default_factory=list)
 
@@ -61,7 +64,7 @@ def classify(
     for info in objects:
         found = None if info.problem else claim(info.key)
         if found is not None and role_of(found) is FileRole.KERNELS:
-            listing.traces.append(info)
+            _of_kernels(listing, found.format_id).append(info)
         elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
             listing.claimed.append((info, found))
         elif is_pickle(info.key):
@@ -103,9 +106,13 @@ def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: List
         if found is None or found.claim_named is None:
             continue
         if found.role is FileRole.KERNELS:
-            listing.traces.append(info)
+            _of_kernels(listing, found.id).append(info)
         else:
             listing.timelines.append((info, found.claim_named(stem_of(info.key) or "timeline")))
+
+
+def _of_kernels(listing: Listing, format_id: str) -> list[ObjectInfo]:
+    return listing.reports if format_id == NSIGHT_REPORTS.id else listing.traces
 
 
 def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looked]:
@@ -119,4 +126,4 @@ def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looke
 def stem_of(key: str) -> str:
     """Return a file's name without its folder and its endings."""
     name = PurePosixPath(key).name
-    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json)?(\.gz)?(\.tmp)?$", "", name))
+    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json|\.sqlite3?)?(\.gz)?(\.tmp)?$", "", name))

@@ -65,7 +65,7 @@ def rank_parts(
     if n_unknown > 1:
         said = format_count(n_unknown)
         problems.remark(
-            f"Nothing tells the ranks of {said} traces: they are numbered by their names."
+            f"The ranks are not recorded in {said} traces: they are numbered by their names."
         )
     free = (number for number in count() if number not in recordings)
     keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
@@ -116,7 +116,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
     if len(sizes) > 1:
         said = " and ".join(f"{format_count(size)} ranks" for size in sizes)
         problems.remark(
-            f"These traces are of different jobs: they tell of jobs of {said}. Figures over all "
+            f"These traces are of different jobs: they name jobs of {said}. Figures over all "
             "ranks mix them; pass the files of one job."
         )
 

@@ -77,6 +77,7 @@ def read_recording(
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
+        batch_size=_batch_size(ranks),
     )
 
 
@@ -194,12 +195,18 @@ def _sentence(kind: str, hook: str, error: str) -> str:
         return f"Not seen: {hook}."
     return _SAID.get(kind) or (
         f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
-        "what it records is missing from then on."
+        "its data are missing from then on."
     )
 
 
 def _what(fault: Fault) -> tuple[str, str, str]:
     return fault.kind, printable(fault.hook), printable(fault.error)
+
+
+def _batch_size(ranks: Sequence[RankCard]) -> int | None:
+    """Return the samples of a step of each rank, if all that made steps say the same."""
+    sizes = {card.samples_per_step for card in ranks if card.n_steps}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def _frameworks(ranks: Sequence[RankCard]) -> Mapping[str, str]:

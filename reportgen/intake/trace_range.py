@@ -52,6 +52,7 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
         steps=select(steps, np.flatnonzero((steps.start_ns >= low_ns) & (steps.end_ns <= high_ns))),
         memory=select(trace.memory, inside(trace.memory.time_ns)),
         syncs=select(trace.syncs, inside(trace.syncs.start_ns)),
+        counters=select(trace.counters, inside(trace.counters.time_ns)),
         flows=select(trace.flows, inside(trace.flows.start_ns)),
         collectives=replace(
             select(told, of_told), gpu_op=gpu_op[of_told], host_slice=host_slice[of_told]

@@ -10,8 +10,10 @@ import numpy as np
 from reportgen.formats import Diagnostics
 from reportgen.formats.decompression import SAY_GIVEN_UP
 from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
+from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
@@ -38,24 +40,29 @@ _APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
 def read_rank(
     ref: PartRef, *, is_whole: bool = False, on_progress: Progress | None = None
 ) -> RankTrace:
-    """Read one kernel trace, a part of one file; see ``read_trace`` for ``is_whole``.
+    """Read one kernel trace: of one file, or one process of a report of Nsight Systems.
+
+    With ``is_whole`` a file is read for a timeline; see ``read_trace``.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """
-    file = ref.files[0]
     assert ref.rank is not None
     problems = Diagnostics()
-    location = open_part(ref)
-    blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
-    trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
-    remark_changes(location, problems)
-    _tell_losses(trace, file.key, problems)
-    tell_oddities(trace.tables, file.key, problems)
-    tables, header = trace.tables, trace.header
+    if ref.files[0].format_id == NSIGHT_REPORTS.id:
+        from reportgen.intake.nsight_reports import name_of, read_report
+
+        key = name_of(ref)
+        header, tables = read_report(ref, problems, on_progress=on_progress)
+        _tell_empty(tables, key, problems, is_empty=not ref.files[0].size_bytes)
+        _tell_left_out(tables, key, problems)
+    else:
+        key = ref.files[0].key
+        header, tables = _read_file(ref, problems, is_whole=is_whole, on_progress=on_progress)
+    tell_oddities(tables, key, problems)
     base_ns = header.base_ns or 0
     origin_ns = base_ns + tables.origin_ns
     if abs(origin_ns) > _LATEST_NS:
-        problems.remark(_SAY_NO_CLOCK, path=file.key)
+        problems.remark(_SAY_NO_CLOCK, path=key)
         base_ns = origin_ns = 0
     extent_ns = _extent_ns(tables)
     held: dict[str, Any] = {
@@ -67,7 +74,7 @@ def read_rank(
         rank=ref.rank,
         is_rank_known=ref.is_rank_known,
         world_size=header.world_size,
-        path=file.key,
+        path=key,
         clock=Clock.UNIX if origin_ns in _UNIX_NS else Clock.RELATIVE,
         origin_ns=origin_ns,
         base_ns=base_ns,
@@ -80,6 +87,28 @@ def read_rank(
         notes=(*problems.notes(), *_silent_count(is_read=extent_ns is not None)),
     )
     return whole if ref.kept is None else cut_trace(whole, ref.kept)
+
+
+def _read_file(
+    ref: PartRef, problems: Diagnostics, *, is_whole: bool, on_progress: Progress | None
+) -> tuple[TraceHeader, TraceTables]:
+    file, location = ref.files[0], open_part(ref)
+    blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
+    trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
+    remark_changes(location, problems)
+    _tell_losses(trace, file.key, problems)
+    return trace.header, trace.tables
+
+
+def _tell_empty(tables: TraceTables, key: str, problems: Diagnostics, *, is_empty: bool) -> None:
+    if _extent_ns(tables) is None:
+        what = "{n} [file was|files were] empty" if is_empty else _SAY_NO_TRACE
+        problems.add(Quality.FILES_SKIPPED, key, what=what)
+
+
+def _tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None:
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
 
 
 def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:
@@ -97,15 +126,12 @@ def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
 
 def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
     losses, tables = trace.losses, trace.tables
-    if _extent_ns(tables) is None:
-        what = _SAY_NO_TRACE if trace.n_bytes else "{n} [file was|files were] empty"
-        problems.add(Quality.FILES_SKIPPED, key, what=what)
+    _tell_empty(tables, key, problems, is_empty=not trace.n_bytes)
     problems.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
     problems.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
     problems.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)
     problems.add(Quality.PLACES_REPAIRED, key, losses.places_repaired)
-    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
-    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
+    _tell_left_out(tables, key, problems)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_left_out, what=_SAY_DOCUMENT)
     problems.add(Quality.EVENTS_DROPPED, key, trace.n_apart, what=_SAY_APART)
     problems.add(Quality.VALUES_BROKEN, key, trace.n_numbers_dropped, what=_SAY_NUMBER)
@@ -115,9 +141,11 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
         said = format_count(trace.n_uncategorized)
         problems.remark(_SAY_UNCATEGORIZED.format(n=said), path=key)
     if trace.packing.is_damaged:
-        problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+        problems.remark(
+            "Its packed bytes are damaged; the data after the damage are lost.", path=key
+        )
     if trace.packing.is_cut_off:
-        problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
+        problems.remark("Its packed bytes end too early; the rest is lost.", path=key)
     if trace.packing.is_given_up:
         problems.remark(SAY_GIVEN_UP, path=key)
     if losses.is_unclosed:
@@ -148,7 +176,7 @@ _SAY_DOCUMENT = (
     "left out"
 )
 _SAY_APART = (
-    "{n} [event tells|events tell] a begin or an end alone (phases B and E) and [was|were] left "
+    "{n} [event has|events have] only a begin or only an end (phases B and E) and [was|were] left "
     "out: operations need one event with both (phase X)"
 )
 _SAY_NUMBER = (
@@ -159,7 +187,8 @@ _SAY_BEYOND = (
     "times, counts as one name and one thread."
 )
 _SAY_UNCATEGORIZED = (
-    "Spans without a category: {n}. Neither operators nor GPU operations can be told among them; "
+    "Spans without a category: {n}. Neither operators nor GPU operations can be recognised among "
+    "them; "
     "profilers before PyTorch 1.8 write such traces, newer ones do not."
 )
 _SAY_PROCESSES = (
@@ -167,6 +196,6 @@ _SAY_PROCESSES = (
     "be joined with the launch of another process: pass the traces of the processes."
 )
 _SAY_UNCLOSED = (
-    "The list of events does not end: the writer was stopped. What it had not written counts "
-    "nowhere; where GPU operations are missing, their time counts as idle."
+    "The list of events does not end: the writer was stopped. Events that it had not written "
+    "are not counted; where GPU operations are missing, their time counts as idle."
 )

@@ -13,20 +13,26 @@ from reportgen.formats.kineto.detection import head_text
 from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
+NSIGHT_RECORDINGS = "Nsight Systems recordings"
+"""Only ``nsys`` itself reads these; what it exports of them is read."""
+
+OTHER_DATABASES = "SQLite databases of other programs"
+
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
-    (re.compile(r".*\.(?:nsys-rep|qdrep|sqlite)"), "Nsight Systems exports"),
+    (re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)"), NSIGHT_RECORDINGS),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
     (re.compile(r".*\.zip", re.IGNORECASE), "zip archives"),
 )
 _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3", "Nsight Systems exports"),
+    (b"SQLite format 3", OTHER_DATABASES),
     (b"PK\x03\x04", "zip archives"),
 )
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 """What this program writes; never its input."""
 
+_UNNAMED = (".json", ".json.gz", ".db", ".sqlite", ".sqlite3")
 _MAX_SNIFFED = 20
 _SNIFFED_BYTES = 65_536
 
@@ -97,7 +103,7 @@ def name_unsupported(
     """
     names = Counter(named.values())
     if not names:
-        unnamed = [info for info in objects if info.key.endswith((".json", ".json.gz", ".db"))]
+        unnamed = [info for info in objects if info.key.endswith(_UNNAMED)]
         for info in unnamed[:_MAX_SNIFFED]:
             if name := _format_of_content(location, info):
                 names[name] += 1

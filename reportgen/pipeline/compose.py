@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from reportgen import report
 from reportgen.diagnosis import diagnose
 from reportgen.formats import printable
-from reportgen.pipeline.figures import figures_of
+from reportgen.pipeline.figures import asked_batch_size, figures_of
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import Measured
@@ -117,6 +117,8 @@ def compose(
     Names and paths may hold bytes that are no text; they are written as far as they can be.
     """
     results = diagnose(results)
+    setup = setup or report.Setup()
+    setup = replace(setup, batch_size=asked_batch_size(results) or setup.batch_size)
     return report.Report(
         report_id=report_id(results),
         job=replace(
@@ -137,7 +139,7 @@ def compose(
         profiling=profiling,
         recording=recording,
         setup=setup,
-        figures=figures_of(results, status=status),
+        figures=figures_of(results, setup=setup, status=status),
         results={result.id: result for result in results},
     )
 

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from reportgen.report import Figures, JobStatus
-from reportgen.results import ReasonCode, RuleId, RuleResult
+from reportgen.report import Figures, JobStatus, Setup, data_kind
+from reportgen.results import RuleId, RuleResult
 
 _S_PER_HOUR = 3600
 _US_PER_S = 1e6
 _BUDGET, _STEPS, _TRACED_STEPS = map(RuleId, ("GPUTimeBudget", "StepOutlier", "StepTime"))
 
 
-def figures_of(results: Sequence[RuleResult], *, status: JobStatus) -> Figures:
+def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus) -> Figures:
     """Return the figures of a job's results."""
     by_id = {result.id: result for result in results}
-    budget, traced = _metrics(by_id, _BUDGET), _metrics(by_id, _TRACED_STEPS)
-    traced_s = traced.get("step_p50_us")
+    budget, steps = _metrics(by_id, _BUDGET), _metrics(by_id, _STEPS)
+    p50_s, steps_per_s = steps.get("step_p50_s"), steps.get("steps_per_s")
+    traced_us = _metrics(by_id, _TRACED_STEPS).get("step_p50_us")
+    if traced_us:  # the periods of a trace hold the time between its steps
+        p50_s, steps_per_s = traced_us / _US_PER_S, _US_PER_S / traced_us
+    samples = setup.samples_per_step
     idle = budget.get("gpu_idle_ratio")
     gpu_s = _gpu_seconds(by_id.get(_BUDGET))
     return Figures(
-        data=data_of(by_id),
+        data=data_kind(by_id).value,
         status=status,
-        step_p50_s=(
-            _metrics(by_id, _STEPS).get("step_p50_s") if traced_s is None else traced_s / _US_PER_S
-        ),
+        step_p50_s=p50_s,
+        steps_per_s=steps_per_s,
+        samples_per_s=samples * steps_per_s if samples and steps_per_s else None,
         gpu_busy_ratio=budget.get("gpu_busy_ratio"),
         wasted_gpu_hours=None if idle is None or gpu_s is None else idle * gpu_s / _S_PER_HOUR,
         wasted_usd=budget.get("gpu_idle_usd"),
     )
 
 
-def data_of(results: Mapping[RuleId, RuleResult]) -> str:
-    """Return what was recorded of a job, the richest kind."""
-    reasons = {result.reason.code for result in results.values() if result.reason is not None}
-    if ReasonCode.IMPORTED in reasons:
-        return "results of SageMaker's rules"
-    if _TRACED_STEPS in results:
-        return "kernel traces"
-    steps = results.get(_STEPS)
-    return "framework events" if steps is not None and steps.data else "system metrics"
+def asked_batch_size(results: Sequence[RuleResult]) -> int | None:
+    """Return the batch size that somebody passed as a parameter, which counts before a recorded."""
+    sizes = (result.params.get("batch_size") for result in results if result.id == _STEPS)
+    return next((size for size in sizes if isinstance(size, int)), None)
 
 
 def _metrics(results: Mapping[RuleId, RuleResult], rule_id: RuleId) -> Mapping[str, float]:
@@ -50,9 +49,8 @@ def _metrics(results: Mapping[RuleId, RuleResult], rule_id: RuleId) -> Mapping[s
 
 def _gpu_seconds(budget: RuleResult | None) -> float | None:
     """Return the time of all GPUs that the budget divides."""
-    exhibits = budget.exhibits if budget is not None else ()
-    for exhibit in exhibits:
-        if exhibit.id == "budget":
-            (time_s,) = (column.values for column in exhibit.columns if column.name == "gpu_s")
-            return sum(value for value in time_s if isinstance(value, float))
-    return None
+    exhibit = budget.exhibit("budget") if budget is not None else None
+    if exhibit is None:
+        return None
+    (time_s,) = (column.values for column in exhibit.columns if column.name == "gpu_s")
+    return sum(value for value in time_s if isinstance(value, float))

@@ -51,6 +51,8 @@ class Options:
         profiler_config: the configuration of the job's profiler, a local file.
         timeline: how much of the events the timeline keeps.
         force: replace files that are not ours or were edited.
+        engine: who reads the parts, as ``--engine`` says it.
+        allows_missing: make the report also without parts that a cluster could not read.
         described: the job as SageMaker describes it, where it was named.
     """
 
@@ -71,6 +73,8 @@ class Options:
     profiler_config: Path | None = None
     timeline: TimelineDetail = TimelineDetail.AUTO
     force: bool = False
+    engine: str = "auto"
+    allows_missing: bool = False
     described: TrainingJob | None = None
 
 

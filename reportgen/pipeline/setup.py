@@ -10,6 +10,9 @@ from reportgen.profile import NodeProfile, RankTrace, SeriesKind
 from reportgen.recording import Recording
 from reportgen.report import Setup
 
+_NAMED = frozenset({"driver", "python"})
+"""What a node's card says of the software that a job runs on."""
+
 
 def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
     """Return what one node or rank says of itself."""
@@ -37,11 +40,16 @@ def setup_of_job(parts: Sequence[Setup], recording: Recording | None, *, is_trac
     ranks = [part.n_ranks for part in parts if part.n_ranks]
     n_gpus = sum(part.n_gpus or 0 for part in parts)
     versions = {name: text for part in parts for name, text in part.versions.items()}
+    if recording is not None:
+        for node in recording.nodes:
+            versions |= {name: node.versions[name] for name in _NAMED & set(node.versions)}
+        versions |= recording.frameworks
     return Setup(
         gpu_names=_distinct(name for part in parts for name in part.gpu_names),
         n_gpus=n_gpus or None,
         n_ranks=(max(ranks) if is_traced else sum(ranks)) if ranks else None,
-        versions=dict(sorted((versions | dict(recording.frameworks if recording else {})).items())),
+        batch_size=recording.batch_size if recording is not None else None,
+        versions=dict(sorted(versions.items())),
     )
 
 

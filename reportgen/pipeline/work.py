@@ -9,7 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from reportgen.engine import Executor, LocalExecutor, ProcessExecutor
 from reportgen.intake import Progress, read
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
@@ -28,12 +27,6 @@ from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import measure_part, reads
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
-
-LARGE_BYTES = 48 << 20
-"""Traces larger than this together are worth the start of processes (0.4 s). Source: measured."""
-
-PACKED = 12
-"""How much larger packed traces are than their files. Source: measured, 10 to 30."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +53,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StagedAt:
-    """The folder in which the lanes of ``n_parts`` parts wait for the file of the timeline."""
+    """The folder in which the lanes of all parts wait for the file of the timeline."""
 
     folder: Path
     n_parts: int
@@ -110,19 +103,6 @@ def rules_for(job: JobProfile, rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
     """Return the rules that read a kind of part which the job has."""
     kinds = {part.rank is not None for part in job.parts}
     return tuple(rule for rule in rules if any(reads(rule, is_rank=kind) for kind in kinds))
-
-
-def executor_for(job: JobProfile) -> Executor:
-    """Return who works on a job's parts: processes for large traces, which are read in Python."""
-    sizes = [
-        file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
-        for part in job.parts
-        if part.rank is not None
-        for file in part.files
-    ]
-    if len(sizes) > 1 and sum(sizes) > LARGE_BYTES:
-        return ProcessExecutor()
-    return LocalExecutor()
 
 
 def extent_of(part: NodeProfile) -> Extent:

@@ -109,6 +109,8 @@ class PartRef:
     """The rank whose kernel trace this is; ``None`` for a node."""
     is_rank_known: bool = True
     """Whether somebody said the rank, or it is the file's place in order."""
+    process: int | None = None
+    """Which process of its file a rank is, where one file may hold several."""
     recorded: RecordedNode | None = None
     """What ``reportgen record`` says of the node; ``None`` when something else recorded it."""
 

@@ -181,8 +181,8 @@ class SpanTable:
     def in_phases(self, phases: Iterable[str]) -> NDArray[np.bool_]:
         """Return an (n,) mask of the events whose phase is one of ``phases``."""
         wanted = set(phases)
-        codes = [code for code, phase in enumerate(self.phases) if phase in wanted]
-        return np.isin(self.phase, codes)
+        is_wanted = np.array([phase in wanted for phase in self.phases], dtype=bool)
+        return is_wanted[self.phase]
 
     def steps(self) -> SpanTable:
         """Return the step events: those whose phase is ``Step:…``."""

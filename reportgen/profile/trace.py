@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 
 from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
 from reportgen.profile.memo import Memo
 from reportgen.profile.trace_tables import (
     CollectiveArgs,
+    Counters,
     Flows,
     GpuOps,
     HostCalls,
@@ -68,7 +70,7 @@ class RankTrace:
         clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
         origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
         shadows: empty but for a timeline, which shows every event.
-        names, input_types, labels, shapes: vocabularies.
+        names, input_types, labels, shapes, tracks: vocabularies.
         threads: what ``thread`` columns mean.
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
         versions: ``cuda_runtime``, ``hip_driver``, ``nccl`` ... as text.
@@ -93,10 +95,12 @@ class RankTrace:
     collectives: CollectiveArgs
     syncs: SyncEvents
     flows: Flows
+    counters: Counters = field(default_factory=partial(empty_table, Counters))
     names: tuple[str, ...] = ()
     input_types: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
+    tracks: tuple[str, ...] = ()
     threads: tuple[Thread, ...] = ()
     devices: tuple[Device, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)

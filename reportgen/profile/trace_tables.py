@@ -258,6 +258,21 @@ class Flows:
     to_thread: Codes
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """Values of counters, whatever the file calls them, sorted by time.
+
+    Attributes:
+        time_ns: (n,) int64, see the module; negative where a counter is older than all events.
+        track: (n,) int32 code into ``tracks``.
+        value: (n,) float64, finite.
+    """
+
+    time_ns: Times
+    track: Codes
+    value: NDArray[np.float64]
+
+
 TraceTable = (
     GpuOps
     | HostCalls
@@ -268,6 +283,7 @@ TraceTable = (
     | CollectiveArgs
     | SyncEvents
     | Flows
+    | Counters
 )
 Table = TypeVar(
     "Table",
@@ -280,6 +296,7 @@ Table = TypeVar(
     CollectiveArgs,
     SyncEvents,
     Flows,
+    Counters,
 )
 
 
@@ -293,7 +310,12 @@ def select(table: Table, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Table:
     return replace(table, **{item.name: getattr(table, item.name)[rows] for item in fields(table)})
 
 
-_NARROW = {"kind": np.int8, "device_type": np.int8, "is_overrun": np.bool_}
+_NARROW = {
+    "kind": np.int8,
+    "device_type": np.int8,
+    "is_overrun": np.bool_,
+    "value": np.float64,
+}
 _CODES = {
     "device",
     "name",
@@ -309,6 +331,7 @@ _CODES = {
     "host_slice",
     "from_thread",
     "to_thread",
+    "track",
 }
 
 

@@ -13,17 +13,13 @@ from reportgen.assets import templates_dir
 from reportgen.errors import writing
 from reportgen.publish.library import Library, own_library, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
+from reportgen.publish.scripts import joined, plain
 from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
-EARLY_SCRIPTS = ("early.js",)
-SCRIPTS = (
-    "folds.js", "times.js", "saving.js", "charts.js", "timeline.js", "tables.js", "search.js",
-    "page.js",
-)  # fmt: skip
-"""In the order in which they run; each says at its head what it gives to those below."""
+EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
 
 _LONGEST_TITLE = 160
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
@@ -53,8 +49,8 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "theme": options.theme,
         "report_id": options.report_id,
         "style": _texts("style", SHEETS),
-        "early_script": _texts("script", EARLY_SCRIPTS),
-        "script": _texts("script", SCRIPTS),
+        "early_script": plain(templates_dir() / "script" / EARLY_SCRIPT),
+        "script": joined(templates_dir() / "script" / SCRIPT),
     }
     exporter.register_filter("page_form", _page_form)
     exporter.register_filter("library", _library_for)

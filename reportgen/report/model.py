@@ -57,6 +57,7 @@ class Setup:
         n_gpus: GPUs that were sampled or traced.
         n_ranks: ranks of the job, whether recorded or not.
         instance_type: of SageMaker, where the job was named.
+        batch_size: samples that one rank takes in a step.
         versions: of frameworks, CUDA and the like, by name.
     """
 
@@ -64,7 +65,13 @@ class Setup:
     n_gpus: int | None = None
     n_ranks: int | None = None
     instance_type: str = ""
+    batch_size: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def samples_per_step(self) -> int | None:
+        """Return the samples that all ranks take in a step."""
+        return None if self.batch_size is None else self.batch_size * (self.n_ranks or 1)
 
 
 class JobStatus(StrEnum):
@@ -87,6 +94,8 @@ class Figures:
             ``results of SageMaker's rules``.
         status: how the job stood when it was read.
         step_p50_s: median time of a training step.
+        steps_per_s: training steps by the second, the time between them included.
+        samples_per_s: samples of all ranks by the second, where the batch size is known.
         gpu_busy_ratio: share of the time of all GPUs in which they work.
         wasted_gpu_hours: GPU time without work, from the GPU time budget.
         wasted_usd: what that costs, where a price was given.
@@ -95,6 +104,8 @@ class Figures:
     data: str
     status: JobStatus = JobStatus.UNKNOWN
     step_p50_s: float | None = None
+    steps_per_s: float | None = None
+    samples_per_s: float | None = None
     gpu_busy_ratio: float | None = None
     wasted_gpu_hours: float | None = None
     wasted_usd: float | None = None

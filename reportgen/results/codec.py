@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, Field, fields, is_dataclass, replace
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any
 
@@ -61,28 +62,32 @@ def _our_tree(result: RuleResult) -> dict[str, Any]:
 
 
 def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
-    tree = _lean(replace(exhibit, columns=()))
-    tree["columns"] = [_lean(replace(column, values=())) for column in exhibit.columns]
-    for head in tree["columns"]:
-        del head["values"]
+    tree, columns = _lean(exhibit), exhibit.columns
     if exhibit.kind in COLUMNAR:
-        return {**tree, "data": {column.name: column.values for column in exhibit.columns}}
-    return {**tree, "rows": list(zip(*(column.values for column in exhibit.columns), strict=True))}
+        return {**tree, "data": {column.name: column.values for column in columns}}
+    return {**tree, "rows": list(zip(*(column.values for column in columns), strict=True))}
 
 
 def _lean(value: Any) -> Any:
-    """Return a declaration as JSON, without what is as it is by default."""
-    if is_dataclass(value):
+    """Return a declaration as JSON, without what is as it is by default and without ``values``."""
+    defaults = _defaults_of(type(value))
+    if defaults:
         return {
-            item.name: _lean(held)
-            for item in fields(value)
-            if (held := getattr(value, item.name)) != _default_of(item)
+            name: _lean(held)
+            for name, default in defaults
+            if (held := getattr(value, name)) != default
         }
     return [_lean(item) for item in value] if isinstance(value, tuple) else value
 
 
-def _default_of(item: Field[Any]) -> Any:
-    return item.default if item.default_factory is MISSING else item.default_factory()
+@cache
+def _defaults_of(kind: Any) -> tuple[tuple[str, Any], ...]:
+    """Return the fields of a declaration, all but ``values``, with their defaults."""
+    return tuple(
+        (item.name, item.default if item.default_factory is MISSING else item.default_factory())
+        for item in (fields(kind) if is_dataclass(kind) else ())
+        if item.name != "values"
+    )
 
 
 def decode(raw: bytes, *, path: str) -> RuleResult:

@@ -14,7 +14,8 @@ from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
     checks="How much of the time a GPU idles while at least one CPU core is busy.",
-    reading="""A tick is a bottleneck when a GPU is below its threshold and a core above its own;
+    reading="""A tick is a bottleneck when a GPU is below the GPU threshold and a core above the
+        core threshold;
         the rule triggers in each minute by whose end more than the given share of all ticks are
         bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told.""",
     advice="""Give the data loader more workers and let it prefetch; preprocess ahead of time or on

@@ -66,7 +66,8 @@ class Params:
     """When growth is a fault."""
 
     threshold_growth_pct: float = kit.share_limit(
-        5.0, "memory that grows in every step is a fault from this growth over the steps on"
+        5.0,
+        "memory that grows in every step is a fault if it grows at least this much over the steps",
     )
 
 

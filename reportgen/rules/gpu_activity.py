@@ -129,7 +129,9 @@ class Params:
     """The shares of the window above which the activity of the GPUs is a fault."""
 
     threshold_exposed_pct: float = kit.share_limit(
-        4.0, "transfers without compute beside them are a fault from this share of the window on"
+        4.0,
+        "transfers that no computation overlaps are a fault if they take at least this share of "
+        "the window",
     )
     threshold_imbalance_pct: float = kit.share_limit(
         25.0, "ranks are uneven when one computes by this much more than the mean"

@@ -62,7 +62,7 @@ AT_POWER_LIMIT = kit.Message(
     text="""It draws {gpu.busy_w:.0f} W on average while busy; its clock is
         {gpu.capped_mhz:.0f} MHz then. A GPU that is used well comes to this limit; the limit may
         also have been set lower than usual. This concerns {concerned}.""",
-    advice="Nothing to do, unless somebody lowered the limit (nvidia-smi -q -d POWER).",
+    advice="Nothing to do, unless the limit was lowered by hand (nvidia-smi -q -d POWER).",
     exhibit="gpu_power",
 )
 SHARED = kit.Message(
@@ -72,7 +72,7 @@ SHARED = kit.Message(
     title="Another job computes on {place}",
     text="""In {measured:pct} of {gpu.n_looks:count look}, one every ten seconds, a process that is
         not of this job was on the GPU. This concerns {concerned}.""",
-    advice="Stop the other job, or ask for GPUs of your own.",
+    advice="Stop the other job, or ask for GPUs that only your job uses.",
     exhibit="gpu_power",
 )
 
@@ -105,7 +105,7 @@ class Params:
     shared_pct: float = percentage(
         5,
         "another job on a GPU in more of the looks is reported",
-        source="chosen: a single look may meet somebody who only asks the driver",
+        source="chosen: one observation may be a process that only queries the driver",
     )
 
 
@@ -282,7 +282,8 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
                 gpus,
                 GpuPower,
                 title="Power and clocks of each GPU",
-                caption="""Energy is of the whole recording. Activity is of GPUs from Hopper on.
+                caption="""Energy is of the whole recording. Activity is recorded on Hopper and
+                    newer GPUs.
                     Others: looks at the driver's processes that met one of another job.""",
             ),
             kit.table(

@@ -62,7 +62,8 @@ TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more 
     needed."""
 ABOUT = About(
     checks="Whether the ranks of a Horovod job wait for the same rank again and again.",
-    reading="""Before a tensor is reduced the ranks tell the coordinator that they are ready; the
+    reading="""Before a tensor is reduced the ranks report to the coordinator that they are ready;
+        the
         last one makes all others wait. With n ranks each would be last in one of n
         negotiations.""",
     advice=LATE.advice,
@@ -80,15 +81,16 @@ class Params:
         2,
         unit="times",
         meaning=(
-            "a rank that is last more often than this many times its fair share is told; with few "
+            "a rank that is last more often than this many times its fair share is reported; "
+            "with few "
             "ranks the middle between its fair share and always is enough"
         ),
-        source="ranks that take turns by chance hardly differ so much",
+        source="ranks that take turns by chance rarely differ by this much",
         minimum=1,
     )
     min_held_up_pct: float = kit.percentage(
         1,
-        "a rank is told if only it was missing for this share of the recorded time or more",
+        "a rank is reported if it alone was missing for at least this share of the recorded time",
         source="a job that becomes faster by less than this is not worth a search",
     )
     min_negotiations: int = kit.count(
@@ -385,8 +387,8 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     )
     title = "Ranks and who waited for them"
     caption = """A negotiation lasts until the last rank is ready. others_waited_s adds up over the
-        other ranks; held_up_s is the time in which only this rank was missing; own_wait_s is what
-        it waited itself. Ties count for nobody."""
+        other ranks; held_up_s is the time in which only this rank was missing; own_wait_s is its
+        own waiting time. Ties are not counted."""
     yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
     bins = bin_together(job.waits)
     yield kit.histogram(

@@ -36,7 +36,8 @@ _PYTHON_WAIT = re.compile(
 or a clock, as helper threads mostly do."""
 
 ABOUT = About(
-    checks="What the traced threads of the host did, and which calls made them wait for the GPU.",
+    checks="How the traced threads of the host spent their time, and which calls made them wait "
+    "for the GPU.",
     reading=(
         "A thread is busy while operators, ranges, Python or runtime calls run on it, blocked in "
         "calls that wait; Python that sleeps or waits for a lock is neither. Loader workers are "

@@ -15,8 +15,9 @@ from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
     checks="How much of the time a GPU idles while at least one CPU core waits for I/O.",
-    reading="""A tick is a bottleneck when a GPU is below its threshold and the I/O wait of a core
-        above its own; the rule triggers in each minute by whose end more than the given share of
+    reading="""A tick is a bottleneck when a GPU is below the GPU threshold and the I/O wait of a
+        core above the I/O threshold; the rule triggers in each minute by whose end more than the
+        given share of
         all ticks are bottlenecks.""",
     advice="""Read fewer and larger files, use faster storage or stream the data, and prefetch or
         cache what is read again.""",

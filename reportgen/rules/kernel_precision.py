@@ -76,7 +76,7 @@ PIES = {
         "Kernel time by precision",
         (
             "Read off the name, else off the operator's inputs, else that of nearly all other "
-            "kernels of the rank; what none of them tells is Unknown."
+            "kernels of the rank; where none of them says it, it is Unknown."
         ),
     ),
     "precision_shares_folded": (
@@ -85,7 +85,7 @@ PIES = {
     ),
     "matrix_units": (
         "Kernel time on tensor cores",
-        "Tensor cores, or AMD's matrix cores, as far as names tell.",
+        "Tensor cores, or AMD's matrix cores, as far as the names say.",
     ),
 }
 """Titles, and how to read them."""
@@ -97,7 +97,7 @@ class Params:
 
     top: int = kit.top_k()
     threshold_fp32_pct: float = kit.share_limit(
-        20.0, "FP32 matrix kernels are a fault from this share of kernel time on"
+        20.0, "FP32 matrix kernels are a fault if they take at least this share of kernel time"
     )
     communication_names: str | None = kit.communication_names()
 

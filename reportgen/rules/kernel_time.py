@@ -122,7 +122,7 @@ class Params:
 
     top: int = kit.top_k()
     threshold_won_pct: float = kit.share_limit(
-        3.0, "small kernels are a fault from this share of the window on that fusing them wins"
+        3.0, "small kernels are a fault if fusing them would save at least this share of the window"
     )
     communication_names: str | None = kit.communication_names()
 
@@ -136,6 +136,11 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
     return found
 
 
+def _first_caller(ranks: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Return what launches each name on the first rank that says it."""
+    return {name: caller for rank in reversed(ranks) for name, caller in rank.items()}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankKernels:
     """The kernels of a rank, or of all.
@@ -144,6 +149,7 @@ class RankKernels:
         n_ops: GPU operations.
         durations: of each rank by each grouping.
         readings: what the name of each kernel says.
+        callers: which operator launched each kernel most often.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
@@ -153,6 +159,7 @@ class RankKernels:
     n_ops: int = merged(sum)
     durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(kit.concat)
     readings: Mapping[str, Reading] = merged(_first_known)
+    callers: Mapping[str, str] = merged(_first_caller)
     profile_ns: int = merged(sum)
     n_launched: int = merged(sum)
     n_tiny: int = merged(sum)
@@ -178,10 +185,12 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         profile_ns += window.length_ns
     known = operators.kernel_readings(trace, params.communication_names)
     readings = {item.name: item.reading for item in known}
+    launched_by = operators.launching_operators(trace)
     return RankKernels(
         n_ops=ops.start_ns.size,
-        durations=(_durations(trace, readings),),
+        durations=(_durations(trace, readings, launched_by),),
         readings=readings,
+        callers=_callers(trace, launched_by),
         profile_ns=profile_ns,
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
@@ -190,7 +199,9 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     )
 
 
-def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Grouping, DurationValues]:
+def _durations(
+    trace: RankTrace, readings: Mapping[str, Reading], launched_by: operators.Rows
+) -> dict[Grouping, DurationValues]:
     """Return the durations of a rank's kernels by each grouping."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
@@ -208,7 +219,7 @@ def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Groupi
     callers = [*trace.names, NOT_TOLD]
     categories = {text: category_of(reading) for text, reading in readings.items()}
     nothing = np.zeros(rows.shape, dtype=np.int64)
-    operator, launched_by = np.full_like(nothing, NONE), operators.launching_operators(trace)[rows]
+    operator, launched_by = np.full_like(nothing, NONE), launched_by[rows]
     operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
     return {
         Grouping.NAME: by(nothing, lambda text, _: (text,)),
@@ -218,6 +229,16 @@ def _durations(trace: RankTrace, readings: Mapping[str, Reading]) -> dict[Groupi
         ),
         Grouping.CATEGORY: by(nothing, lambda text, _: (categories[text],)),
     }
+
+
+def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
+    """Return the operator that launched most runs of each kernel, where the trace holds it."""
+    rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
+    name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
+    pairs, counts = np.unique(np.stack([name, caller]), axis=1, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    names = trace.names
+    return {names[one]: names[other] for one, other in pairs[:, order].T.tolist()}
 
 
 def category_of(reading: Reading) -> str:
@@ -388,6 +409,7 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
     if is_by_name:
         read = [job.readings[item.key[0]] for item in rows]
         on_units = [item.tensor_core for item in read]
+        columns.append(_text("operator", [job.callers.get(item.key[0]) for item in rows]))
         columns.append(_text("precision", [item.precision for item in read]))
         columns.append(results.column("tensor_core", "", on_units, type=ColumnType.BOOL))
     if way is not Grouping.CATEGORY:

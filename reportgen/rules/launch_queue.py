@@ -52,7 +52,7 @@ class Params:
     """When a full queue is reported."""
 
     threshold_full_pct: float = kit.share_limit(
-        1.0, "a full queue is told from this share of the time on"
+        1.0, "a full queue is reported if it lasts for at least this share of the time"
     )
 
 

@@ -38,7 +38,7 @@ ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
     reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
         compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
-        98 to 100 % have a bin of their own, which AWS's rule dropped.""",
+        98 to 100 % have a separate bin, which AWS's rule dropped.""",
     advice="""Use DistributedDataParallel instead of DataParallel, and shard data and batches
         evenly.""",
     section=results.Section(id="workload-balance", title="Workload balance", order=170),

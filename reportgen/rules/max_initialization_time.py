@@ -90,7 +90,7 @@ class Params:
     threshold: float = param(
         20,
         unit="min",
-        meaning="the first step may begin so many minutes after the first sample",
+        meaning="the first step may begin this many minutes after the first sample",
         source=kit.AWS_DEFAULTS,
         minimum=0,
     )

@@ -27,8 +27,9 @@ _OWN = "chosen: the rest is what a larger batch or one more loader process takes
 
 ABOUT = About(
     checks="How much memory GPUs and hosts use, in bytes, and whether it comes near its limit.",
-    reading="""Memory of a GPU is what its driver has handed out, including what a framework keeps
-        for later; of a host, what is in use of the job's limit or of the machine.""",
+    reading="""Memory of a GPU is the memory that its driver has allocated, including memory that a
+        framework caches; memory of a host is the used part of the job's limit or of the
+        machine.""",
     advice="""Where a GPU has room, try a larger batch; where a host has none, use fewer loader
         processes or ask for more memory.""",
     section=results.Section(id="memory-in-use", title="Memory in use", order=242),

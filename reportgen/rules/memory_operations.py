@@ -25,7 +25,7 @@ DIRECTIONS = ("HtoD", "DtoH", "DtoD", "PtoP", "HtoH", MEMSET, OTHER)
 LEAST_BYTES = 1_000_000
 """Fewer bytes from pageable memory are flags and losses, not batches."""
 ABOUT = About(
-    checks="What is copied and set in GPU memory: by direction, with bytes and bandwidth.",
+    checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
     reading=(
         "Durations are added up per direction and kinds of memory. A copy from or to pageable "
         "memory goes through a hidden pinned buffer: it is slower and blocks the host. What runs "
@@ -55,7 +55,7 @@ EXPOSED = kit.Message(
         "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
         "no kernel ran; {most:ns} of it in {main} ({count:n} in all)."
     ),
-    advice="Copy on a stream of its own from pinned memory, one batch ahead of the step.",
+    advice="Copy on its own stream from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
 )
 ADVICE = {
@@ -83,10 +83,11 @@ class Params:
     """When pageable copies, and copies that hide behind no kernel, are a fault."""
 
     threshold_pageable_pct: float = kit.share_limit(
-        3.0, "pageable copies are a fault from this share of the window on that pinning wins"
+        3.0, "pageable copies are a fault if pinning would save at least this share of the window"
     )
     threshold_exposed_pct: float = kit.share_limit(
-        10.0, "copies and memsets without a kernel beside them are a fault from this share on"
+        10.0,
+        "copies and memsets that no kernel overlaps are a fault if they take at least this share",
     )
 
 

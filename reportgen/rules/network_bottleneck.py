@@ -73,12 +73,12 @@ class Params:
 
     gpu_threshold: float = kit.percentage(usage.IDLE_BELOW_PCT, "a GPU below this idles")
     network_threshold: float = kit.percentage(
-        usage.NETWORK_BUSY_PCT, "received bytes from this share of the limit on"
+        usage.NETWORK_BUSY_PCT, "received bytes above this share of the limit are a bottleneck"
     )
     limit_bytes_per_s: float | None = param(
         None,
         unit="bytes/s",
-        meaning="what the node's network can receive; None takes the node's own p99",
+        meaning="the receiving rate of the node's network; None takes the node's p99",
         source="no sample says what the network of an instance can do",
         minimum=1,
         may_be_none=True,

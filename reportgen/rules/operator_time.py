@@ -33,7 +33,8 @@ READING = kit.Message(
     id="OPER-1",
     title="{first.name} takes most of the host's time in operators: {measured:pct}",
     text=(
-        "{first.self_ns:ns} of {every:ns} in {first.count:count call}, what they call left out; "
+        "{first.self_ns:ns} of {every:ns} in {first.count:count call}, without the operators "
+        "that they call; "
         "{n:count different operator} ran."
     ),
     advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",

@@ -29,7 +29,7 @@ COMPLETE_FROM_RATIO = 0.8
 inside it (docs/definitions.md, Steps of a trace)."""
 LOADER_RATIO = 0.5
 """Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
-NO_STEPS = "Nothing in the trace tells steps: call prof.step() in the loop."
+NO_STEPS = "The trace has no marks of steps: call prof.step() in the loop."
 ABOUT = About(
     checks="How long steps take, and which are much slower than the others.",
     reading="""A step lasts from its start to the start of the next; the last one to its own end.
@@ -70,7 +70,7 @@ LOADER = replace(
     advice="""Make the slow batches cheaper to load, or load further ahead: num_workers and
         prefetch_factor of the DataLoader.""",
 )
-GUESSED = " They are told by {source}."
+GUESSED = " They are marked by {source}."
 TIMES = "Step times: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 INCOMPLETE = kit.Message(
     id="STEPT-3",
@@ -280,7 +280,7 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
     bins = bin_together([tally_values(rank.steps.period_ns) for rank in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank in shown]
     n_steps = sum(rank.count for rank in shown)
-    caption = f"{plural(n_steps, 'step')}, told by {shown[0].steps.source}."
+    caption = f"{plural(n_steps, 'step')}, marked by {shown[0].steps.source}."
     if len(shown) < len(traced):
         caption += f" The first {len(shown)} of {len(traced)} ranks."
     return kit.histogram(

@@ -13,20 +13,19 @@ from typing import Any
 
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_credentials import find_credentials
+from reportgen.storage.s3_settings import (
+    WANTED_REGION,
+    endpoint,
+    own_region,
+    sent_settings,
+    setting,
+)
 
 DEFAULT_REGION = "us-east-1"
-WANTED_REGION = "REPORTGEN_S3_REGION"
-"""The variable that carries ``--region``: unlike AWS_REGION it wins over what the store says."""
 
 _HEAD_TIMEOUT_S = 5
 _REGION_HEADER = "x-amz-bucket-region"
 _N_REMEMBERED = 16
-
-
-def endpoint() -> str:
-    """Return the store's address if it is not Amazon's own."""
-    env = os.environ
-    return (env.get("AWS_ENDPOINT_URL_S3") or env.get("AWS_ENDPOINT_URL") or "").rstrip("/")
 
 
 def access(bucket: str) -> Mapping[str, Any]:
@@ -42,7 +41,7 @@ def access(bucket: str) -> Mapping[str, Any]:
     named = sorted(
         item for item in os.environ.items() if item[0].startswith("AWS_") or item[0] in others
     )
-    return _access(bucket, tuple(named))
+    return _access(bucket, (*named, *sorted(sent_settings().items())))
 
 
 @lru_cache(maxsize=_N_REMEMBERED)
@@ -65,7 +64,7 @@ def region_of(bucket: str) -> str:
 
     Edge cases: when the store does not answer or does not say, the region of the environment.
     """
-    wanted = os.environ.get(WANTED_REGION)
+    wanted = setting(WANTED_REGION)
     if wanted:
         return wanted
     url = f"{endpoint() or amazon_address(_own_region())}/{bucket}"
@@ -128,4 +127,4 @@ def amazon_address(region: str) -> str:
 
 
 def _own_region() -> str:
-    return os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or DEFAULT_REGION
+    return own_region() or DEFAULT_REGION

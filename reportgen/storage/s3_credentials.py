@@ -17,6 +17,7 @@ from typing import Any
 
 from reportgen.errors import PlaceError
 from reportgen.storage.local import at_home
+from reportgen.storage.s3_settings import UNSIGNED, setting
 
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _EXTRA = "pip install 'make-profiler-report[aws]'"
@@ -65,7 +66,7 @@ def find_credentials(region: str) -> Mapping[str, Any]:
 
 def is_unsigned() -> bool:
     """Return whether requests go without credentials."""
-    return os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in {"1", "true"}
+    return setting(UNSIGNED).lower() in {"1", "true"}
 
 
 def _extra_hint() -> str:

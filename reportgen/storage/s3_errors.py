@@ -58,7 +58,7 @@ def explain(err: Exception, *, action: str, url: str) -> LocationError:
     bucket = "/".join(url.split("/")[:3])
     message, hint = _SAYINGS[kind]
     status = _STATUS.search(str(err))
-    said = status[1] if status else "what is no list of S3"
+    said = status[1] if status else "something that is not a list of S3"
     return PlaceError(
         message.format(url=url, bucket=bucket, action=action, said=said),
         hint=hint,

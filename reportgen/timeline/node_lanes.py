@@ -104,7 +104,7 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         parent = len(lanes)
         kind = LaneKind.GPU if group else LaneKind.HOST
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
-        for label, (columns, unit) in groups[group].items():
+        for label, (columns, unit) in sorted(groups[group].items()):
             track = _mean(system, columns, unit, origin_ns)
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 

@@ -139,7 +139,8 @@ class _Tree:
     def _add_host(self, rank: int, rows: Rows) -> None:
         slices, calls, threads = self.trace.slices, self.trace.calls, self.trace.threads
         memory = list(self._memory_tracks(is_host=True))
-        if not (rows.size or calls.start_ns.size or memory):
+        counters = list(self._counters())
+        if not (rows.size or calls.start_ns.size or memory or counters):
             return
         host = self.add(LaneKind.HOST, "host", rank)
         n_calls = np.bincount(calls.thread, minlength=len(threads))
@@ -162,7 +163,7 @@ class _Tree:
             label = f"thread {threads[thread].tid}"
             label += f" of process {threads[thread].pid}" if has_processes else ""
             self.add(LaneKind.THREAD, label, host, strips=strips)
-        for label, track in memory:
+        for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
 
     def _input_type(self, code: int) -> str:
@@ -229,6 +230,14 @@ class _Tree:
         time_ns = np.concatenate([joined_ns, ops.start_ns[rows]])
         change = np.repeat(np.array([1, -1]), rows.size)
         yield "launched and waiting", _steps_of(time_ns, change)
+
+    def _counters(self) -> Iterator[tuple[str, Track]]:
+        """Yield the counters of the file."""
+        counters = self.trace.counters
+        for code in np.unique(counters.track).tolist():
+            rows = counters.track == code
+            track = Track(time_ns=counters.time_ns[rows], value=counters.value[rows])
+            yield self.trace.tracks[code], track
 
     def _memory_of_devices(self) -> Iterator[tuple[int, list[tuple[str, Track]]]]:
         memory = self.trace.memory

@@ -27,15 +27,19 @@ _WORDS = {
 _LEADS = {
     "comparability": (
         "Comparability",
-        "What a difference in time would be blamed on wrongly: look at it before any number.",
+        "Other reasons for a difference in time: look at them before any number.",
     ),
     "step-time": (
         "Time per step",
         "Both distributions over one axis, and how sure their difference is.",
     ),
     "waterfall": ("Where the difference comes from", "Parts of the mean time per step."),
-    "findings": ("Findings", "What is new, worse, better or resolved."),
+    "findings": ("Findings", "Findings that are new, worse, better or resolved."),
     "moved": ("What moved", "Kernels, operators and functions whose time changed."),
+    "resources": (
+        "System and settings",
+        "What was changed, what a thousand steps cost, and how the machines were used.",
+    ),
     "metrics": ("Numbers", "Every number of both reports side by side."),
 }
 
@@ -93,5 +97,13 @@ def _facts(comparison: Comparison) -> list[Fact]:
         Fact(name="Step after (median)", text=format_value(step.after_p50_s, "s")),
         Fact(name="Steps per second before", text=f"{1 / step.before_p50_s:,.4g}"),
         Fact(name="Steps per second after", text=f"{1 / step.after_p50_s:,.4g}"),
+        *(
+            Fact(name=f"Samples per second {side}", text=f"{rate:,.4g}")
+            for side, rate in (
+                ("before", step.before_samples_per_s),
+                ("after", step.after_samples_per_s),
+            )
+            if rate is not None
+        ),
         Fact(name="Steps compared", text=f"{step.before_n:,}", note=f"{step.after_n:,} after"),
     ]

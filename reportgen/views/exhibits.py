@@ -43,6 +43,9 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
 }
 
 
+_LISTED = frozenset({ExhibitKind.TABLE, ExhibitKind.TIMELINE})
+"""Kinds that are tables; what a timeline draws stands in a file of its own."""
+
 _TIMED = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND, ExhibitKind.HEATMAP, ExhibitKind.SPANS})
 """Kinds whose x axis is the job's time: a zoom in one of them zooms all."""
 
@@ -114,7 +117,7 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     frame = _frame(exhibit, context, title)
     if exhibit.n_rows == 0:
         return block_of("exhibit_empty", **frame)
-    if exhibit.kind is ExhibitKind.TABLE or not has_shape(exhibit):
+    if exhibit.kind in _LISTED or not has_shape(exhibit):
         return _as_table(exhibit, context, title)
     file = f"{context.rule_id}.json"
     if exhibit.kind is ExhibitKind.SHARES:

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from reportgen.assets import templates_dir
 from reportgen.compression import pack
 from reportgen.svg_embed import embed
+from reportgen.views.instants import timed
 from reportgen.views.theme import resolved, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
@@ -75,6 +76,7 @@ def _environment() -> Environment:
         "breakable": _breakable,
         "embedded": _embedded,
         "resolved": resolved,
+        "timed": timed,
         "with_fallback": with_fallback,
     }
     return environment

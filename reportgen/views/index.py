@@ -38,6 +38,7 @@ _COLUMNS = (
     _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
     _Column(name="step_p50_s", title="Step (median)", unit="s", is_number=True),
     _Column(name="steps_per_s", title="Steps per second", is_number=True),
+    _Column(name="samples_per_s", title="Samples per second", is_number=True),
     _Column(name="duration_s", title="Duration", unit="s", is_number=True),
     _Column(name="n_nodes", title="Nodes", is_number=True),
     _Column(name="n_gpus", title="GPUs", is_number=True),

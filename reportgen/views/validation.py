@@ -18,6 +18,7 @@ _SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
     ExhibitKind.HEATMAP: (frozenset(), 3),
     ExhibitKind.SPANS: (frozenset({"lane", "name", "start_s", "end_s"}), 4),
     ExhibitKind.TABLE: (frozenset(), 0),
+    ExhibitKind.TIMELINE: (frozenset({"lane", "kind", "node", "events"}), 4),
 }
 """Columns that a kind cannot be drawn without, and how many there are at least."""
 

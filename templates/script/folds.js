@@ -1,78 +1,83 @@
-/* Folds. What a closed fold holds waits in a noscript element, one text to this browser, and is put
-   in place when the fold opens. Gives `reportFolds`. */
-var reportFolds = (function () {
-  "use strict";
+/** Folds. What a closed fold holds waits in a noscript element, which is one text to this browser;
+ * it is put in place when the fold opens. */
+import { all, byId, first, parsed } from "./dom.js";
 
-  function packed(fold) {
-    return fold.querySelector(":scope > noscript");
+/** Paper shows what is open; with `?print=all` also what is folded. */
+export const printsAll = new URLSearchParams(location.search).get("print") === "all";
+
+/** @param {Element} fold */
+const waitingIn = (fold) => first(":scope > noscript", fold);
+
+/** @returns {HTMLDetailsElement[]} */
+export const allFolds = () => /** @type {HTMLDetailsElement[]} */ (all("main details"));
+
+/** @param {Element} fold */
+export function unfold(fold) {
+  const waiting = waitingIn(fold);
+  if (!waiting) return;
+  waiting.replaceWith(parsed(waiting.textContent ?? ""));
+  fold.dispatchEvent(new CustomEvent("rg-unfolded", { bubbles: true }));
+}
+
+/** @param {HTMLDetailsElement} fold */
+export function openFold(fold) {
+  unfold(fold);
+  fold.open = true;
+}
+
+/**
+ * Of views of which one is shown, shows the one that holds an element.
+ * @param {Element} target
+ */
+function showPaneOf(target) {
+  const pane = target.closest(".rg-pane");
+  const label = /** @type {HTMLLabelElement | null} */ (pane?.previousElementSibling);
+  if (!pane || !label) return;
+  const choice = /** @type {HTMLInputElement | null} */ (byId(label.htmlFor));
+  if (choice) choice.checked = true;
+  const leaveOut = /** @type {HTMLInputElement | null} */ (
+    pane.parentElement?.querySelector(".rg-choices-switch")
+  );
+  const isWhole = Boolean(target.closest(".rg-pane-all"));
+  if (leaveOut && (isWhole || target.closest(".rg-pane-rest"))) leaveOut.checked = !isWhole;
+}
+
+/**
+ * The element of that id; the folds that hold it are opened.
+ * @param {string} id
+ */
+export function reveal(id) {
+  if (!byId(id)) {
+    const holder = allFolds().find((fold) => waitingIn(fold)?.textContent?.includes(`id="${id}"`));
+    if (holder) unfold(holder);
   }
-
-  function unpack(fold) {
-    var waiting = packed(fold);
-    if (!waiting) return;
-    var made = document.createElement("template");
-    made.innerHTML = waiting.textContent;
-    waiting.replaceWith(made.content);
-    fold.dispatchEvent(new CustomEvent("rg-unfolded", { bubbles: true }));
+  const target = byId(id);
+  if (!target) return null;
+  const topic = /** @type {HTMLDetailsElement | null} */ (first(":scope > .rg-topic", target));
+  if (topic) openFold(topic);
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement?.closest("details") ?? null) {
+    openFold(fold);
   }
+  showPaneOf(target);
+  return target;
+}
 
-  function open(fold) {
-    unpack(fold);
-    fold.open = true;
+function followHash() {
+  let id = "";
+  try {
+    id = decodeURIComponent(location.hash.slice(1));
+  } catch {
+    /* A link that somebody has cut short. */
   }
+  if (id) reveal(id)?.scrollIntoView();
+}
 
-  function all() {
-    return Array.prototype.slice.call(document.querySelectorAll("main details"));
-  }
-
-  /* The element of that id, its folds opened on the way. */
-  function reveal(id) {
-    var mark = 'id="' + id + '"';
-    if (!document.getElementById(id)) {
-      all().some(function (fold) {
-        var isHere = packed(fold) && packed(fold).textContent.indexOf(mark) >= 0;
-        if (isHere) unpack(fold);
-        return isHere;
-      });
-    }
-    var target = document.getElementById(id);
-    var topic = target && target.querySelector(":scope > .rg-topic");
-    if (topic) open(topic);
-    for (var fold = target && target.closest("details"); fold; fold = fold.parentElement.closest("details")) {
-      open(fold);
-    }
-    if (target) choose(target);
-    return target;
-  }
-
-  /* Of views of which one is shown: shows the one that holds an element. */
-  function choose(target) {
-    var pane = target.closest(".rg-pane");
-    if (!pane) return;
-    document.getElementById(pane.previousElementSibling.htmlFor).checked = true;
-    var leaveOut = pane.parentElement.querySelector(".rg-choices-switch");
-    var isWhole = target.closest(".rg-pane-all");
-    if (leaveOut && (isWhole || target.closest(".rg-pane-rest"))) leaveOut.checked = !isWhole;
-  }
-
-  function follow() {
-    var target = null;
-    try {
-      target = reveal(decodeURIComponent(location.hash.slice(1)));
-    } catch (error) {
-      /* A link that somebody has cut short. */
-    }
-    if (target) target.scrollIntoView();
-  }
-
-  document.addEventListener("toggle", function (event) {
-    if (event.target.open) unpack(event.target);
-  }, true);
-  addEventListener("hashchange", follow);
-  if (location.hash) follow();
-
-  /* Paper shows what is open; with `?print=all` all that is folded, too. */
-  var printsAll = new URLSearchParams(location.search).get("print") === "all";
-
-  return { printsAll: printsAll, all: all, open: open, reveal: reveal, unpack: unpack };
-})();
+document.addEventListener(
+  "toggle",
+  ({ target }) => {
+    if (target instanceof HTMLDetailsElement && target.open) unfold(target);
+  },
+  true
+);
+addEventListener("hashchange", followHash);
+followHash();

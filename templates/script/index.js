@@ -101,7 +101,7 @@
   function shown(job, column) {
     const value = job[column.name];
     if (value === null || value === undefined || value === "") return "–";
-    if (column.name.endsWith("_s") && column.name !== "steps_per_s") return duration(value);
+    if (column.name.endsWith("_s") && !column.name.endsWith("_per_s")) return duration(value);
     if (column.name === "created") return value.slice(0, 16).replace("T", " ");
     return column.isNumber ? number.format(value) : value;
   }

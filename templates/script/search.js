@@ -1,169 +1,135 @@
-/* Search: a list of places to jump to, by title first, then by the words and numbers they hold.
-   Gives `reportSearch`. */
-var reportSearch = (function () {
-  "use strict";
-  var MOST = 40;
-  var EXCERPT = 90;
-  var places = null;
-  var found = [];
-  var chosen = 0;
-  var dialog = null, box, list, said;
+/** Search: a list of places to jump to. */
+import { all, first, make, oneLine, parsed, wordsOf } from "./dom.js";
+import { reveal } from "./folds.js";
+import { hitsOf } from "./hits.js";
 
-  function words(element) { return element.textContent.replace(/\s+/g, " ").trim(); }
+/** @typedef {import("./hits.js").Place} Place */
 
-  /* All text of an element, also what waits in its folds. */
-  function textOf(element) {
-    var copy = element.cloneNode(true);
-    copy.querySelectorAll("script, .rg-plot, .rg-tools, .rg-anchor").forEach(function (node) { node.remove(); });
-    copy.querySelectorAll("noscript").forEach(function (node) {
-      var made = document.createElement("template");
-      made.innerHTML = node.textContent;
-      node.replaceWith(made.content);
-    });
-    return copy.innerHTML.replace(/<[^>]*>/g, " ").replace(/&nbsp;/g, " ").replace(/&amp;/g, "&")
-      .replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/\s+/g, " ").trim();
-  }
+const MOST = 40;
+const LABEL = "Search the report";
 
-  function placesIn(root, section) {
-    return Array.prototype.map.call(root.querySelectorAll("article[id], figure[id]"), function (element) {
-      var title = element.querySelector("h3");
-      var kind = element.matches("article") ? "Finding" : element.matches(".chart") ? "Chart" : "Table";
-      return { id: element.id, title: title ? words(title) : element.id, kind: kind, where: section, text: textOf(element) };
-    });
-  }
+/** @type {Place[]} */
+let places = [];
+/** @type {import("./hits.js").Hit[]} */
+let found = [];
+let chosen = 0;
 
-  function gather() {
-    var made = [];
-    document.querySelectorAll("main section[id]").forEach(function (section) {
-      var heading = section.querySelector("h1, h2");
-      if (!heading) return;
-      var entry = Array.prototype.find.call(document.querySelectorAll(".rg-side a"), function (link) {
-        return link.hash === "#" + section.id;
-      });
-      var title = entry ? words(entry.querySelector(".rg-entry")) : words(heading);
-      var lead = section.querySelector(".rg-lead, .rg-verdict");
-      made.push({ id: section.id, title: title, kind: "Section", where: "", text: lead ? words(lead) : "" });
-      made = made.concat(placesIn(section, title));
-      section.querySelectorAll("noscript").forEach(function (node) {
-        var template = document.createElement("template");
-        template.innerHTML = node.textContent;
-        made = made.concat(placesIn(template.content, title));
-      });
-    });
-    return made;
-  }
+/**
+ * All text of an element, also what waits in its folds.
+ * @param {Element} element
+ */
+function textWithFolds(element) {
+  const copy = /** @type {Element} */ (element.cloneNode(true));
+  all("script, .rg-plot, .rg-tools, .rg-anchor", copy).forEach((node) => node.remove());
+  all("noscript", copy).forEach((node) => node.replaceWith(parsed(node.textContent ?? "")));
+  return oneLine(parsed(copy.innerHTML.replace(/<[^>]*>/g, " ")).textContent ?? "");
+}
 
-  function excerpt(place, word) {
-    var at = place.text.toLowerCase().indexOf(word);
-    var start = Math.max(0, at - EXCERPT / 3);
-    return (start ? "…" : "") + place.text.slice(start, start + EXCERPT) + "…";
-  }
+/**
+ * @param {ParentNode} root
+ * @param {string} section
+ * @returns {Place[]}
+ */
+const placesIn = (root, section) =>
+  all("article[id], figure[id]", root).map((element) => {
+    const title = first("h3", element);
+    const kind = element.matches("article") ? "Finding" : element.matches(".chart") ? "Chart" : "Table";
+    const text = textWithFolds(element);
+    return { id: element.id, title: title ? wordsOf(title) : element.id, kind, where: section, text };
+  });
 
-  function matches(query) {
-    var asked = query.toLowerCase().split(/\s+/).filter(Boolean);
-    function inTitle(place) {
-      var title = (place.title + " " + place.where + " " + place.kind).toLowerCase();
-      return asked.every(function (word) { return title.indexOf(word) >= 0; });
-    }
-    function inText(place) {
-      var text = (place.title + " " + place.where + " " + place.text).toLowerCase();
-      return asked.every(function (word) { return text.indexOf(word) >= 0; });
-    }
-    var titled = places.filter(inTitle);
-    var rest = asked.length ? places.filter(function (place) { return !inTitle(place) && inText(place); }) : [];
-    return titled.map(function (place) { return { place: place, note: place.where }; })
-      .concat(rest.map(function (place) {
-        var word = asked.find(function (item) { return place.text.toLowerCase().indexOf(item) >= 0; });
-        return { place: place, note: word ? excerpt(place, word) : place.where };
-      }));
-  }
+/**
+ * @param {HTMLElement} section
+ * @returns {Place[]}
+ */
+function placesOfSection(section) {
+  const heading = first("h1, h2", section);
+  if (!heading) return [];
+  const links = /** @type {HTMLAnchorElement[]} */ (all(".rg-side a"));
+  const entry = links.find(({ hash }) => hash === `#${section.id}`);
+  const title = wordsOf((entry && first(".rg-entry", entry)) ?? heading);
+  const lead = first(".rg-lead, .rg-verdict", section);
+  const folded = all("noscript", section).flatMap((node) => placesIn(parsed(node.textContent ?? ""), title));
+  const own = { id: section.id, title, kind: "Section", where: "", text: lead ? wordsOf(lead) : "" };
+  return [own, ...placesIn(section, title), ...folded];
+}
 
-  function mark() {
-    Array.prototype.forEach.call(list.children, function (item, at) {
-      item.setAttribute("aria-selected", String(at === chosen));
-      if (at === chosen) item.scrollIntoView({ block: "nearest" });
-    });
-    if (found.length) box.setAttribute("aria-activedescendant", "rg-found-" + chosen);
-    else box.removeAttribute("aria-activedescendant");
-  }
+const list = make("ul", { id: "rg-found", role: "listbox", "aria-label": "Places found" });
+const said = make("p", { className: "rg-count", role: "status" });
+const box = make("input", {
+  type: "search",
+  placeholder: "Section, finding, chart, table, node, operator …",
+  autocomplete: "off",
+  role: "combobox",
+  "aria-label": LABEL,
+  "aria-controls": "rg-found",
+  "aria-autocomplete": "list"
+});
+const dialog = make("dialog", { className: "rg-dialog rg-search", "aria-label": LABEL }, box, list, said);
 
-  function piece(tag, name, text) {
-    var made = document.createElement(tag);
-    made.className = name;
-    made.textContent = text;
-    return made;
-  }
+function markChosen() {
+  [...list.children].forEach((item, at) => {
+    item.setAttribute("aria-selected", String(at === chosen));
+    if (at === chosen) item.scrollIntoView({ block: "nearest" });
+  });
+  if (found.length) box.setAttribute("aria-activedescendant", `rg-found-${chosen}`);
+  else box.removeAttribute("aria-activedescendant");
+}
 
-  function show() {
-    var all = matches(box.value);
-    found = all.slice(0, MOST);
-    chosen = 0;
-    list.replaceChildren.apply(list, found.map(function (hit, at) {
-      var item = document.createElement("li");
-      item.id = "rg-found-" + at;
-      item.setAttribute("role", "option");
-      item.append(piece("span", "rg-kind", hit.place.kind), piece("span", "rg-hit", hit.place.title));
-      if (hit.note) item.append(piece("small", "", hit.note));
-      item.addEventListener("click", function () { chosen = at; go(); });
-      return item;
-    }));
-    said.textContent = all.length ? all.length + (all.length === 1 ? " place" : " places") : "Nothing found.";
-    list.hidden = !found.length;
-    box.setAttribute("aria-expanded", String(Boolean(found.length)));
-    mark();
-  }
+/**
+ * @param {import("./hits.js").Hit} hit
+ * @param {number} at
+ */
+function item({ place, note }, at) {
+  const kind = make("span", { className: "rg-kind", textContent: place.kind });
+  const title = make("span", { className: "rg-hit", textContent: place.title });
+  const made = make("li", { id: `rg-found-${at}`, role: "option" }, kind, title);
+  if (note) made.append(make("small", { textContent: note }));
+  made.addEventListener("click", () => {
+    chosen = at;
+    goToChosen();
+  });
+  return made;
+}
 
-  function go() {
-    var hit = found[chosen];
-    if (!hit) return;
-    dialog.close();
-    if (location.hash !== "#" + hit.place.id) location.hash = "#" + hit.place.id;
-    else reportFolds.reveal(hit.place.id).scrollIntoView();
-  }
+function showHits() {
+  const hits = hitsOf(places, box.value);
+  found = hits.slice(0, MOST);
+  chosen = 0;
+  list.replaceChildren(...found.map(item));
+  list.hidden = !found.length;
+  said.textContent = hits.length ? `${hits.length} ${hits.length === 1 ? "place" : "places"}` : "Nothing found.";
+  box.setAttribute("aria-expanded", String(found.length > 0));
+  markChosen();
+}
 
-  function press(event) {
-    var step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (step && found.length) {
-      event.preventDefault();
-      chosen = (chosen + step + found.length) % found.length;
-      mark();
-    } else if (event.key === "Enter") {
-      event.preventDefault();
-      go();
-    }
-  }
+function goToChosen() {
+  const hit = found[chosen];
+  if (!hit) return;
+  dialog.close();
+  if (location.hash !== `#${hit.place.id}`) location.hash = `#${hit.place.id}`;
+  else reveal(hit.place.id)?.scrollIntoView();
+}
 
-  function build() {
-    dialog = document.createElement("dialog");
-    dialog.className = "rg-dialog rg-search";
-    dialog.setAttribute("aria-label", "Search the report");
-    box = document.createElement("input");
-    box.type = "search";
-    box.placeholder = "Section, finding, chart, table, node, operator …";
-    box.autocomplete = "off";
-    var roles = { role: "combobox", "aria-label": "Search the report", "aria-controls": "rg-found", "aria-autocomplete": "list" };
-    Object.keys(roles).forEach(function (key) { box.setAttribute(key, roles[key]); });
-    list = document.createElement("ul");
-    list.id = "rg-found";
-    list.setAttribute("role", "listbox");
-    list.setAttribute("aria-label", "Places found");
-    said = piece("p", "rg-count", "");
-    said.setAttribute("role", "status");
-    dialog.append(box, list, said);
-    box.addEventListener("input", show);
-    box.addEventListener("keydown", press);
-    dialog.addEventListener("click", function (event) { if (event.target === dialog) dialog.close(); });
-    document.body.appendChild(dialog);
-  }
+box.addEventListener("input", showHits);
+box.addEventListener("keydown", (event) => {
+  const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (step && found.length) {
+    chosen = (chosen + step + found.length) % found.length;
+    markChosen();
+  } else if (event.key === "Enter") goToChosen();
+  else return;
+  event.preventDefault();
+});
+dialog.addEventListener("click", ({ target }) => {
+  if (target === dialog) dialog.close();
+});
 
-  function open() {
-    if (!dialog) build();
-    places = gather();
-    box.value = "";
-    dialog.showModal();
-    show();
-    box.focus();
-  }
-
-  return { open: open };
-})();
+export function openSearch() {
+  document.body.append(dialog);
+  places = all("main section[id]").flatMap(placesOfSection);
+  box.value = "";
+  dialog.showModal();
+  showHits();
+  box.focus();
+}

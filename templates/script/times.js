@@ -1,143 +1,123 @@
-/* Times in UTC, as they are written, or in this browser's zone. Gives `reportTimes`. */
-var reportTimes = (function () {
-  "use strict";
-  var INSTANT = /(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?(?: – (\d{4}-\d\d-\d\d )?(\d\d:\d\d:\d\d)(\.\d+)?)? UTC/g;
-  var isLocal = false;
-  var changed = [];
+/** Times of the page in UTC, as they are written, or in this browser's zone. */
+import { all, first } from "./dom.js";
+import { axisText, localClock, localDay, localInText, localText, zoneAt } from "./zones.js";
 
-  function two(number) { return (number < 10 ? "0" : "") + number; }
+let inBrowserZone = false;
+/** @type {[CharacterData, string][]} */
+let changed = [];
 
-  /* The zone at an instant, as "UTC+02:00". */
-  function zone(ms) {
-    var minutes = -new Date(ms).getTimezoneOffset();
-    var size = Math.abs(minutes);
-    return "UTC" + (minutes < 0 ? "−" : "+") + two(Math.floor(size / 60)) + ":" + two(size % 60);
+/** Whether times are shown in this browser's zone. */
+export const isLocal = () => inBrowserZone;
+
+/**
+ * @param {Element} element
+ * @param {string} text
+ */
+function put(element, text) {
+  const node = /** @type {Text} */ (element.firstChild);
+  changed.push([node, node.data]);
+  node.data = text;
+}
+
+/** @param {Element} element a `time` */
+const instantOf = (element) => Date.parse(/** @type {HTMLTimeElement} */ (element).dateTime);
+
+/** @param {ParentNode} root */
+function localiseSentences(root) {
+  for (const element of all("time[datetime]", root)) {
+    const before = element.dataset.after === undefined ? null : element.previousElementSibling;
+    put(element, localText(element.textContent ?? "", instantOf(element), before ? instantOf(before) : undefined));
   }
+}
 
-  function day(ms) {
-    var moment = new Date(ms);
-    return moment.getFullYear() + "-" + two(moment.getMonth() + 1) + "-" + two(moment.getDate());
-  }
-
-  function clock(ms) {
-    var moment = new Date(ms);
-    return two(moment.getHours()) + ":" + two(moment.getMinutes()) + ":" + two(moment.getSeconds());
-  }
-
-  function parsed(date, time) { return Date.parse(date + "T" + time + "Z"); }
-
-  /* A text with its instants in this browser's zone. */
-  function local(text) {
-    return text.replace(INSTANT, function (all, date, time, part, endDate, endTime, endPart) {
-      var start = parsed(date, time);
-      var made = day(start) + " " + clock(start) + (part || "");
-      if (endTime) {
-        var end = parsed((endDate || date).trim(), endTime);
-        made += " – " + (day(end) === day(start) ? "" : day(end) + " ") + clock(end) + (endPart || "");
-      }
-      return made + " " + zone(start);
-    });
-  }
-
-  /* Sentences: text nodes that hold an instant. */
-  function localiseText(root) {
-    var walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT, function (node) {
-      INSTANT.lastIndex = 0;
-      var isOurs = !node.parentElement.closest("script, noscript, pre, code, .rg-plot, .rg-html");
-      return isOurs && INSTANT.test(node.data) ? NodeFilter.FILTER_ACCEPT : NodeFilter.FILTER_REJECT;
-    });
-    var found = [];
-    while (walker.nextNode()) found.push(walker.currentNode);
-    found.forEach(function (node) {
-      changed.push([node, node.data]);
-      node.data = local(node.data);
-    });
-  }
-
-  function put(element, text) {
-    changed.push([element.firstChild, element.textContent]);
-    element.firstChild.data = text;
-  }
-
-  /* Columns of instants: cells hold the exact number of seconds. */
-  function localiseTable(table) {
-    table.querySelectorAll("th[data-instant]").forEach(function (head) {
-      var at = head.cellIndex;
-      var note = head.querySelector("small");
-      var cells = Array.prototype.map.call(table.tBodies[0].rows, function (row) { return row.cells[at]; })
-        .filter(function (cell) { return cell && cell.dataset.v && cell.firstChild.nodeType === 3; });
-      if (!cells.length || !note || !/UTC$/.test(note.textContent)) return;
-      var label = zone(Number(cells[0].dataset.v) * 1000);
-      put(note, label);
-      cells.forEach(function (cell) {
-        var ms = Math.round(Number(cell.dataset.v) * 10) * 100;
-        var text = day(ms) + " " + clock(ms) + "." + Math.floor(ms / 100) % 10;
-        put(cell, zone(ms) === label ? text : text + " " + zone(ms));
-      });
-    });
-  }
-
-  function localise(root) {
-    localiseText(root);
-    root.querySelectorAll("table").forEach(localiseTable);
-  }
-
-  /* An instant as plotly's date axes write it: plotly takes a number for an instant in this browser's
-     zone, a text as it stands. */
-  function dated(ms) {
-    if (typeof ms !== "number") return ms;
-    if (isNaN(ms)) return null;
-    var shown = isLocal ? ms - new Date(ms).getTimezoneOffset() * 60000 : ms;
-    var us = Math.round(shown * 1000), whole = Math.floor(us / 1000);
-    var text = new Date(whole).toISOString().slice(0, -1).replace("T", " ");
-    return us > whole * 1000 ? text + String(us - whole * 1000).padStart(3, "0") : text;
-  }
-
-  /* A figure of plotly's with its instants in the zone that is shown. */
-  function place(figure) {
-    var layout = figure.layout || {};
-    var dates = {};
-    Object.keys(layout).forEach(function (key) {
-      var axis = layout[key];
-      if (/^xaxis\d*$/.test(key) && axis && axis.type === "date") dates[key.replace("axis", "")] = axis;
-    });
-    var first = null;
-    figure.data.forEach(function (trace) {
-      if (!dates[trace.xaxis || "x"]) return;
-      var key = trace.base && trace.orientation === "h" ? "base" : "x";
-      if (!trace[key]) return;
-      if (first === null && typeof trace[key][0] === "number") first = trace[key][0];
-      trace[key] = Array.from(trace[key], dated);
-      if (isLocal && Array.isArray(trace.text)) trace.text = trace.text.map(local);
-    });
-    (layout.shapes || []).concat(layout.annotations || []).forEach(function (mark) {
-      if (!dates[mark.xref || "x"]) return;
-      ["x", "x0", "x1"].forEach(function (key) { if (key in mark) mark[key] = dated(mark[key]); });
-    });
-    Object.keys(dates).forEach(function (name) {
-      var axis = dates[name];
-      if (axis.range) axis.range = axis.range.map(dated);
-      if (!isLocal || first === null) return;
-      (axis.tickformatstops || []).forEach(function (stop) { stop.value = stop.value.replace("UTC", zone(first)); });
-      if (axis.hoverformat) axis.hoverformat = axis.hoverformat.replace("UTC", zone(first));
-    });
-    return figure;
-  }
-
-  function show(inZone) {
-    if (inZone === isLocal) return;
-    isLocal = inZone;
-    if (isLocal) localise(document.querySelector("main"));
-    else {
-      changed.reverse().forEach(function (pair) { pair[0].data = pair[1]; });
-      changed = [];
+/**
+ * Columns of instants: their cells hold the exact number of seconds.
+ * @param {HTMLTableElement} table
+ */
+function localiseColumns(table) {
+  for (const head of /** @type {HTMLTableCellElement[]} */ (all("th[data-instant]", table))) {
+    const note = first("small", head);
+    const cells = [...table.tBodies[0].rows]
+      .map((row) => row.cells[head.cellIndex])
+      .filter((cell) => cell?.dataset.v && cell.firstChild?.nodeType === Node.TEXT_NODE);
+    if (!cells.length || !note?.textContent?.endsWith("UTC")) continue;
+    const label = zoneAt(Number(cells[0].dataset.v) * 1000);
+    put(note, label);
+    for (const cell of cells) {
+      const ms = Math.round(Number(cell.dataset.v) * 10) * 100;
+      const text = `${localDay(ms)} ${localClock(ms)}.${Math.floor(ms / 100) % 10}`;
+      put(cell, zoneAt(ms) === label ? text : `${text} ${zoneAt(ms)}`);
     }
-    reportCharts.repaint();
   }
+}
 
-  document.addEventListener("rg-unfolded", function (event) {
-    if (isLocal) localise(event.target);
-  });
+/** @param {ParentNode} root */
+function localise(root) {
+  localiseSentences(root);
+  for (const table of all("table", root)) localiseColumns(/** @type {HTMLTableElement} */ (table));
+}
 
-  return { show: show, place: place, zone: zone, isLocal: function () { return isLocal; } };
-})();
+/** @param {unknown} ms */
+const dated = (ms) => axisText(ms, inBrowserZone);
+
+/**
+ * The date axes of a figure by the names that traces give them: `x`, `x2`.
+ * @param {Record<string, any>} layout
+ * @returns {Record<string, any>}
+ */
+function dateAxes(layout) {
+  const found = Object.entries(layout).filter(([key, axis]) => /^xaxis\d*$/.test(key) && axis?.type === "date");
+  return Object.fromEntries(found.map(([key, axis]) => [key.replace("axis", ""), axis]));
+}
+
+/**
+ * Where a trace has its instants: a bar from a base has them there.
+ * @param {any} trace
+ */
+const placeOf = (trace) => (trace.base && trace.orientation === "h" ? "base" : "x");
+
+/**
+ * A figure of plotly's whose instants are in the zone that is shown.
+ * @param {{data: any[], layout?: Record<string, any>}} figure
+ */
+export function placed(figure) {
+  const layout = figure.layout ?? {};
+  const axes = dateAxes(layout);
+  const traces = figure.data.filter((trace) => axes[trace.xaxis ?? "x"] && trace[placeOf(trace)]);
+  const start = traces.map((trace) => trace[placeOf(trace)][0]).find((value) => typeof value === "number");
+  for (const trace of traces) {
+    trace[placeOf(trace)] = Array.from(trace[placeOf(trace)], dated);
+    if (inBrowserZone && Array.isArray(trace.text)) trace.text = trace.text.map(localInText);
+  }
+  for (const mark of [...(layout.shapes ?? []), ...(layout.annotations ?? [])]) {
+    if (!axes[mark.xref ?? "x"]) continue;
+    for (const key of ["x", "x0", "x1"]) if (key in mark) mark[key] = dated(mark[key]);
+  }
+  for (const axis of Object.values(axes)) {
+    if (axis.range) axis.range = axis.range.map(dated);
+    if (!inBrowserZone || start === undefined) continue;
+    const zone = zoneAt(start);
+    for (const stop of axis.tickformatstops ?? []) stop.value = stop.value.replace("UTC", zone);
+    if (axis.hoverformat) axis.hoverformat = axis.hoverformat.replace("UTC", zone);
+  }
+  return figure;
+}
+
+/**
+ * Shows all times in the browser's zone, or in UTC; charts hear of it by `rg:zone`.
+ * @param {boolean} inZone
+ */
+export function showZone(inZone) {
+  if (inZone === inBrowserZone) return;
+  inBrowserZone = inZone;
+  if (inBrowserZone) localise(/** @type {HTMLElement} */ (first("main")));
+  else {
+    for (const [node, text] of changed.reverse()) node.data = text;
+    changed = [];
+  }
+  document.dispatchEvent(new Event("rg:zone"));
+}
+
+document.addEventListener("rg-unfolded", ({ target }) => {
+  if (inBrowserZone) localise(/** @type {Element} */ (target));
+});

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.watching import draw, opened
+from tests.browser.watching import draw, opened, unfold_all
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +44,7 @@ def test_axe_finds_no_violation(browser, name, look, request):
     with opened(browser, request.getfixturevalue(name), **LOOKS[look]) as watched:
         page = watched.page
         if look == "phone":
-            page.evaluate("reportFolds.all().forEach(reportFolds.open)")
+            unfold_all(page)
         elif name == "busy_page":
             draw(page, "LowGPUUtilization--utilization")
         assert _complaints(page, look) == []

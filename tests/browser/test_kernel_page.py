@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.views.charts import pie
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import draw, opened, scroll_through
+from tests.browser.watching import draw, opened, scroll_through, unfold_all
 
 pytestmark = pytest.mark.browser
 
@@ -45,7 +45,7 @@ def test_the_page_opens_on_the_dashboard_and_asks_for_nothing(browser, traced_pa
 def test_every_link_within_the_page_has_a_place(browser, traced_page):
     with opened(browser, traced_page) as watched:
         page = watched.page
-        page.evaluate("reportFolds.all().forEach(reportFolds.open)")
+        unfold_all(page)
         lost = page.eval_on_selector_all(
             "main a[href^='#']",
             "all => all.map(it => it.hash.slice(1)).filter(it => !document.getElementById(it))",
@@ -188,7 +188,7 @@ def test_axe_finds_no_violation_on_a_page_of_traces(browser, traced_page, look):
     with opened(browser, traced_page, **LOOKS[look]) as watched:
         page = watched.page
         if look != "dark":
-            page.evaluate("reportFolds.all().forEach(reportFolds.open)")
+            unfold_all(page)
         draw(page, "GPUActivity--utilization")
         assert _complaints(page, look) == []
 

@@ -192,7 +192,7 @@ def test_times_in_the_readers_zone_keep_the_range(browser, timed_page):
         page = watched.page
         page.locator("[data-zoom=in]").click()
         wait_for_range(page, MAIN, 75, 225)
-        page.evaluate("reportTimes.show(true)")
+        page.locator("#rg-zone").select_option("local")
         half_past_five_s = 5.5 * 3600
         wait_for_range(page, MAIN, half_past_five_s + 75, half_past_five_s + 225)
         assert functions_of(page)["algo-1 net"].startswith("1 min 2")
@@ -201,7 +201,7 @@ def test_times_in_the_readers_zone_keep_the_range(browser, timed_page):
 def test_charts_far_away_are_taken_apart_and_come_back(browser, timed_page):
     with timeline(browser, timed_page) as watched:
         page = watched.page
-        page.evaluate("reportCharts.most(2)")
+        page.evaluate("document.documentElement.dataset.mostCharts = 2")
         unfold(page)
         scroll_through(page)
         page.wait_for_timeout(300)

@@ -84,9 +84,17 @@ def unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('.rg-topic').forEach(fold => { fold.open = true; })")
 
 
+def unfold_all(page: Page) -> None:
+    """Open all folds, also those within folds; a fold puts its content in place when it opens."""
+    closed = "main details:not([open])"
+    while page.locator(closed).count():
+        page.evaluate(f"document.querySelectorAll('{closed}').forEach(it => {{ it.open = true; }})")
+        page.wait_for_timeout(50)
+
+
 def draw(page: Page, figure_id: str) -> None:
     """Bring a chart into view, out of its fold if it is in one, and wait until it is drawn."""
-    page.evaluate(f"reportFolds.reveal('{figure_id}').scrollIntoView()")
+    page.evaluate(f"location.hash = ''; location.hash = '{figure_id}'")
     page.wait_for_function(
         f"() => document.getElementById('{figure_id}').dataset.drawn === 'yes'",
         timeout=DRAW_TIMEOUT_MS,

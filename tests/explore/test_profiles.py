@@ -149,7 +149,8 @@ def test_own_time_is_told_in_shares(tmp_path: Path) -> None:
         {"function": ["log", "step", "main"], "own_s": [3.0, 6.0, 1.0], "cumulative_s": 0.0}
     )
     assert describe_own_time(functions, n=2) == (
-        "Most time of their own in the Python profiles of this window took step (60.0 %), "
+        "The functions with the most self time in the Python profiles of this window are step "
+        "(60.0 %), "
         "log (30.0 %)."
     )
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import select
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import count
@@ -14,14 +16,26 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tests.fuzz.formats import FORMATS
-
 CASE_LIMIT_S = 300.0
 """A case takes a second; what takes longer than this, on however busy a machine, hangs."""
 
 MOST_CPU_S, MOST_MIB = 35.0, 1024.0
 
-_PAGE_EVERY = 4
+_IN_MEMORY = Path("/dev/shm")
+
+SECTIONS_EVERY, COMMAND_EVERY = 50, 500
+"""Every input is read, measured and judged; every so many also go further."""
+
+_MOST_OF_A_WORKER = 20_000
+"""Cases after which a new process takes over: what grows with their number must not count as the
+memory of one."""
+
+
+def depth_of(seed: int) -> str:
+    """Return how far the cases of a seed go (``tests.fuzz.case.Depth``)."""
+    if seed % COMMAND_EVERY == 0:
+        return "command"
+    return "sections" if seed % SECTIONS_EVERY == 0 else "results"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +48,7 @@ class Told:
     wrong: tuple[str, ...]
     cpu_s: float = 0.0
     mib: float = 0.0
+    has_report: bool = False
 
     def __str__(self) -> str:
         """Return how to see it again, and what is wrong."""
@@ -46,9 +61,12 @@ class Worker:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self._n_run = 0
 
     def __enter__(self) -> Self:
-        """Start nothing yet."""
+        """Make the folder for all cases, in memory where that can be; start nothing yet."""
+        in_memory = _IN_MEMORY if _IN_MEMORY.is_dir() else None
+        self._folder = tempfile.TemporaryDirectory(prefix="reportgen-fuzz-", dir=in_memory)
         return self
 
     def __exit__(
@@ -57,15 +75,19 @@ class Worker:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """End the process."""
+        """End the process and remove the folder."""
         self._end()
+        self._folder.cleanup()
 
-    def run(self, name: str, seed: int, *, draws_page: bool = True) -> Told:
-        """Run a case."""
+    def run(self, name: str, seed: int, *, depth: str | None = None) -> Told:
+        """Run a case as far as ``depth``, or as its seed says."""
+        self._n_run += 1
+        if self._n_run % _MOST_OF_A_WORKER == 0:
+            self._end()
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdin.write(json.dumps([name, seed, draws_page]) + "\n")
+        process.stdin.write(json.dumps([name, seed, depth or depth_of(seed)]) + "\n")
         process.stdin.flush()
         ready, _, _ = select.select([process.stdout], [], [], CASE_LIMIT_S)
         line = process.stdout.readline() if ready else ""
@@ -86,6 +108,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 text=True,
+                env={**os.environ, "TMPDIR": self._folder.name},
             )
         return self._process
 
@@ -109,10 +132,9 @@ def _beyond(cpu_s: float, mib: float) -> list[str]:
 
 
 def campaign(
-    names: tuple[str, ...] = tuple(FORMATS), *, first_seed: int, stride: int = 1
+    worker: Worker, names: tuple[str, ...], *, first_seed: int, stride: int = 1
 ) -> Iterator[Told]:
     """Yield what came of cases of all formats in turn, without end; ``stride`` is between seeds."""
-    with Worker() as worker:
-        for seed in count(first_seed, stride):
-            for name in names:
-                yield worker.run(name, seed, draws_page=seed % _PAGE_EVERY == 0)
+    for seed in count(first_seed, stride):
+        for name in names:
+            yield worker.run(name, seed)

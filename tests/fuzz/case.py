@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,12 +16,14 @@ from reportgen import load
 from reportgen.errors import ReportgenError
 from reportgen.intake import system as intake_system
 from tests.end_to_end.command import run_here
-from tests.fuzz.formats import FORMATS, Case
+from tests.fuzz.formats import FORMATS, Case, is_whole_job
+from tests.fuzz.reading import Made, Reader, draw
 from tests.schemas import complaints as schema_complaints
 from tests.views.pages import write_page
 
 _USUAL_SMALL_BYTES = intake_system.SMALL_BYTES
-"""Odd cases are read by the reader for large jobs, even ones by that for small jobs."""
+_DUCKDB_EVERY = 4
+"""Every fourth case is read by the reader for large jobs, the others by that for small jobs."""
 
 _ALLOWED_CODES = {0, 1, 2}
 _MOST_SHOWN = 5
@@ -27,40 +31,58 @@ _OF_AWS = "not of the shape that it writes"
 """What a result of SageMaker whose details are damaged says, beside what it counted."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a run said; ``trouble`` is the traceback of what no user may see."""
+class Depth(StrEnum):
+    """How far an input goes; each includes the one before."""
 
-    code: int
-    stderr: str
-    trouble: str = ""
-
-
-def answer_to(args: Sequence[str | Path]) -> Answer:
-    """Run the command and catch what no user may see."""
-    try:
-        run = run_here(*args)
-    except BaseException:  # noqa: BLE001  # whatever escapes is what is looked for
-        return Answer(code=-1, stderr="", trouble=traceback.format_exc())
-    return Answer(code=run.code, stderr=run.stderr)
+    RESULTS = "results"
+    """Read, measured, judged and saved; the files are strict JSON, no rule broke, and the numbers
+    are those of the twin."""
+    SECTIONS = "sections"
+    """The files obey their schemas and can be loaded, and the sections of the page are drawn."""
+    COMMAND = "command"
+    """The command itself runs, and the page is written."""
 
 
-def run_case(name: str, seed: int, folder: Path, *, draws_page: bool) -> list[str]:
+@dataclass(slots=True, kw_only=True)
+class Told:
+    """What is wrong about a case, and whether it ended in a report or in a message."""
+
+    wrong: list[str] = field(default_factory=list)
+    has_report: bool = False
+
+
+def run_case(name: str, seed: int, folder: Path, *, depth: Depth) -> Told:
     """Build a case, run it, and return what is wrong; nothing when all is well.
 
     Args:
         name: of the format.
         seed: of the case: the same seed makes the same case.
         folder: an empty folder.
-        draws_page: whether the page is drawn too, which takes longer.
+        depth: how far it goes.
     """
-    case = FORMATS[name](folder, Random(f"{name}:{seed}"))
-    intake_system.SMALL_BYTES = 0 if seed % 2 else _USUAL_SMALL_BYTES
+    inside = folder / "in"
+    inside.mkdir()
+    case = FORMATS[name](inside, Random(f"{name}:{seed}"))
+    intake_system.SMALL_BYTES = _USUAL_SMALL_BYTES if seed % _DUCKDB_EVERY else 0
     if case.call is not None:
-        return _call(case)
-    output = folder / "out"
-    answer = answer_to([*case.args, "--output", output, "--format", "md"])
-    return [*_about(answer), *_about_output(case, answer, output, folder, draws_page=draws_page)]
+        return Told(wrong=_call(case), has_report=True)
+    if case.path is None:
+        return Told(wrong=["a case without a path"])
+    try:
+        made = _reader().make(case.path, case.config, folder / "out")
+    except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
+        return Told(wrong=[traceback.format_exc()])
+    told = Told(wrong=list(_about_made(case, made, folder)), has_report=made.error is None)
+    if depth is not Depth.RESULTS and made.report is not None:
+        told.wrong += _about_sections(case, made, folder)
+    if depth is Depth.COMMAND:
+        told.wrong += _about_command(case, made, folder)
+    return told
+
+
+@cache
+def _reader() -> Reader:
+    return Reader()
 
 
 def _call(case: Case) -> list[str]:
@@ -74,38 +96,23 @@ def _call(case: Case) -> list[str]:
     return []
 
 
-def _about(answer: Answer) -> Iterator[str]:
-    if answer.trouble:
-        yield answer.trouble
-    elif answer.code not in _ALLOWED_CODES:
-        yield f"exit code {answer.code}: {answer.stderr}"
-    elif answer.code and "rror: " not in answer.stderr:
-        yield f"exit code {answer.code} without a message: {answer.stderr!r}"
-    if "Traceback" in answer.stderr:
-        yield f"a traceback on stderr: {answer.stderr}"
+# Results.
 
 
-def _about_output(
-    case: Case, answer: Answer, output: Path, folder: Path, *, draws_page: bool
-) -> Iterator[str]:
-    if answer.code != 0:
-        if output.exists() and list(output.iterdir()):
-            yield f"exit code {answer.code}, and yet there is {sorted(output.iterdir())}"
+def _about_made(case: Case, made: Made, folder: Path) -> Iterator[str]:
+    if made.error is not None:
+        if not made.error.message or made.error.exit_code not in _ALLOWED_CODES:
+            yield f"exit code {made.error.exit_code} and the message {made.error.message!r}"
+        if (folder / "out").exists() and list((folder / "out").iterdir()):
+            yield f"an error, and yet there is {sorted((folder / 'out').iterdir())}"
         return
-    place = output / "profiler-report"
-    files = {path.name: path.read_bytes() for path in sorted(place.glob("*.json"))}
-    if "report.json" not in files:
-        yield "exit code 0, and no report.json"
-        return
-    for name, raw in files.items():
-        yield from _about_file(name, raw, is_checked=not case.copies_results)
-    if draws_page:
-        yield from _about_page(place, folder)
-    if case.twin_args:
-        yield from _against_twin(case, files, folder / "twin-out")
+    for name, raw in made.files.items():
+        yield from _about_file(name, raw)
+    if case.twin is not None:
+        yield from _against_twin(case, made, folder)
 
 
-def _about_file(name: str, raw: bytes, *, is_checked: bool) -> Iterator[str]:
+def _about_file(name: str, raw: bytes) -> Iterator[str]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} in a result")
 
@@ -114,39 +121,39 @@ def _about_file(name: str, raw: bytes, *, is_checked: bool) -> Iterator[str]:
     except ValueError as err:
         yield f"{name} is no strict JSON: {err}"
         return
-    schema = "report" if name == "report.json" else "result"
-    for complaint in schema_complaints(schema, raw)[:_MOST_SHOWN] if is_checked else ():
-        yield f"{name} breaks its schema: {complaint}"
     if name == "report.json":
         for rule, entry in tree["rules"].items():
             if entry["status"] == "failed" and _OF_AWS not in entry["reason"]["text"]:
                 yield f"{rule} failed: {entry['reason']}"
 
 
-def _about_page(place: Path, folder: Path) -> Iterator[str]:
-    try:
-        drawn = folder / "page"
-        drawn.mkdir()
-        write_page(drawn, load(place))
-    except ReportgenError:
+def _against_twin(case: Case, made: Made, folder: Path) -> Iterator[str]:
+    assert case.twin is not None
+    if is_whole_job(case.twin):
+        twin = _of_whole_job(case.twin, intake_system.SMALL_BYTES)
+    else:
+        assert case.path is not None
+        aside = case.path.rename(folder / "aside")  # equal jobs have equal paths
+        case.twin.rename(case.path)
+        twin = _reader().make(case.path, case.config, folder / "twin-out")
+        case.path.rename(case.twin)
+        aside.rename(case.path)
+    if twin.error is not None:
+        yield f"the twin gives {twin.error}"
         return
-    except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
-        yield "drawing the page: " + traceback.format_exc()
-
-
-def _against_twin(case: Case, files: Mapping[str, bytes], output: Path) -> Iterator[str]:
-    answer = answer_to([*case.twin_args, "--output", output, "--format", "md"])
-    if answer.code != 0:
-        yield f"the twin gives {answer}"
-        return
-    place = output / "profiler-report"
-    twin = {path.name: path.read_bytes() for path in sorted(place.glob("*.json"))}
-    report, other = (json.loads(found["report.json"]) for found in (files, twin))
+    report, other = (json.loads(found.files["report.json"]) for found in (made, twin))
     if case.counts is not None:
-        yield from _different_numbers(files, twin, report, other)
+        yield from _different_numbers(made.files, twin.files, report, other)
         yield from _different_counts(case.counts, report["data_quality"], other["data_quality"])
     elif case.must_be_noted and report["data_quality"] == other["data_quality"]:
         yield "something was lost, and no note says so"
+
+
+@cache
+def _of_whole_job(path: Path, small_bytes: int) -> Made:
+    """Return the report of a job without damage, as the reader for this size reads it."""
+    output = path.with_name(f"{path.name}-{small_bytes}-out")
+    return _reader().make(path, path.parent / "rules.toml", output)
 
 
 def _different_numbers(
@@ -170,3 +177,53 @@ def _different_counts(
         more = quality.get(counter, 0) - other.get(counter, 0)
         if more != expected.get(counter, 0):
             yield f"{counter} is {more} higher, expected {expected.get(counter, 0)}"
+
+
+# Sections.
+
+
+def _about_sections(case: Case, made: Made, folder: Path) -> Iterator[str]:
+    for name, raw in made.files.items() if not case.copies_results else ():
+        schema = "report" if name == "report.json" else "result"
+        for complaint in schema_complaints(schema, raw)[:_MOST_SHOWN]:
+            yield f"{name} breaks its schema: {complaint}"
+    try:
+        draw(load(folder / "out" / "profiler-report"))
+    except ReportgenError as err:
+        if not case.copies_results:
+            yield f"what was saved cannot be drawn: {err}"
+    except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
+        yield "drawing the sections: " + traceback.format_exc()
+
+
+# The command.
+
+
+def _about_command(case: Case, made: Made, folder: Path) -> Iterator[str]:
+    assert case.path is not None
+    output = folder / "command-out"
+    options = ["--config", case.config] if case.config is not None else []
+    try:
+        run = run_here(case.path, *options, "--output", output, "--format", "md")
+    except BaseException:  # noqa: BLE001  # whatever escapes is what is looked for
+        yield traceback.format_exc()
+        return
+    if run.code != (made.error.exit_code if made.error is not None else 0):
+        yield f"exit code {run.code}, expected that of {made.error}: {run.stderr}"
+    if run.code and "rror: " not in run.stderr:
+        yield f"exit code {run.code} without a message: {run.stderr!r}"
+    if "Traceback" in run.stderr:
+        yield f"a traceback on stderr: {run.stderr}"
+    if run.code == 0:
+        yield from _about_page(output / "profiler-report", folder)
+
+
+def _about_page(place: Path, folder: Path) -> Iterator[str]:
+    try:
+        drawn = folder / "page"
+        drawn.mkdir()
+        write_page(drawn, load(place))
+    except ReportgenError:
+        return
+    except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
+        yield "drawing the page: " + traceback.format_exc()

@@ -11,7 +11,7 @@ import json
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -28,7 +28,7 @@ from tests.fuzz.damage import (
     minute_bytes,
     timeline_bytes,
 )
-from tests.fuzz.mutations import mutate_bytes, mutate_json
+from tests.fuzz.mutations import mutate_bytes, mutate_json, mutate_values
 from tests.fuzz.strict import damaged_minute, damaged_timeline
 from tests.shared_data import SHARED_DATA
 from tests.tensorflow_traces import (
@@ -44,16 +44,18 @@ class Case:
     """One mutated input.
 
     Attributes:
-        args: of the command, without ``--output``; empty when ``call`` is all there is.
-        twin_args: of a run whose numbers this one's must equal.
+        path: of what the command is given; ``None`` when ``call`` is all there is.
+        config: the configuration it is given.
+        twin: a path whose numbers this one's must equal.
         counts: by how much each counter must be higher than in the twin.
         must_be_noted: there must be a note or a counter that the twin does not have.
         call: runs instead of the command; may raise nothing but errors of ours.
         copies_results: results are copied as they are, with keys that nobody knows.
     """
 
-    args: Sequence[str | Path] = ()
-    twin_args: Sequence[str | Path] = ()
+    path: Path | None = None
+    config: Path | None = None
+    twin: Path | None = None
     counts: Mapping[str, int] | None = None
     must_be_noted: bool = False
     call: Callable[[], object] | None = None
@@ -62,9 +64,16 @@ class Case:
 
 Builder = Callable[[Path, Random], Case]
 
+_WHOLE_JOB_OF = 4
+"""One job of so many has samples and events, the others one of both, which takes half of the time:
+there are rules that need both."""
+_SAMPLES, _EVENTS = "profiler-output/system/incremental", "profiler-output/framework/pevents"
 
-def _job_args(job: Path) -> list[str | Path]:
-    return [job, "--config", job.parent / "rules.toml"]
+_WHOLE = "reportgen-fuzz-whole-"
+
+
+def _of_job(job: Path) -> Case:
+    return Case(path=job, config=job.parent / "rules.toml")
 
 
 def known_damage(folder: Path, chance: Random) -> Case:
@@ -88,7 +97,7 @@ def known_damage(folder: Path, chance: Random) -> Case:
     damage(whole.timelines, TIMELINE_DAMAGE, timeline_bytes)
     job = samples.write_job(folder / "case" / "job", changed)
     twin = samples.write_job(folder / "twin" / "job", rest)
-    return Case(args=_job_args(job), twin_args=_job_args(twin), counts=counts)
+    return replace(_of_job(job), twin=twin, counts=counts)
 
 
 def wild_minute(folder: Path, chance: Random) -> Case:
@@ -96,7 +105,7 @@ def wild_minute(folder: Path, chance: Random) -> Case:
     path = chance.choice(sorted(samples.job().minutes))
     content = mutate_bytes(minute_bytes(samples.job().minutes[path]), chance)
     minute_s = float(Path(path).name.split(".")[0])
-    return _wild(folder, path, content, is_damaged=damaged_minute(content, minute_s))
+    return _wild(folder, path, content, chance, is_damaged=damaged_minute(content, minute_s))
 
 
 def wild_array_of_2020(folder: Path, chance: Random) -> Case:
@@ -105,18 +114,18 @@ def wild_array_of_2020(folder: Path, chance: Random) -> Case:
     lines = samples.job().minutes[path]
     if chance.random() < 0.5:
         array = ("[" + ",".join(lines[:200]) + "]").encode()
-        return _wild(folder, path, mutate_json(array, chance), is_damaged=False)
+        return _wild(folder, path, mutate_json(array, chance), chance, is_damaged=False)
     array = ("[\n" + ",\n".join(lines) + "\n]\n").encode()
     content = mutate_bytes(array, chance)
     minute_s = float(Path(path).name.split(".")[0])
-    return _wild(folder, path, content, is_damaged=damaged_minute(content, minute_s))
+    return _wild(folder, path, content, chance, is_damaged=damaged_minute(content, minute_s))
 
 
 def wild_timeline(folder: Path, chance: Random) -> Case:
     """Change the bytes of a timeline at random."""
     path = chance.choice(sorted(samples.job().timelines))
     content = mutate_bytes(timeline_bytes(samples.job().timelines[path]), chance)
-    return _wild(folder, path, content, is_damaged=damaged_timeline(content))
+    return _wild(folder, path, content, chance, is_damaged=damaged_timeline(content))
 
 
 def wild_metadata(folder: Path, chance: Random) -> Case:
@@ -131,20 +140,38 @@ def wild_metadata(folder: Path, chance: Random) -> Case:
         except ValueError:
             continue
     content = ("[\n" + ",\n".join(lines) + "\n]\n").encode("utf-8", "surrogateescape")
-    return _wild(folder, path, content, is_damaged=damaged_timeline(content))
+    return _wild(folder, path, content, chance, is_damaged=damaged_timeline(content))
 
 
-def _wild(folder: Path, path: str, content: bytes, *, is_damaged: bool) -> Case:
-    job = samples.write_job(folder / "case" / "job", {path: content})
-    twin = samples.write_job(folder / "twin" / "job")
-    return Case(args=_job_args(job), twin_args=_job_args(twin), must_be_noted=is_damaged)
+def _left_out(chance: Random, kind: str) -> str:
+    return kind if chance.randrange(_WHOLE_JOB_OF) else ""
+
+
+def _wild(folder: Path, path: str, content: bytes, chance: Random, *, is_damaged: bool) -> Case:
+    """Return a job of whose files one has other bytes, and often none are of the other kind."""
+    left_out = _left_out(chance, _EVENTS if path.startswith(_SAMPLES) else _SAMPLES)
+    job = samples.write_job(folder / "case" / "job", {path: content}, without=left_out)
+    twin = _whole_job(left_out)
+    return replace(_of_job(job), twin=twin, must_be_noted=is_damaged)
+
+
+@cache
+def _whole_job(without: str) -> Path:
+    """Return the job without damage, written once per process."""
+    folder = Path(tempfile.mkdtemp(prefix=_WHOLE))
+    return samples.write_job(folder / "job", without=without)
+
+
+def is_whole_job(path: Path) -> bool:
+    """Return whether a twin is a job without damage, which is the same for many cases."""
+    return path.parent.name.startswith(_WHOLE)
 
 
 def saved_report(folder: Path, chance: Random) -> Case:
     """Change one file of a saved report."""
     report = samples.copy_report(_saved(), folder)
     _change_one(sorted(report.glob("*.json")), chance)
-    return Case(args=[report], copies_results=True)
+    return Case(path=report, copies_results=True)
 
 
 def aws_results(folder: Path, chance: Random) -> Case:
@@ -160,7 +187,7 @@ def aws_results(folder: Path, chance: Random) -> Case:
             (target / path.name).write_bytes(path.read_bytes())
     for _ in range(chance.choice([1, 1, 4])):
         _change_one(sorted(target.glob("*.json")), chance)
-    return Case(args=[target])
+    return Case(path=target)
 
 
 def notebook(folder: Path, chance: Random) -> Case:
@@ -179,11 +206,11 @@ def notebook(folder: Path, chance: Random) -> Case:
 
 def configuration(folder: Path, chance: Random) -> Case:
     """Change a configuration file."""
-    job = samples.write_job(folder / "job")
+    job = samples.write_job(folder / "job", without=_left_out(chance, _EVENTS))
     config = folder / "mutated.toml"
     text = samples.SETTINGS + '[StepOutlier]\nstddev = 3\nmode = "TRAIN"\nn_outliers = 5\n'
     config.write_bytes(mutate_bytes(text.encode(), chance))
-    return Case(args=[job, "--config", config])
+    return Case(path=job, config=config)
 
 
 def horovod_timeline(folder: Path, chance: Random) -> Case:
@@ -191,35 +218,35 @@ def horovod_timeline(folder: Path, chance: Random) -> Case:
     path = folder / "timeline.json"
     content = horovod_bytes(negotiation_lines(late_rank(60)))
     path.write_bytes(mutate_bytes(content, chance))
-    return Case(args=[path])
+    return Case(path=path)
 
 
 def tensorflow_trace(folder: Path, chance: Random) -> Case:
     """Change a trace of TensorFlow's profiler, packed or before it is packed."""
-    job = samples.write_job(folder / "case" / "job")
+    job = samples.write_job(folder / "case" / "job", without=_left_out(chance, _SAMPLES))
     content = tensorflow_bytes(tensorflow_events() * 20)
     if chance.random() < 0.5:
         content = mutate_bytes(content, chance)
     else:
         content = gzip.compress(mutate_bytes(gzip.decompress(content), chance), mtime=0)
     write_tensorflow(job, content=content, node_ids=chance.choice([(), ("27-algo-1",)]))
-    return Case(args=_job_args(job))
+    return _of_job(job)
 
 
 def profiler_configuration(folder: Path, chance: Random) -> Case:
     """Change the configuration of a job's profiler."""
-    job = samples.write_job(folder / "job")
+    job = samples.write_job(folder / "job", without=_left_out(chance, _EVENTS))
     windows = {"StartStep": "5", "NumSteps": 3, "StartTimeInSecSinceEpoch": 1596659864}
     asked = {"DetailedProfilingConfig": json.dumps(windows), "PythonProfilingConfig": windows}
     tree = {"ProfilingIntervalInMillis": 500, "ProfilingParameters": asked}
     change = chance.choice([mutate_bytes, mutate_json])
     (job / "profilerconfig.json").write_bytes(change(json.dumps(tree).encode(), chance))
-    return Case(args=_job_args(job))
+    return _of_job(job)
 
 
 def python_profiles(folder: Path, chance: Random) -> Case:
     """Change a Python profile of a job, or the mode and the time in its folder's name."""
-    job = samples.write_job(folder / "job")
+    job = samples.write_job(folder / "job", without=_left_out(chance, _SAMPLES))
     profiler, content = chance.choice(
         [("cprofile", dump_bytes(BETWEEN)), ("pyinstrument", tree_bytes(BETWEEN))]
     )
@@ -233,7 +260,7 @@ def python_profiles(folder: Path, chance: Random) -> Case:
         end=f"train-1-stepend-{start_us + 10**6}",
         profiler=profiler,
     )
-    return Case(args=_job_args(job))
+    return _of_job(job)
 
 
 def kernel_trace(folder: Path, chance: Random) -> Case:
@@ -247,7 +274,7 @@ def kernel_trace(folder: Path, chance: Random) -> Case:
         content = gzip.compress(content, mtime=0) if kind == 2 else content
     path = folder / ("t.pt.trace.json.gz" if kind >= 2 else "t.pt.trace.json")
     path.write_bytes(content)
-    return Case(args=[path if chance.random() < 0.5 else folder])
+    return Case(path=path if chance.random() < 0.5 else folder)
 
 
 def kernel_trace_tree(folder: Path, chance: Random) -> Case:
@@ -255,7 +282,7 @@ def kernel_trace_tree(folder: Path, chance: Random) -> Case:
     for rank in range(chance.choice([1, 1, 2])):
         content = mutate_json(_trace(rank), chance)
         (folder / f"rank{rank}.pt.trace.json").write_bytes(content)
-    return Case(args=[folder])
+    return Case(path=folder)
 
 
 @cache
@@ -285,7 +312,7 @@ def keras_timeline(folder: Path, chance: Random) -> Case:
     path = chance.choice(sorted(samples.job().timelines))
     lines = samples.job().timelines[path]
     content = mutate_json(timeline_bytes(lines), chance)
-    return _wild(folder, path, content, is_damaged=False)
+    return _wild(folder, path, content, chance, is_damaged=False)
 
 
 def horovod_tree(folder: Path, chance: Random) -> Case:
@@ -294,12 +321,12 @@ def horovod_tree(folder: Path, chance: Random) -> Case:
     content = horovod_bytes(negotiation_lines(late_rank(60))).strip().rstrip(b",")
     content = content if content.endswith(b"]") else content + b"]"
     path.write_bytes(mutate_json(content, chance))
-    return Case(args=[path])
+    return Case(path=path)
 
 
 def recorder_cards(folder: Path, chance: Random) -> Case:
     """Change a card that a recorder left, or a line of a rank's faults."""
-    job = samples.write_job(folder / "job")
+    job = samples.write_job(folder / "job", without=_left_out(chance, _SAMPLES))
     cards = {
         "recorder.json": NODE_CARD, "recorder/ranks/algo-1-7.json": RANK_CARD,
         "recorder/runs/a.json": {"format": 1, "is_other_job": False},
@@ -313,7 +340,7 @@ def recorder_cards(folder: Path, chance: Random) -> Case:
         target = job / "profiler-output" / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-    return Case(args=_job_args(job))
+    return _of_job(job)
 
 
 NODE_CARD = {
@@ -361,7 +388,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
 
 def _change_one(paths: Sequence[Path], chance: Random) -> None:
     path = chance.choice(paths)
-    change = chance.choice([mutate_bytes, mutate_json, mutate_json])
+    change = chance.choice([mutate_bytes, mutate_json, mutate_values, mutate_values])
     try:
         path.write_bytes(change(path.read_bytes(), chance))
     except ValueError:  # changed to something that is no JSON before
@@ -373,7 +400,8 @@ def _saved() -> Path:
     """Return the saved report of the whole sample job, made once per process."""
     folder = Path(tempfile.mkdtemp(prefix="reportgen-fuzz-"))
     job = samples.write_job(folder / "job")
-    answer = run_here(*_job_args(job), "--output", folder, "--format", "md")
+    config = job.parent / "rules.toml"
+    answer = run_here(job, "--config", config, "--output", folder, "--format", "md")
     if answer.code != 0:
         raise RuntimeError(f"the whole job gives {answer}")
     return folder / "profiler-report"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from random import Random
@@ -23,6 +24,7 @@ ODD_VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 
 _LARGEST_CUT = 400
+_DIGITS = re.compile(rb"[0-9]+")
 
 
 def mutate_bytes(content: bytes, chance: Random) -> bytes:
@@ -60,12 +62,11 @@ def _break_off(content: bytes, chance: Random) -> bytes:
 
 def _swap_digits(content: bytes, chance: Random) -> bytes:
     """Replace one run of digits by an odd number."""
-    places = [place for place, byte in enumerate(content) if 48 <= byte <= 57]
-    if not places:
+    runs = [found.span() for found in _DIGITS.finditer(content)]
+    if not runs:
         return content
-    start = end = chance.choice(places)
-    while end < len(content) and 48 <= content[end] <= 57:
-        end += 1
+    start, end = chance.choice(runs)
+    start = chance.randrange(start, end)
     odd = chance.choice([b"0", b"-7", b"1e999", b"99999999999999999999", b"null", b'"3"', b"1.5e3"])
     return content[:start] + odd + content[end:]
 
@@ -90,6 +91,23 @@ def mutate_json(content: bytes, chance: Random) -> bytes:
     return json.dumps(tree[0] if tree else None, ensure_ascii=chance.random() < 0.5).encode(
         "utf-8", "surrogatepass"
     )
+
+
+def mutate_values(content: bytes, chance: Random) -> bytes:
+    """Return a JSON document with other values of the same types: its shape stays as it was."""
+    tree = json.loads(content)
+    leaves: list[tuple[Any, Any]] = []
+
+    def collect(holder: Any) -> None:
+        for key in holder if isinstance(holder, dict) else range(len(holder)):
+            is_leaf = not isinstance(holder[key], dict | list)
+            leaves.append((holder, key)) if is_leaf else collect(holder[key])
+
+    collect(tree)
+    for holder, key in chance.choices(leaves, k=chance.choice([1, 1, 2, 8])) if leaves else ():
+        alike = [odd for odd in ODD_VALUES if type(odd) is type(holder[key])]
+        holder[key] = chance.choice([*alike, None])
+    return json.dumps(tree).encode("utf-8", "surrogatepass")
 
 
 def _change_tree(tree: Any, chance: Random) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import math
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tests.builders import START_S, Row, system_line, timeline_lines
+from tests.fuzz.damage import minute_bytes, timeline_bytes
 
 MINUTES_S = (START_S, START_S + 60)
 N_TICKS = 80
@@ -94,20 +96,29 @@ def _model_rows() -> list[Row]:
     ]
 
 
-def write_job(folder: Path, changed: dict[str, bytes] | None = None) -> Path:
-    """Write the job into a folder, some of its files with other bytes."""
-    from tests.fuzz.damage import minute_bytes, timeline_bytes
+def write_job(
+    folder: Path, changed: Mapping[str, bytes] | None = None, *, without: str = ""
+) -> Path:
+    """Write the job into a folder, some of its files with other bytes.
 
-    whole = job()
-    files = {path: minute_bytes(lines) for path, lines in whole.minutes.items()}
-    files |= {path: timeline_bytes(lines) for path, lines in whole.timelines.items()}
-    files["profiler-output/system/training_job_end.ts"] = b""
-    for path, content in (files | (changed or {})).items():
+    Without the files below the folder ``without``, where it is given.
+    """
+    for path, content in (_job_bytes() | (changed or {})).items():
+        if without and path.startswith(without):
+            continue
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
     (folder.parent / "rules.toml").write_text(SETTINGS, encoding="utf-8")
     return folder
+
+
+@cache
+def _job_bytes() -> dict[str, bytes]:
+    whole = job()
+    files = {path: minute_bytes(lines) for path, lines in whole.minutes.items()}
+    files |= {path: timeline_bytes(lines) for path, lines in whole.timelines.items()}
+    return files | {"profiler-output/system/training_job_end.ts": b""}
 
 
 def aws_results(report_dir: Path, folder: Path) -> Path:

@@ -1,4 +1,5 @@
-"""Whether a mutated file can still be read without losing anything, told by other means than ours.
+"""Whether a mutated file can still be read without losing anything, marked by other means than
+ours.
 
 A file of which anything is lost must be mentioned in the report. Only what is certain is said:
 a file that is called damaged here has lost at least one record.

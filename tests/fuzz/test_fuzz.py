@@ -34,8 +34,14 @@ def worker() -> Iterator[Worker]:
 @pytest.mark.parametrize("name", FORMATS)
 def test_mutated_input_ends_in_a_report_or_a_message(worker: Worker, name: str) -> None:
     for seed in range(N_SEEDS):
-        told = worker.run(name, seed, draws_page=seed == 0)
+        told = worker.run(name, seed, depth="results" if seed else "command")
         assert not told.wrong, str(told)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_some_mutated_inputs_of_a_format_still_make_a_report(worker: Worker, name: str) -> None:
+    """A campaign whose inputs are all refused looks at nothing."""
+    assert any(worker.run(name, seed, depth="results").has_report for seed in range(40))
 
 
 @pytest.mark.parametrize("name", FORMATS)

@@ -1,4 +1,4 @@
-"""A process that runs cases: a line of JSON in, a line of JSON out."""
+"""A process that runs cases in its folder for temporary files: JSON in, JSON out, line by line."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import sys
 import tempfile
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 _MEMORY_BYTES = 6 << 30
 """Address space of the worker; what needs more is an attack that worked."""
 
+_RESET_ABOVE_MIB = 1024.0
+
 
 def main() -> int:
     """Answer one line per case until the input ends."""
@@ -24,20 +27,21 @@ def main() -> int:
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # nothing else may speak on the channel of the answers
-    from tests.fuzz.case import run_case
+    from tests.fuzz.case import Depth, Told, run_case
 
+    folder = Path(tempfile.gettempdir()) / "case"  # the same: equal inputs make equal reports
     for line in sys.stdin:
-        name, seed, draws_page = json.loads(line)
+        name, seed, depth = json.loads(line)
         began, cpu_s = time.perf_counter(), _cpu_s()
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5")  # the peak of memory begins anew
-        with tempfile.TemporaryDirectory(prefix="reportgen-fuzz-") as folder:
-            try:
-                wrong = run_case(name, seed, Path(folder), draws_page=draws_page)
-            except Exception:  # noqa: BLE001  # a broken case is told like a broken program
-                wrong = ["the case itself: " + traceback.format_exc()]
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        try:
+            told = run_case(name, seed, folder, depth=Depth(depth))
+        except Exception:  # noqa: BLE001  # a broken case is told like a broken program
+            told = Told(wrong=["the case itself: " + traceback.format_exc()])
         answer = {
-            "wrong": wrong,
+            "wrong": told.wrong,
+            "has_report": told.has_report,
             "seconds": time.perf_counter() - began,
             "cpu_s": _cpu_s() - cpu_s,
             "mib": _peak_mib(),
@@ -52,9 +56,13 @@ def _cpu_s() -> float:
 
 
 def _peak_mib() -> float:
+    """Return the most memory that this process ever held, until it was too much once."""
     with suppress(OSError):
         found = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())
-        return int(found[1]) / 1024 if found else 0.0
+        mib = int(found[1]) / 1024 if found else 0.0
+        if mib > _RESET_ABOVE_MIB:
+            Path("/proc/self/clear_refs").write_text("5")
+        return mib
     return 0.0
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reportgen import intake
+from reportgen.profile import Quality
 from tests.builders import START_S, Row, system_line, timeline_lines, write_minute, write_timeline
 
 pytestmark = pytest.mark.usefixtures("each_reader")
@@ -65,3 +66,13 @@ def test_damage_never_ends_in_an_exception_or_an_impossible_table(
     words = [*spans.names, *spans.phases, *(item.name for item in system.series)]
     assert all(word.encode() or word == "" for word in words)
     assert all(note.text.encode() for note in profile.notes)
+
+
+@pytest.mark.parametrize("byte", [b"e", b"[", b"\x00"])
+def test_a_file_of_one_byte_is_a_broken_line(tmp_path: Path, byte: bytes) -> None:
+    """DuckDB gives no row for it, where a longer file of one broken line gives an empty one."""
+    write_minute(tmp_path, byte)
+    write_minute(tmp_path, [system_line("gpu0", 5, START_S + 61)], minute_s=START_S + 60)
+    (part,) = intake.discover(str(tmp_path)).parts
+    counts = {name: n for note in intake.read_node(part).notes for name, n in note.counts.items()}
+    assert counts.get(Quality.LINES_BROKEN, 0) == (byte != b"[")

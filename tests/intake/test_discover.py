@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -170,7 +171,6 @@ def test_a_folder_inside_system_names_the_folder_to_pass(tmp_path: Path) -> None
     ("key", "content", "format_name"),
     [
         ("framework/a/cprofile/27-algo-1/x/python_stats", b"x", "Python profiles of unknown times"),
-        ("h100.sqlite", b"SQLite format 3", "Nsight Systems exports"),
         ("trace.zip", b"x", "zip archives"),
         ("trace.json", b"PK\x03\x04", "zip archives"),
     ],
@@ -184,9 +184,32 @@ def test_formats_that_are_not_read_yet_are_named(
 
 
 def test_a_single_file_of_such_a_format_is_named_too(tmp_path: Path) -> None:
-    (tmp_path / "h100.sqlite").write_bytes(b"SQLite format 3")
-    message = no_job(tmp_path / "h100.sqlite").message
-    assert "this version cannot read Nsight Systems exports yet" in message
+    (tmp_path / "trace.zip").write_bytes(b"x")
+    message = no_job(tmp_path / "trace.zip").message
+    assert "this version cannot read zip archives yet" in message
+
+
+@pytest.mark.parametrize("name", ["", "runs.sqlite"])
+def test_a_database_of_another_program_is_named(tmp_path: Path, name: str) -> None:
+    connection = sqlite3.connect(tmp_path / "runs.sqlite")
+    connection.execute("CREATE TABLE runs (id INTEGER)")
+    connection.close()
+    message = no_job(tmp_path / name).message
+    assert "SQLite databases of other programs" in message
+    assert "of databases only exports of Nsight Systems are read" in message
+
+
+@pytest.mark.parametrize("name", ["", "run 7.nsys-rep"])
+def test_a_recording_of_nsight_systems_names_the_command_that_exports_it(
+    tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "run 7.nsys-rep").write_bytes(b"x")
+    error = no_job(tmp_path / name)
+    assert "only nsys itself can read them" in error.message
+    assert error.hint == (
+        "Export it, then pass the result: "
+        "nsys export --type=sqlite --output='run 7.sqlite' 'run 7.nsys-rep'"
+    )
 
 
 def test_gzip_that_is_none_is_no_crash(tmp_path: Path) -> None:

@@ -131,20 +131,6 @@ def test_timelines_with_different_bases_meet_in_one_table() -> None:
     assert fetches.start_ns[0] == (1594662597687738 + 17127171) * 1000
 
 
-@pytest.mark.parametrize(
-    ("folder", "format_name"),
-    [
-        ("nsys", "Nsight Systems exports"),
-    ],
-)
-def test_formats_that_are_not_read_yet_are_named(folder: str, format_name: str) -> None:
-    from reportgen.errors import LocationError
-
-    with pytest.raises(LocationError) as info:
-        intake.discover(str(SHARED_DATA / folder))
-    assert f"this version cannot read {format_name} yet" in info.value.message
-
-
 def test_every_kernel_trace_is_read_without_loss() -> None:
     places = {
         "a100_alexnet_sync_events.json.gz": 98, "a100_dlrm_rank3of8.json.gz": 9450,

@@ -69,7 +69,7 @@ def test_processes_of_one_host_are_ranks_of_their_own(tmp_path: Path) -> None:
 
     assert [(rank, known) for rank, _, known in ranks_of(tmp_path)] == [(0, False), (1, False)]
     notes = [note.text for note in discover(str(tmp_path)).notes]
-    assert "Nothing tells the ranks of 2 traces: they are numbered by their names." in notes
+    assert "The ranks are not recorded in 2 traces: they are numbered by their names." in notes
 
 
 def test_traces_of_several_processes_in_one_file_are_named(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_events_of_other_profilers_are_named(tmp_path: Path) -> None:
 
     trace = read_one(tmp_path)
 
-    assert "1 event tells a begin or an end alone" in notes_of(trace)
+    assert "1 event has only a begin or only an end" in notes_of(trace)
     assert "Spans without a category: 1." in notes_of(trace)
     assert sum(note.counts.get(Quality.EVENTS_DROPPED, 0) for note in trace.notes) == 1
 
@@ -243,7 +243,7 @@ def test_what_was_lost_is_told_in_numbers(tmp_path: Path) -> None:
 
     lost = sum(note.counts.get(Quality.BYTES_LOST, 0) for note in trace.notes)
     assert lost > 50
-    assert "What it had not written counts nowhere" in notes_of(trace)
+    assert "Events that it had not written are not counted" in notes_of(trace)
     assert "ends in the middle of an event" in notes_of(trace)
 
 

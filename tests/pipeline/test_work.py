@@ -7,10 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.engine import LocalExecutor, ProcessExecutor
 from reportgen.intake import discover
-from reportgen.pipeline import work
-from reportgen.pipeline.work import executor_for, rules_for, work_on
+from reportgen.pipeline.work import rules_for, work_on
 from reportgen.profile import Clock, JobProfile
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule, Need, Part
@@ -81,11 +79,3 @@ def test_a_trace_comes_back_with_its_clock_and_extent(mixed: JobProfile) -> None
     assert (measured.rank, measured.clock, measured.n_rows) == (0, Clock.UNIX, 12)
     assert measured.extent.first_event_ns == 1_782_967_788_000_000_000 + 104_412_345_000
     assert measured.extent.last_step_ns == measured.extent.last_event_ns
-
-
-def test_large_traces_are_worked_on_in_processes(
-    mixed: JobProfile, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert isinstance(executor_for(mixed), LocalExecutor)
-    monkeypatch.setattr(work, "LARGE_BYTES", 1_000)
-    assert isinstance(executor_for(mixed), ProcessExecutor)

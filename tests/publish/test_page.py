@@ -24,7 +24,7 @@ def page(tmp_path_factory):
 
 def test_the_policy_lists_just_the_scripts_of_the_page(page):
     (text,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', page)
-    inline = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    inline = re.findall(r"<script(?: type=\"module\")?>(.*?)</script>", page, flags=re.DOTALL)
     allowed = re.search(r"script-src ([^;]*)", text)
     assert allowed
     library = own_library().digest

@@ -78,6 +78,7 @@ def test_keys_are_those_of_the_contract() -> None:
         "recording",
         "setup",
         "figures",
+        "timeline",
     ]
     assert tree["summary"]["training_loop_start"] is None
     assert tree["findings"][0]["rule"] == "StepOutlier"

@@ -503,7 +503,7 @@ def test_an_imported_result_does_not_claim_that_training_waits() -> None:
     presented = present_details(RULE, result.counters, result.details, RULE.params())
 
     assert [item.id for item in presented.findings] == ["DL-1"]
-    assert "does not tell whether training waits" in presented.findings[0].text
+    assert "does not show whether training waits" in presented.findings[0].text
     assert [item.id for item in presented.exhibits] == ["waits"]
 
 

@@ -195,6 +195,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "StepOutlier",
         "StepPeriodicity",
         "StepTime",
+        "Timeline",
     ]
 
 

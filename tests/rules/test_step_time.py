@@ -94,7 +94,7 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
         assert result.status is Status.SKIPPED
     else:
         assert column(result, "steps", "step") == numbers
-        assert "They are told by" in result.findings[-1].text
+        assert "They are marked by" in result.findings[-1].text
 
 
 def test_numbered_marks_are_steps_that_the_script_tells() -> None:
@@ -103,7 +103,7 @@ def test_numbered_marks_are_steps_that_the_script_tells() -> None:
     result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices, steps=marks))
 
     assert column(result, "steps", "step") == [41, 42]
-    assert "They are told by numbered annotations" in result.findings[-1].text
+    assert "They are marked by numbered annotations" in result.findings[-1].text
 
 
 def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:

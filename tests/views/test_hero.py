@@ -34,7 +34,7 @@ def budget_report(
     shares = exhibit(
         "budget",
         ExhibitKind.SHARES,
-        title="What the GPUs' time went into",
+        title="Where the GPUs' time went",
         columns=[
             ("part", "", list(parts)),
             ("gpu_s", "s", list(parts.values())),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, BoundedCodes, Codes
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
-from reportgen.formats.kineto.events import NO_ARGS, Args, TraceEvent
+from reportgen.formats.kineto.events import COUNTER, NO_ARGS, Args, TraceEvent
 from reportgen.formats.kineto.numbers import NumberReader, either, floats
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
@@ -55,7 +55,7 @@ FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
 
-MOST_NAMES, MOST_THREADS = 65_536, 4_096
+MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
 """Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
 
 _ALL_NAMES = 2**31 - 1
@@ -72,7 +72,10 @@ def _bytes_of_file() -> BoundedCodes:
 
 @dataclass(slots=True, kw_only=True)
 class TraceVocabularies:
-    """Texts of a file and their codes; ``threads`` has pairs of process and thread."""
+    """Texts of a file and their codes; ``threads`` has pairs of process and thread.
+
+    ``tracks`` has the name of a counter, that of one of its series, and its process.
+    """
 
     names: BoundedCodes = field(default_factory=_texts_of_file)
     labels: BoundedCodes = field(default_factory=_texts_of_file)
@@ -81,6 +84,9 @@ class TraceVocabularies:
         default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
     )
     input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
+    tracks: BoundedCodes = field(
+        default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
+    )
 
 
 class TraceColumns:
@@ -112,6 +118,8 @@ class TraceColumns:
                 self._add_spans(group, category or "")
             elif phase in {"i", "I"}:
                 self._add_memory([event for event in group if event.name == MEMORY])
+            elif phase == COUNTER:
+                self._add_counters(group)
             elif phase in {"s", "f"}:
                 self._add_flow_ends(group, category or "", is_start=phase == "s")
 
@@ -197,6 +205,19 @@ class TraceColumns:
             reserved_bytes=self.numbers([item.reserved_bytes for item in args]),
         )
 
+    def _add_counters(self, events: list[TraceEvent]) -> None:
+        told = [
+            (event, (event.name or "", key, event.pid), value)
+            for event in events
+            for key, value in (event.values or {}).items()
+        ]
+        if told:
+            self.tables["counters"].add(
+                start_us=floats([event.ts for event, _, _ in told]),
+                track=self.vocabularies.tracks.of([track for _, track, _ in told]),
+                value=np.array([value for _, _, value in told], dtype=np.float64),
+            )
+
     def _add_collectives(self, args: Sequence[Args], first_row: int, *, is_gpu: bool) -> None:
         rows = [row for row, item in enumerate(args) if item.collective is not None]
         if not rows:
@@ -272,7 +293,7 @@ class TraceColumns:
 
 TABLES = (
     "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",
-    "launch_ends",
+    "launch_ends", "counters",
 )  # fmt: skip
 
 

@@ -6,7 +6,10 @@ environments of a trace never reach the program.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -43,7 +46,7 @@ class Args(msgspec.Struct, gc=False):
 
 
 class TraceEvent(msgspec.Struct, gc=False):
-    """One event."""
+    """One event; ``values`` are those of a counter by their names, which any file chooses."""
 
     ph: str | None = None
     cat: str | None = None
@@ -54,6 +57,7 @@ class TraceEvent(msgspec.Struct, gc=False):
     dur: Number = None
     id: Number = None
     args: Args | None = None
+    values: dict[str, float] | None = msgspec.field(default=None, name="(values of a counter)")
 
 
 class ExactEvent(TraceEvent, gc=False):
@@ -63,26 +67,65 @@ class ExactEvent(TraceEvent, gc=False):
     dur: Decimal | None = None  # type: ignore[assignment]  # as ts
 
 
+class _Counter(msgspec.Struct, gc=False):
+    """A counter as it stands in the file."""
+
+    ph: str | None = None
+    args: msgspec.Raw = _NO_TEXT
+
+
+COUNTER = "C"
+_COUNTER_MARK = b'"C"'
+_MOST_VALUES = 64
+"""Of one event; real counters have a few series, or one for each of some performance counters."""
+
 NO_ARGS = Args()
 _DECODER = msgspec.json.Decoder(list[TraceEvent])
 _EXACT_DECODER = msgspec.json.Decoder(list[ExactEvent])
+_COUNTERS = msgspec.json.Decoder(list[_Counter])
 _ONE = msgspec.json.Decoder(TraceEvent)
 
 
 def decode_run(text: bytes) -> list[TraceEvent] | None:
     """Decode events with commas between them; ``None`` when anything about them is unusual."""
-    try:
-        return _DECODER.decode(b"[%b]" % text)
-    except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
-        return None
+    return _decode(text, _DECODER)
 
 
 def decode_exactly(text: bytes) -> list[TraceEvent] | None:
-    """Decode events as ``decode_run`` does, to ``ExactEvent``."""
+    """Decode events as ``decode_run`` does, to ``ExactEvent`` where all times are numbers."""
+    events = _decode(text, _EXACT_DECODER)
+    return decode_run(text) if events is None else events
+
+
+def _decode(text: bytes, decoder: msgspec.json.Decoder[Any]) -> list[TraceEvent] | None:
     try:
-        return list[TraceEvent](_EXACT_DECODER.decode(b"[%b]" % text))
-    except (ValueError, RecursionError):
-        return decode_run(text)
+        events: list[TraceEvent] = decoder.decode(b"[%b]" % text)
+        if _COUNTER_MARK in text:
+            told = _COUNTERS.decode(b"[%b]" % text)
+            for event, counter in zip(events, told, strict=True):
+                if counter.ph == COUNTER and counter.args:
+                    event.values = _values_of(msgspec.json.decode(counter.args))
+    except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors
+        return None
+    return events
+
+
+def _values_of(args: object) -> dict[str, float]:
+    """Return the numbers among the arguments of a counter.
+
+    Example:
+        >>> _values_of({"GPU 0": 12, "of": "bytes", "left": "3.5", "ok": True})
+        {'GPU 0': 12.0, 'left': 3.5}
+    """
+    found: dict[str, float] = {}
+    for key, value in list(args.items())[:_MOST_VALUES] if isinstance(args, Mapping) else ():
+        try:
+            number = math.nan if isinstance(value, bool) else float(value)
+        except (TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(number):
+            found[str(key)] = number
+    return found
 
 
 def event_of(fields: dict[str, object]) -> TraceEvent | None:
@@ -99,9 +142,12 @@ def event_of(fields: dict[str, object]) -> TraceEvent | None:
     if isinstance(args, dict):
         plain["args"] = {key: value for key, value in args.items() if _is_usable(key, value)}
     try:
-        return _ONE.decode(msgspec.json.encode(plain))
+        event = _ONE.decode(msgspec.json.encode(plain))
+        if event.ph == COUNTER:
+            event.values = _values_of(args)
     except (ValueError, RecursionError):
         return None
+    return event
 
 
 _LISTS = {"Input type", "grid", "block", "Process Group Ranks"}

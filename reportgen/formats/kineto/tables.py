@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from reportgen.formats.kineto import validate
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of
+from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of, tracks_of
 from reportgen.profile import Thread, trace_tables
 from reportgen.units import NS_PER_US
 
@@ -37,17 +37,21 @@ class TraceTables:
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
-    shadows: trace_tables.Shadows
     steps: trace_tables.Steps
     memory: trace_tables.MemoryEvents
     collectives: trace_tables.CollectiveArgs
     syncs: trace_tables.SyncEvents
     flows: trace_tables.Flows
+    counters: trace_tables.Counters
     names: tuple[str, ...]
     input_types: tuple[str, ...]
     labels: tuple[str, ...]
     shapes: tuple[str, ...]
     threads: tuple[Thread, ...]
+    tracks: tuple[str, ...]
+    shadows: trace_tables.Shadows = field(
+        default_factory=lambda: trace_tables.empty_table(trace_tables.Shadows)
+    )
 
 
 def build_tables(columns: TraceColumns) -> TraceTables:
@@ -55,12 +59,13 @@ def build_tables(columns: TraceColumns) -> TraceTables:
     if not (columns.tables["gpu_ops"].tail("correlation", 0) == ABSENT).any():
         columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
-    collectives = raw.pop("collectives")
+    collectives, counters = raw.pop("collectives"), raw.pop("counters")
     bad_durations, bad_times = validate.drop_impossible(raw)
     base_us = validate.whole_base_us(raw)
     for name, table in raw.items():
         validate.to_origin(table, base_us)
         validate.sort_rows(table, is_outer_first=name == "slices")
+    _place_counters(counters, base_us)
     names, threads, input_types = _recode(raw, columns)
     _join(raw, collectives)
     slices = _table(trace_tables.HostSlices, raw["slices"])
@@ -78,12 +83,23 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         collectives=_table(trace_tables.CollectiveArgs, collectives),
         syncs=_table(trace_tables.SyncEvents, raw["syncs"]),
         flows=_table(trace_tables.Flows, pair_flows(raw["flow_ends"])),
+        counters=_table(trace_tables.Counters, counters),
+        tracks=tracks_of(known),
         names=names,
         input_types=input_types,
         labels=tuple(map(printable, known.labels)),
         shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
         threads=threads,
     )
+
+
+def _place_counters(raw: Columns, base_us: int) -> None:
+    """Move counters to the origin of the events, in place: they neither set it nor are counted."""
+    if raw:
+        validate.take_rows(raw, np.abs(raw["start_us"] - base_us) <= validate.MAX_DISTANCE_US)
+        validate.to_origin(raw, base_us)
+        validate.sort_rows(raw)
+        raw["time_ns"] = raw.pop("start_ns")
 
 
 def _recode(

@@ -137,7 +137,7 @@ class _Documents:
         starts = [
             table.tail("start_us", self._marks.get(name, 0))
             for name, table in self.columns.tables.items()
-            if name not in {"flow_ends", "launch_ends", "collectives"}
+            if name not in {"flow_ends", "launch_ends", "collectives", "counters"}
         ]
         starts_us = np.concatenate(starts) if starts else np.empty(0)
         starts_us = starts_us[np.isfinite(starts_us)]

@@ -57,6 +57,22 @@ def input_types_of(found: TraceVocabularies) -> Recoding:
     return _recode(first_floating(text) for text in found.input_lists)
 
 
+def tracks_of(found: TraceVocabularies) -> tuple[str, ...]:
+    """Return what counters are called: their series, and their process where there are several."""
+    processes: dict[tuple[Any, Any], set[Any]] = {}
+    for name, series, pid in found.tracks:
+        processes.setdefault((name, series), set()).add(_id_text(pid))
+    texts = []
+    for name, series, pid in found.tracks:
+        words = (
+            [name] if str(series).casefold() in {"", "value", name.casefold()} else [name, series]
+        )
+        if len(processes[name, series]) > 1:
+            words.append(f"of process {_id_text(pid)}")
+        texts.append(masked(printable(" ".join(map(str, words)))))
+    return tuple(texts)
+
+
 def _recode(values: Iterable[Any]) -> Recoding:
     codes = Codes()
     recoded = [ABSENT if value is None else codes[value] for value in values]

@@ -127,7 +127,7 @@ class LineReading:
 
 
 def read_lines(content: bytes) -> LineReading:
-    """Read a minute file of any variant; never raises."""
+    """Read a minute file of any variant, also one whose objects go over lines; never raises."""
     text, encoding = to_text(_ENDLESS_LINE.sub(b"?", content))
     reading = LineReading(encoding=encoding)
     items = whole_array(text)
@@ -138,8 +138,13 @@ def read_lines(content: bytes) -> LineReading:
     lines = text.split("\n")
     for number, line in enumerate(lines, start=1):
         _read_line(line, number, reading)
-    if reading.broken_lines and reading.broken_lines[-1] == len(lines):
-        reading.bytes_lost = len(lines[-1].encode("utf-8", "surrogateescape"))
+    if reading.broken_lines:
+        whole = LineReading(encoding=encoding)
+        _read_line(text, 1, whole)
+        if not whole.broken_lines:
+            return whole
+        if reading.broken_lines[-1] == len(lines):
+            reading.bytes_lost = len(lines[-1].encode("utf-8", "surrogateescape"))
     return reading
 
 

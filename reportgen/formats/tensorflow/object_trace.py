@@ -66,9 +66,11 @@ def read_object_events(
     else:
         problems.add(Quality.FILES_SKIPPED, key, what=_SAY_NO_LIST)
     if packing.is_damaged:
-        problems.remark("Its packed bytes are damaged; what follows the damage is lost.", path=key)
+        problems.remark(
+            "Its packed bytes are damaged; the data after the damage are lost.", path=key
+        )
     if packing.is_cut_off:
-        problems.remark("Its packed bytes end too early; what followed is lost.", path=key)
+        problems.remark("Its packed bytes end too early; the rest is lost.", path=key)
 
 
 def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:

@@ -136,7 +136,7 @@ IMPORTED = (
 )
 IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
 IMPORTED_CAUTION = (
-    " What lies before the first step counts too, and one busy core of many is hardly a bottleneck."
+    " The time before the first step counts too, and one busy core of many is hardly a bottleneck."
 )
 
 

@@ -160,7 +160,7 @@ def _remark(details: Details, member: str) -> str:
     phase, ratio = details.get("phase"), details.get("ratio")
     is_overall = isinstance(phase, dict) and OTHERS in phase
     if member == "phase" and is_overall:
-        return "AWS's rule tells about half of the time between steps."
+        return "AWS's rule reports about half of the time between steps."
     if member == "ratio" and not is_overall and isinstance(ratio, dict) and len(ratio) > 1:
         return "AWS's rule swaps the labels of CPU and GPU here."
     return ""

@@ -25,7 +25,7 @@ def remarks_on(rule_id: RuleId, counters: Counters, details: Details) -> tuple[s
 def _bottlenecks(counters: Counters, details: Details) -> Iterator[str]:
     yield (
         "One busy or waiting core is enough for a bottleneck, samples more than 20 ms late count "
-        "as datapoints of their own, and nodes are not told apart."
+        "as separate datapoints, and nodes are not distinguished."
     )
     if counters.rule_triggered:
         yield "Durations below count an event once for each bottleneck that it spans."

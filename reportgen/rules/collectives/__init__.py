@@ -29,7 +29,7 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
-    checks="What of communication is transfer and what is waiting, and which rank comes last.",
+    checks="How communication divides into transfer and waiting, and which rank comes last.",
     reading="""A collective cannot end before its last rank came: the fastest rank's duration is the
         transfer, the rest is waiting. Ranks are compared only where the ends of each collective lie
         within 1 ms.""",
@@ -65,13 +65,13 @@ SLOW_LINK = kit.Message(
         fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns}, {measured:pct}
         of {window:ns}, with nothing computed beside it. The first is {name} of {bytes:bytes}.""",
     advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
-        that fell back to a lower speed. NCCL_DEBUG=INFO tells which paths are used.""",
+        that fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
     exhibit="collectives",
 )
 ONE_RANK = kit.Message(
     id="COMM-2",
     title="The ranks are not comparable: communication may be waiting",
-    text="Only one rank was recorded, so waiting for others cannot be told from transfer.",
+    text="Only one rank was recorded, so waiting for others cannot be separated from transfer.",
     advice="Record the same steps on all ranks, with clocks that agree.",
     unit="",
     exhibit="stragglers",
@@ -86,7 +86,7 @@ ENDS_APART = replace(
 )
 SPLIT_CAPTION = (
     "Shares of the durations of {n:count collective} on all ranks ({every:ns}). The fastest rank's "
-    "duration is the transfer; what the others take longer is waiting."
+    "duration is the transfer; the extra time of the others is waiting."
 )
 BANDWIDTH_CAPTION = (
     "Over all ranks, durations with waiting: bytes (the larger of input and output) per second. "

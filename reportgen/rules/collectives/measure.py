@@ -16,10 +16,11 @@ class Params:
     """When waiting for a late rank, and slow transfers, are faults."""
 
     threshold_window_pct: float = share_limit(
-        3.0, "waiting for a late rank is a fault from this share of the window on"
+        3.0, "waiting for a late rank is a fault if it takes at least this share of the window"
     )
     threshold_slow_pct: float = share_limit(
-        3.0, "what slow transfers last longer is a fault from this share of the window on"
+        3.0,
+        "the extra time of slow transfers is a fault if it takes at least this share of the window",
     )
     communication_names: str | None = communication_names()
 

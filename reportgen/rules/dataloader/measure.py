@@ -61,7 +61,7 @@ class Params:
     )
     wait_pct: float = percentage(
         4,
-        "waiting for data matters from this share on",
+        "waiting for data matters if it takes at least this share",
         unit="% of the loop",
         source="well above the 1 to 2 % that loops with plenty of loaders wait, by jitter alone",
         is_printed=False,

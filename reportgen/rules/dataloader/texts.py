@@ -173,7 +173,7 @@ FEW_OF_AWS = Message(
     cause=Cause.TOO_FEW_LOADERS,
     title="{Loaders} on {cores:count core}",
     text="""{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the
-        cores. This result does not tell whether training waits.""",
+        cores. This result does not show whether training waits.""",
     advice="""Time the wait for the next batch; change num_workers only if it is a notable part of a
         step.""",
     severity=Severity.WARNING,

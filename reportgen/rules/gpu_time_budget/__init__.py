@@ -16,7 +16,7 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of, ratio_of
 
 ABOUT = About(
-    checks="What each GPU's time went into: work, start and end, and why it idled in between.",
+    checks="Where each GPU's time went: work, start and end, and why it idled in between.",
     reading="""Each moment of each GPU counts once, in the first part that fits. From samples:
         before or after training, busy (above 90 %), partly busy (above 10 %), or idle, with what
         went on at the same time, which is no proof; a slower GPU is one of the same node, since

@@ -63,7 +63,7 @@ class Params:
     usd_per_gpu_hour: float | None = param(
         None,
         unit="USD",
-        meaning="what an hour of one GPU costs; with it the parts are told in money, too",
+        meaning="what an hour of one GPU costs; with it the parts are also given in money",
         source="the bill; no default, as prices differ",
         minimum=0,
         may_be_none=True,

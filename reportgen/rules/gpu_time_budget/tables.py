@@ -190,7 +190,7 @@ def bar_of(totals: Mapping[Part, int], *, caption: str) -> Exhibit:
     return kit.ranking(
         "budget",
         [(part.value, time_ns) for part, time_ns in totals.items()],
-        title="What the GPUs' time went into",
+        title="Where the GPUs' time went",
         caption=caption,
         amount=("gpu_s", "s"),
         per=NS_PER_S,

@@ -60,7 +60,7 @@ TABLE_CAPTION = (
 TRACED_CAPTION = "Computed from kernels, exact. Shares of {window}."
 TRACED_TABLE_CAPTION = (
     "Computed from kernels. Shares are of the windows of all GPUs and add up to 100 %; "
-    "kernel traces do not tell how hot the cores were."
+    "kernel traces do not show how busy the cores were."
 )
 
 
@@ -150,7 +150,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.MEMORY: Words(
         cause=Cause.EXPOSED_COPIES,
         meaning="in copies and memsets",
-        advice="Copy less, from pinned memory, and on a stream of its own.",
+        advice="Copy less, from pinned memory, and on its own stream.",
     ),
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,

@@ -34,7 +34,7 @@ ABOUT = About(
     reading="""Each gap belongs to the operation that ends it: until its launch was called the host
         was late, then the call itself took time, then the device did. The causes add up to the idle
         time. The speed-up is an upper bound: what is gained if the cause vanishes.""",
-    advice="Begin with the largest cause; the bound tells what it can be worth.",
+    advice="Begin with the largest cause; the bound says how much it can save.",
     section=results.Section(id="idle-time", title="Idle time", order=40),
 )
 
@@ -159,7 +159,7 @@ def _costs(costs: Sequence[HostCosts]) -> Exhibit:
         for rank in costs
         for cost, won_ns in rank.won_ns.items()
     ]
-    title = "What each rank would win without a cost of its host"
+    title = "Time that each rank would save without a cost of its host"
     return kit.table("host_costs", every, CostWon, title=title, caption=texts.COSTS_CAPTION)
 
 

@@ -22,13 +22,14 @@ class Params:
     """The shares of the window above which idling is a fault."""
 
     threshold_loader_pct: float = share_limit(
-        3.0, "a slow data loader is a fault from this share of the window on that is won without"
+        3.0,
+        "a slow data loader is a fault if removing it would save at least this share of the window",
     )
     threshold_won_pct: float = share_limit(
-        3.0, "another cost of the host is a fault from this share on that is won without it"
+        3.0, "another cost of the host is a fault if removing it would save at least this share"
     )
     threshold_cause_pct: float = share_limit(
-        10.0, "idling for any other cause is a fault from this share of the window on"
+        10.0, "idling for any other cause is a fault if it takes at least this share of the window"
     )
     threshold_start_pct: float = share_limit(
         50.0, "without steps, a recording whose longest idle stretch takes this share is of a start"

@@ -172,7 +172,7 @@ FAULTS = (
         cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
         meaning="the host came late because it was inside copying calls",
-        advice="Copy from pinned memory with non_blocking=True, on a stream of its own.",
+        advice="Copy from pinned memory with non_blocking=True, on its own stream.",
     ),
     _fault(
         "IDLE-4",

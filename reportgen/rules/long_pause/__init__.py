@@ -26,7 +26,7 @@ ABOUT = About(
         GPUs idle, or all cores of a job without GPUs. The start, the end, and what recurs in a
         rhythm do not count.""",
     advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
-        epoch's data) and do it in a thread of its own; if nothing was due, a process hung.""",
+        epoch's data) and do it in its own thread; if nothing was due, a process hung.""",
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )

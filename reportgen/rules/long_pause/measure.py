@@ -63,7 +63,7 @@ class Params:
     min_steps: int = param(
         20,
         unit="steps",
-        meaning="a phase is judged once a worker has so many of its steps",
+        meaning="a phase is judged once a worker has this many of its steps",
         source="with fewer steps their rhythm is unknown",
         minimum=4,
         is_whole=True,
@@ -71,7 +71,7 @@ class Params:
     min_samples: int = param(
         100,
         unit="samples",
-        meaning="a job without steps is judged once a node with GPUs has so many samples",
+        meaning="a job without steps is judged once a node with GPUs has this many samples",
         source="with fewer samples what is usual is unknown",
         minimum=2,
         is_whole=True,

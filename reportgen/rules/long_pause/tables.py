@@ -122,8 +122,9 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
         every,
         Pause,
         title="Long pauses",
-        caption="""Pauses of workers that wait for each other stand in a row each. What is lost is
-            what goes beyond the usual length, as a share of the worker's loop.""",
+        caption="""Pauses of workers that wait for each other have one row each. The loss is the
+            time
+            beyond the usual length, as a share of the worker's loop.""",
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [item for item in meanwhile if (item.node, item.worker) in places]

@@ -31,7 +31,7 @@ ONE = kit.Message(
         {main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct}
         less.{meanwhile}""",
     advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
-        epoch's data) and do it in a thread of its own; if nothing was due, a process hung.""",
+        epoch's data) and do it in its own thread; if nothing was due, a process hung.""",
     exhibit="pauses",
 )
 SEVERAL = kit.Message(
@@ -136,13 +136,13 @@ _ADVICE = {
         shuffles (persistent_workers=True), a slow or repeated download, one very large file.""",
     Work.LOADER_START: """Keep the loader's processes alive between epochs
         (persistent_workers=True).""",
-    Work.OTHER: """See what {function} did in the pause; run it in a thread of its own, less often,
+    Work.OTHER: """See what {function} did in the pause; run it in its own thread, less often,
         or not in the training job.""",
 }
 _RATE_ADVICE = {
     NodeRate.RECEIVED: "Fetch what is received in the pause before the training.",
     NodeRate.READ: "Read what is read in the pause ahead of its use, or from a faster disk.",
-    NodeRate.SENT: "Upload in the background, for example checkpoints from a thread of its own.",
+    NodeRate.SENT: "Upload in the background, for example checkpoints from its own thread.",
     NodeRate.WRITTEN: "Write in the background: save checkpoints asynchronously, less often.",
 }
 

@@ -53,7 +53,7 @@ NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
 EVER_USED = """{gpu.gpu} on {gpu.node} was used {gpu.max_pct:pct} at the most, in
     {gpu.n_samples:count sample}. {which} {n_unused:verb are/is} never used: {unused}."""
 USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
-    it; a job that needs none is cheaper on an instance without."""
+    it; a job that needs no GPU is cheaper on an instance without one."""
 USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
     take fewer nodes."""
 USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with

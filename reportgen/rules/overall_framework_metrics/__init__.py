@@ -69,7 +69,7 @@ HOST_WORK = Message(
         counted.""",
     advice="""Look at what the script does between two steps: metrics that are read with .item() or
         .cpu(), logging, progress bars, callbacks, checkpoints on the main thread. Do it less often,
-        in a thread of its own, or on the GPU.""",
+        in its own thread, or on the GPU.""",
     exhibit="between_steps",
 )
 HOST_WORK_FROM_RATIO = 0.045

@@ -48,8 +48,8 @@ _share = partial(kit.percentage, source="AWS's report notebook", is_printed=Fals
 class Params:
     """Parameters of ours; AWS's rule has none, so none is printed."""
 
-    others_pct: float = _share(25, "time between steps above this share is told")
-    pass_pct: float = _share(70, "a forward or backward pass above this share of both is told")
+    others_pct: float = _share(25, "time between steps above this share is reported")
+    pass_pct: float = _share(70, "a forward or backward pass above this share of both is reported")
     straggler_pct: float = param(
         3,
         unit="%",

@@ -386,7 +386,7 @@ def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
         text = "All functions are listed."
     if not names:
         return text
-    why = "has a clock of its own and is" if len(names) == 1 else "have clocks of their own and are"
+    why = "has a separate clock and is" if len(names) == 1 else "have separate clocks and are"
     return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
 
 

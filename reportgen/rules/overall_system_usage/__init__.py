@@ -84,8 +84,8 @@ NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
     text="""{node} has no samples in {measured:pct} of the time from the first to the last sample of
-        the job: {parts}. This concerns {concerned}. What happened then is unknown and counts
-        nowhere.""",
+        the job: {parts}. This concerns {concerned}. This time is unknown and is not
+        counted.""",
     advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
@@ -104,6 +104,7 @@ class UsageRow:
     p99: float = col()
     p95: float = col()
     p50: float = col()
+    p5: float | None = col()
     min: float = col()
 
 
@@ -132,7 +133,12 @@ def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
     }
     n_ticks = sum(node.n_ticks for node in nodes)
     n_samples = max((node.n_cpu_samples for node in nodes), default=0)
-    rows, totals = _usage_rows(details), totals_of(nodes)
+    lows = {
+        (node.node, quantity): round(usage.statistics["p5"], DECIMALS)
+        for node in nodes
+        for quantity, usage in node.usages.items()
+    }
+    rows, totals = _usage_rows(details, lows), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
     platform = [node.node for node in nodes if node.is_platform_network]
@@ -176,12 +182,15 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
 
 def from_details(_counters: results.Counters, details: Details, _params: Params) -> Outcome:
     """Read the statistics that SageMaker wrote."""
-    rows = _usage_rows(details)
+    rows = _usage_rows(details, {})
     return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
 
 
-def _usage_rows(details: Details) -> list[UsageRow]:
-    """Return the statistics in AWS's order; incomplete entries are left out."""
+def _usage_rows(details: Details, lows: Mapping[tuple[str, str], float]) -> list[UsageRow]:
+    """Return the statistics in AWS's order; incomplete entries are left out.
+
+    ``lows`` holds the 5th percentiles by node and resource, which AWS's details do not have.
+    """
     rows = []
     for quantity in Quantity:
         nodes = details.get(quantity.value)
@@ -193,7 +202,8 @@ def _usage_rows(details: Details) -> list[UsageRow]:
                 if isinstance(value := numbers.get(name), int | float)
             }
             if len(values) == len(STATISTICS):
-                rows.append(UsageRow(node=node, metric=quantity.value, **values))
+                p5 = lows.get((node, quantity))
+                rows.append(UsageRow(node=node, metric=quantity.value, p5=p5, **values))
     return rows
 
 

@@ -22,6 +22,7 @@ HALF_PCT = 50.0
 CORES = "all cores"
 STATISTICS = {"max": 100.0, "p99": 99.0, "p95": 95.0, "p50": 50.0, "min": 0.0}
 """AWS's statistics of a resource, and which percentiles they are."""
+OWN_STATISTICS = {"p5": 5.0}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -194,8 +195,9 @@ def _network(system: SystemTable) -> tuple[Floats, bool]:
 
 def _usage(system: SystemTable, values: Floats) -> Usage:
     present = samples.present_values(values)
-    levels = percentiles(present, tuple(STATISTICS.values())).tolist()
-    statistics = dict(zip(STATISTICS, levels, strict=True)) | {"mean": float(present.mean())}
+    points = STATISTICS | OWN_STATISTICS
+    levels = percentiles(present, tuple(points.values())).tolist()
+    statistics = dict(zip(points, levels, strict=True)) | {"mean": float(present.mean())}
     return Usage(statistics=statistics, curve=_curve(system, values))
 
 

@@ -35,7 +35,8 @@ class Params:
 
     min_share_pct: float = percentage(
         10,
-        "a function that logs, saves or computes metrics is told from this share on",
+        "a function that logs, saves or computes metrics is reported if it takes at least this "
+        "share",
         unit="% of the profiled time",
         source="as for the wait of the data loader: less is hardly felt",
     )

@@ -39,7 +39,7 @@ ABOUT = About(
         of all steps of its worker and phase; the rule triggers when there are more of them than
         allowed. A second table lists steps of more than twice the median.""",
     advice="""See what happens at those steps: callbacks, checkpoints, logging, validation, a slow
-        read; run it less often or in a thread of its own.""",
+        read; run it less often or in its own thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
@@ -74,7 +74,7 @@ COST = " Their extra time is {share:pct} of the loop."
 MOST_OF_ALL = " {named} has most of the outliers of all workers."
 OTHERS = " The same holds for {names:names}."
 IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
-    it less often, in a thread of its own, or on the GPU."""
+    it less often, in its own thread, or on the GPU."""
 OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
 EARLIER = kit.Message(
     id="STEP-1",

@@ -50,7 +50,7 @@ class Params:
     stddev: float = param(
         3,
         unit="standard deviations",
-        meaning="a step longer than the mean plus so many deviations is an outlier",
+        meaning="a step longer than the mean plus this many deviations is an outlier",
         source=AWS_DEFAULTS,
         minimum=0,
     )
@@ -74,7 +74,7 @@ class Params:
     )
     batch_size: int | None = kit.count(
         None,
-        "samples of one step of one worker, from which samples per second follow",
+        "samples in one step of one worker; used to compute samples per second",
         source="no framework records it",
         is_printed=False,
     )

@@ -37,10 +37,10 @@ HEAVIER_BY_PCT = 20.0
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
     reading="""A cycle is a step and the pause behind it. Slow cycles that recur every nth step or
-        every t seconds are told with what they cost and with what ran in them but not in the
-        others; random slow steps are not.""",
+        every t seconds are reported with their cost and with the functions that ran only in
+        them; random slow steps are not.""",
     advice="""Find what the script does in that rhythm (callback, checkpoint, logging, validation);
-        run it in a thread of its own, less often, or on the GPU.""",
+        run it in its own thread, less often, or on the GPU.""",
     section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
 RECURS = kit.Message(
@@ -49,7 +49,7 @@ RECURS = kit.Message(
     title="{what}: {measured:pct} of the loop",
     text="{text}",
     advice="""Find what the script does {every} (callback, checkpoint, logging, validation) and run
-        it in a thread of its own, less often, or on the GPU.""",
+        it in its own thread, less often, or on the GPU.""",
     exhibit="cycles",
 )
 BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
@@ -61,7 +61,7 @@ ADVICE = {
         at what the loader reads at those steps.""",
     Work.LOADER_START: """Keep the loader's processes alive between epochs
         (persistent_workers=True).""",
-    Work.OTHER: ("Run {function} in a thread of its own, less often than {every}, or on the GPU."),
+    Work.OTHER: ("Run {function} in its own thread, less often than {every}, or on the GPU."),
 }
 TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
     are needed."""
@@ -85,7 +85,9 @@ UNSEEN = """In {share:pct} of the extra time no recorded function ran: code that
     not see, or waiting."""
 FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
     {share:pct} of the extra time."""
-FEW_SAMPLES = "Only {gpu.n_inside:count sample} fell into them: too few to tell the GPUs' use."
+FEW_SAMPLES = (
+    "Only {gpu.n_inside:count sample} fell into them: too few to state the use of the GPUs."
+)
 DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
     ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
 HOST = "; the busiest core is at {core.inside_pct:pct} inside and {core.outside_pct:pct} outside"

@@ -55,12 +55,12 @@ class Params:
 
     min_share_pct: float = kit.percentage(
         0.5,
-        "a rhythm that costs this share of the loop or more is told",
+        "a rhythm that costs at least this share of the loop is reported",
         source="what costs less is not worth a change of the script",
     )
     min_steps: int = kit.count(
         20,
-        "a worker's phase is searched once it has so many steps",
+        "a worker's phase is searched once it has this many steps",
         unit="steps",
         source="four occurrences of the shortest rhythm, every fifth step",
         minimum=4,

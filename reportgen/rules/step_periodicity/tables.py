@@ -118,7 +118,7 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
             Period,
             title="Rhythms of slow steps by worker",
             caption="""Costs are above the usual cycle at that time; shares are of the worker's
-                loop. Cheap rhythms stand in this table only.""",
+                loop. Cheap rhythms appear only in this table.""",
         )
     if told:
         yield _functions(told)

@@ -17,7 +17,7 @@ NOTES_AT_ONCE = 12
 MOST_NOTES = 400
 LONGEST_NAME = 160
 _WHERE_ALL_IS = (
-    "The parameters of each check stand in its section and under All checks; all results are in "
+    "The parameters of each check are in its section and under All checks; all results are in "
     "the folder profiler-report/, one JSON per check."
 )
 _NO_SYSTEM_METRICS = (
@@ -55,7 +55,7 @@ def not_recorded(report: Report) -> PageSection:
     """List what kernel traces could not tell, each with how to record it; nothing without them."""
     absent = absent_of(report)
     blocks = [block_of("absent", items=absent)] if absent else []
-    lead = "What this recording could not tell, and how to record it."
+    lead = "What this recording does not contain, and how to record it."
     said = join_names([item.title for item in absent])
     return headed_section("not-recorded", "Not recorded", blocks, lead=lead, said=said)
 

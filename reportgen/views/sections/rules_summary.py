@@ -15,8 +15,8 @@ from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
-    "What each check counted. The counters are SageMaker's: what one trigger or violation means "
-    "differs from check to check, so compare them over time, not with each other."
+    "The counts of each check. The counters are SageMaker's: the meaning of a trigger "
+    "or violation differs from check to check, so compare them over time, not with each other."
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reportgen.comparison import Comparison, FindingState
+from reportgen.comparison.conditions import changed_settings
 from reportgen.text import format_difference, format_duration
 from reportgen.views.text_reports.markdown import plain, table
 
@@ -31,23 +32,27 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     if comparison.warnings:
         yield from ("", "The jobs differ:", "")
         yield from (f"- {plain(text)}" for text in comparison.warnings)
-    if comparison.waterfall:
         yield ""
+    if settings := changed_settings(comparison.comparability):
+        yield from table(
+            ("changed setting", "before", "after"),
+            ((item.what, item.before, item.after) for item in settings),
+        )
+    if comparison.waterfall:
         yield from table(
             ("part of a step", "before", "after", "difference"),
             (
                 (
-                    row.part,
-                    format_duration(row.before_s),
-                    format_duration(row.after_s),
-                    format_difference(row.difference_s),
+                    name,
+                    format_duration(before_s),
+                    format_duration(after_s),
+                    format_difference(after_s - before_s),
                 )
-                for row in comparison.waterfall[:_MOST_PARTS]
+                for name, before_s, after_s in _parts(comparison)
             ),
         )
     told = [row for row in comparison.findings if row.state in _TOLD]
     if told:
-        yield ""
         yield from table(
             ("finding", "state", "severity", ""),
             (
@@ -60,3 +65,14 @@ def _lines(comparison: Comparison) -> Iterator[str]:
                 for row in told
             ),
         )
+
+
+def _parts(comparison: Comparison) -> Iterator[tuple[str, float, float]]:
+    """Yield the largest parts of a step, the others as one, and their sum, which is the mean."""
+    rows = comparison.waterfall
+    for row in rows[:_MOST_PARTS]:
+        yield row.part, row.before_s, row.after_s
+    rest = rows[_MOST_PARTS:]
+    if rest:
+        yield "other parts", sum(row.before_s for row in rest), sum(row.after_s for row in rest)
+    yield ("step (mean)", sum(row.before_s for row in rows), sum(row.after_s for row in rows))

@@ -29,9 +29,13 @@ def values(content: bytes) -> list[float]:
         "[\n" + ",\n".join(LINES) + ",\n",
         LINES[0] + LINES[1] + "\n" + LINES[2],
         LINES[0] + " " + LINES[1] + ",\n" + LINES[2],
+        "\n".join(LINES).replace(",", ",\n "),
     ],
-    ids=["plain", "no-end", "crlf", "blank", "array", "one-line", "open-array", "two", "comma"],
-)
+    ids=[
+        "plain", "no-end", "crlf", "blank", "array", "one-line", "open-array", "two", "comma",
+        "object-over-lines",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
 def test_every_layout_in_every_encoding_gives_the_same_samples(text: str, encoding: str) -> None:
     reading = read_lines(text.encode(encoding))

@@ -145,13 +145,13 @@ def test_times_of_a_clock_of_its_own_are_not_laid_beside_wall_clocks() -> None:
     (made,) = drawn(known, relative("traced", 60.0))
     (alone,) = drawn(known)
     assert made.columns == alone.columns
-    assert made.caption.endswith("traced has a clock of its own and is left out.")
+    assert made.caption.endswith("traced has a separate clock and is left out.")
 
 
 def test_of_several_clocks_of_their_own_the_node_of_most_time_is_shown() -> None:
     (made,) = drawn(relative("a", 1.0), relative("b", 60.0), relative("c", 2.0))
     assert set(made.columns[3].values) == {"b"}
-    assert made.caption.endswith("a and c have clocks of their own and are left out.")
+    assert made.caption.endswith("a and c have separate clocks and are left out.")
 
 
 def test_the_exhibit_stays_small_for_long_jobs_of_nodes_that_begin_apart() -> None:

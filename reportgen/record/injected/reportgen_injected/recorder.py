@@ -203,6 +203,7 @@ class Recorder:
         card.update(
             step_source=SOURCE_NAMES[self.steps.step_source],
             n_steps=self.steps.n_steps,
+            samples_per_step=self.steps.samples_per_step() or None,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,
             step_ends=list(self._step_ends),

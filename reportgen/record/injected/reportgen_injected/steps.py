@@ -68,6 +68,8 @@ class Steps:
         self._trainer_evaluates = False
         self.step_source = NONE  # of the last step
         self._provisional: Optional[list[tuple[Event, str]]] = []
+        self._n_samples = 0  # that loaders delivered since the last training step
+        self._sizes: dict[int, int] = {}  # how many steps had so many samples
 
     # Loaders
 
@@ -83,8 +85,11 @@ class Steps:
             self._hold(self._arrival_ns, now_ns)
         self._arrival_ns = 0
 
-    def wait_ended(self, began_ns: int, now_ns: int, name: str, more: str = "") -> None:
+    def wait_ended(
+        self, began_ns: int, now_ns: int, name: str, more: str = "", n_samples: int = 0
+    ) -> None:
         """The loop has got a batch."""
+        self._n_samples += n_samples
         self._add(Event(WAIT, name, began_ns, now_ns, self.n_steps, more))
         self._arrival_ns = now_ns
         # Where forward passes are seen, a batch without one was not for this step.
@@ -237,6 +242,10 @@ class Steps:
         """A named range has ended."""
         self._add(Event(ANNOTATION, name, start_ns, end_ns, self.n_steps, more))
 
+    def samples_per_step(self) -> int:
+        """Return how many samples most training steps had; 0 where no loader says it."""
+        return max(self._sizes, key=lambda size: self._sizes[size], default=0)
+
     def has_optimizer_step(self) -> bool:
         """Return whether an optimizer has stepped since the last step was complete."""
         return bool(self._group)
@@ -262,6 +271,8 @@ class Steps:
             self._add_step(event, mode)
         if mode == TRAIN:
             self.n_steps += 1
+            self._sizes[self._n_samples] = self._sizes.get(self._n_samples, 0) + 1
+            self._n_samples = 0
         else:
             self._numbers[mode] += 1
 

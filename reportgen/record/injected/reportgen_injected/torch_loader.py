@@ -88,7 +88,8 @@ class LoaderHooks:
             return
         at_ns, recorder = now_ns(), self._recorder
         self.n_waits += 1
-        recorder.mark(("wait_ended", began_ns, at_ns, f"{type(iterator).__name__}::GetNext"))
+        name, size = f"{type(iterator).__name__}::GetNext", _batch_size(iterator)
+        recorder.mark(("wait_ended", began_ns, at_ns, name, "", size))
         recorder.spent(now_ns() - at_ns)
 
     def _initialized(self, iterator: Any, loader: Any, began_ns: int) -> None:
@@ -115,3 +116,9 @@ class LoaderHooks:
     def _end_all(self) -> None:
         for iterator in list(self._lives):
             self._shut_down(iterator)
+
+
+def _batch_size(iterator: Any) -> int:
+    """Return of how many samples the loader makes a batch; 0 where the program does that itself."""
+    size = getattr(getattr(iterator, "_index_sampler", None), "batch_size", None)
+    return size if isinstance(size, int) else 0

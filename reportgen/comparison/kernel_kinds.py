@@ -1,0 +1,54 @@
+"""Kinds of kernels by their names, to divide the time in which a GPU computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from reportgen.comparison.runs import Run, exhibit_of, values_of
+
+KIND_WORDS = {
+    "matrix": "matrix products and convolutions",
+    "attention": "attention",
+    "normalization": "normalization",
+    "lookup": "lookups, embeddings and sorting",
+    "optimizer": "optimizer steps",
+    "reduction": "reductions, softmax and pooling",
+    "elementwise": "elementwise operations and copies",
+    "other": "other kernels",
+}
+_PATTERNS = {
+    "attention": r"attention|flash|fmha|sdpa",
+    "normalization": r"(?:batch|layer|group|rms|instance)_?norm|bn_(?:fw|bw)|gammabeta",
+    "lookup": r"embedding|_embs?_|ind(?:ex|ices)|gather|scatter|sort|topk|lookup",
+    "optimizer": r"multi_tensor|adam|adagrad|lamb(?!da)|[^a-z]sgd",
+    "matrix": r"gemm|gemv|conv(?!ert)|cutlass|[dw]grad|fprop|winograd|nvjet|xmma|matmul|s?cudnn_\d",
+    "reduction": r"reduce|softmax|pool|argm(?:ax|in)|loss",
+    "elementwise": r"elementwise|pointwise|vectorized|unrolled|copy|fill|cat_?array|dropout",
+}
+"""The first pattern that occurs in a name decides: fused attention holds matrix products."""
+_NAMESPACE = re.compile(r"\w+::")
+
+
+def kind_of(kernel: str) -> str:
+    """Return the kind of a kernel.
+
+    Example:
+        >>> kind_of("ampere_sgemm_128x64_nn"), kind_of("void my_kernel(float*)")
+        ('matrix', 'other')
+    """
+    name = _NAMESPACE.sub("", kernel.lower())
+    return next((kind for kind, words in _PATTERNS.items() if re.search(words, name)), "other")
+
+
+def compute_shares(run: Run) -> Mapping[str, float]:
+    """Return which share of the time of computing kernels each kind takes; nothing without any."""
+    table = exhibit_of(run, "KernelTime", "kernels")
+    columns = [values_of(table, name) for name in ("name", "category", "sum_us")]
+    sums: dict[str, float] = {}
+    for name, category, sum_us in zip(*columns, strict=True):
+        if category == "compute" and isinstance(sum_us, int | float):
+            kind = kind_of(str(name))
+            sums[kind] = sums.get(kind, 0.0) + sum_us
+    whole_us = sum(sums.values())
+    return {kind: sum_us / whole_us for kind, sum_us in sums.items()} if whole_us else {}

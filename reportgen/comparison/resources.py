@@ -1,0 +1,94 @@
+"""What both runs used of their machines, and what a thousand steps cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from reportgen.comparison.model import MetricChange, StepDifference, UsageChange
+from reportgen.comparison.runs import Run, exhibit_of, values_of
+from reportgen.report import Setup
+from reportgen.results import RuleId
+
+_POINTS = ("p5", "p50", "p95")
+_S_PER_HOUR = 3600
+_STEPS = 1000
+
+Key = tuple[str, str]
+Points = tuple[float | None, ...]
+
+
+def usage_changes(before: Run, after: Run) -> tuple[UsageChange, ...]:
+    """Return the percentiles of each resource of each node, side by side.
+
+    Nodes are matched by their names; the only node of a job is that of the other whatever its name.
+    """
+    sides = [_usage(run) for run in (before, after)]
+    if all(len({node for _, node in side}) == 1 for side in sides):
+        sides = [{(metric, ""): its for (metric, _), its in side.items()} for side in sides]
+    unknown: tuple[str, Points] = ("", (None, None, None))
+    return tuple(
+        UsageChange(
+            metric=metric,
+            node=node,
+            unit=(sides[1].get((metric, node)) or sides[0][metric, node])[0],
+            before=sides[0].get((metric, node), unknown)[1],
+            after=sides[1].get((metric, node), unknown)[1],
+        )
+        for metric, node in dict.fromkeys([*sides[0], *sides[1]])
+    )
+
+
+def _usage(run: Run) -> Mapping[Key, tuple[str, Points]]:
+    table = exhibit_of(run, "OverallSystemUsage", "usage")
+    names = ("metric", "node", "unit")
+    columns = [values_of(table, name) for name in names]
+    nothing = (None,) * len(columns[0])
+    points = [values_of(table, name) or nothing for name in _POINTS]
+    return {
+        (str(metric), str(node)): (
+            str(unit),
+            tuple(float(point) if isinstance(point, int | float) else None for point in row),
+        )
+        for metric, node, unit, row in zip(*columns, zip(*points, strict=True), strict=True)
+    }
+
+
+def samples_per_s(run: Run, mean_s: float) -> float | None:
+    """Return the samples of all ranks by the second; ``None`` where no batch size is known."""
+    samples = (run.report.setup or Setup()).samples_per_step
+    return samples / mean_s if samples and mean_s else None
+
+
+def cost_changes(before: Run, after: Run, step: StepDifference | None) -> tuple[MetricChange, ...]:
+    """Return money and energy of a thousand steps, as far as price and power are recorded."""
+    times_s = (None, None) if step is None else (step.before_mean_s, step.after_mean_s)
+    rows = {
+        "USD per 1,000 steps": ("USD", map(_usd, (before, after), times_s)),
+        "energy of the GPUs per 1,000 steps": ("kJ", map(_energy_kj, (before, after))),
+    }
+    made = []
+    for name, (unit, values) in rows.items():
+        one, other = values
+        if one is not None or other is not None:
+            difference = None if one is None or other is None else other - one
+            made.append(
+                MetricChange(name=name, unit=unit, before=one, after=other, difference=difference)
+            )
+    return tuple(made)
+
+
+def _usd(run: Run, mean_s: float | None) -> float | None:
+    """Return what the recorded GPUs cost in a thousand steps."""
+    budget = run.report.results.get(RuleId("GPUTimeBudget"))
+    usd_per_hour = budget.params.get("usd_per_gpu_hour") if budget is not None else None
+    n_gpus = (run.report.setup or Setup()).n_gpus or len(run.budget)
+    if not isinstance(usd_per_hour, int | float) or mean_s is None or not n_gpus:
+        return None
+    return usd_per_hour / _S_PER_HOUR * n_gpus * mean_s * _STEPS
+
+
+def _energy_kj(run: Run) -> float | None:
+    """Return the energy of a thousand steps: joules per step are kilojoules of a thousand."""
+    power = run.report.results.get(RuleId("GPUPower"))
+    joules = power.metrics.get("gpu_energy_per_step_j") if power is not None else None
+    return float(joules) if joules is not None else None

@@ -1,0 +1,68 @@
+"""What a process runs: two that run the same give the same results."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+OURS = "make-profiler-report"
+MISSING = "not installed"
+_NUMERIC = ("duckdb", "msgspec", "numpy")
+"""Packages whose versions may change a number."""
+_PACKAGE = __name__.partition(".")[0]
+_DIGITS = 8
+
+
+@lru_cache(maxsize=4)
+def software(modules: tuple[str, ...] = ()) -> Mapping[str, str]:
+    """Return name and version of what computes here; of ``modules``, a hash of their source."""
+    return {
+        OURS: f"{import_module(_PACKAGE).__version__}, source {_digest(_PACKAGE)}",
+        "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
+        **{name: _version(name) for name in _NUMERIC},
+        **{name: f"source {_digest(name)}" for name in modules},
+    }
+
+
+def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Sequence[str]:
+    """Return a clause for everything that differs.
+
+    Example:
+        >>> differences({"numpy": "2.4.6"}, {"numpy": "2.3.0"})
+        ['numpy is 2.3.0 there and 2.4.6 here']
+    """
+    return [
+        f"{name} is {theirs.get(name, MISSING)} there and {here} here"
+        for name, here in ours.items()
+        if theirs.get(name, MISSING) != here
+    ]
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return MISSING
+
+
+def _digest(module: str) -> str:
+    """Return a hash of a module's source, of a package's whole source."""
+    try:
+        found = importlib.util.find_spec(module)
+    except (ImportError, ValueError):
+        found = None
+    if found is None or not found.origin or not Path(found.origin).is_file():
+        return MISSING
+    origin = Path(found.origin)
+    is_package = origin.name == "__init__.py"
+    paths = sorted(origin.parent.rglob("*.py")) if is_package else [origin]
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:_DIGITS]

@@ -1,0 +1,6 @@
+"""Exports of Nsight Systems: the tables of a report to those of one rank for each process.
+
+``source`` opens an export, ``processes`` finds who used a GPU, ``trace`` reads one process with the
+readers of ``gpu`` (kernels, copies, calls), ``host`` (NVTX, operating system) and ``collectives``;
+the tables are then made as for kernel traces of PyTorch (``formats/kineto/tables.py``).
+"""

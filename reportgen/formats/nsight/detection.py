@@ -1,0 +1,38 @@
+"""Whether a file is an export of Nsight Systems, by its name and its first bytes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from reportgen.formats.format import Claim, FileRole, Format
+
+_SQLITE = b"SQLite format 3\0"
+TABLE_OF_TEXTS = "StringIds.parquet"
+"""Every folder of Parquet files has it, and it stands for the folder."""
+
+_CANDIDATE = re.compile(r".*\.(?i:sqlite3?|db)")
+_SIGNS = re.compile(rb"CREATE TABLE (?:StringIds|CUPTI_ACTIVITY_KIND_|NVTX_EVENTS|ANALYSIS_FILE)")
+
+
+def _looks_like_report(head: bytes) -> bool:
+    """Return whether a file that begins so is one; the text of its tables stands early in it."""
+    return head.startswith(_SQLITE) and _SIGNS.search(head) is not None
+
+
+def _claim_named(name: str) -> Claim:  # noqa: ARG001  # only the content says whose data it holds
+    return Claim(format_id=NSIGHT_REPORTS.id)
+
+
+def _claim(key: str) -> Claim | None:
+    return _claim_named(key) if PurePosixPath(key).name == TABLE_OF_TEXTS else None
+
+
+NSIGHT_REPORTS = Format(
+    id="nsight",
+    role=FileRole.KERNELS,
+    claims=_claim,
+    may_be=_CANDIDATE,
+    looks_like=_looks_like_report,
+    claim_named=_claim_named,
+)

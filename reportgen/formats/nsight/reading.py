@@ -1,0 +1,102 @@
+"""What the readers of all tables share: one process of a report, its columns, codes and times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.columns import ABSENT
+from reportgen.formats.kineto.column_buffer import Columns
+from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.nsight.processes import TID_BITS, pid_of
+from reportgen.formats.nsight.source import Report
+from reportgen.units import NS_PER_US
+
+NO_TIME_NS = -(2**61)
+_TID_MASK = (1 << TID_BITS) - 1
+_TIMED = (
+    "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "CUPTI_ACTIVITY_KIND_RUNTIME",
+    "CUPTI_ACTIVITY_KIND_MEMCPY", "NVTX_EVENTS",
+)  # fmt: skip
+_SAMPLED_ROWS = 1_001
+
+Batch = dict[str, Sequence[Any]]
+
+
+class ProcessReading:
+    """One process of a report, and the columns that its events become.
+
+    ``base_ns`` is a time of the report near its events: what float64 counts from there are whole
+    nanoseconds.
+    """
+
+    def __init__(self, report: Report, key: int | None) -> None:
+        """Start without events; ``key`` as in ``Process``."""
+        self.report = report
+        self.key = key
+        self.columns = TraceColumns()
+        self.numbers = self.columns.numbers
+        self.base_ns = self._base_ns()
+
+    def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
+        """Yield some columns of the rows of this process; those of all where none is named."""
+        parts = [where] if where else []
+        known = self.report.tables.get(table, frozenset())
+        of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)
+        if of_process and self.key is not None:
+            parts.append(f'"{of_process}" >> {TID_BITS} = {self.key}')
+        yield from self.report.columns(table, names, " AND ".join(parts))
+
+    def spans(self, batch: Batch, texts: Sequence[str]) -> Columns:
+        """Return when events began, how long they lasted, and the codes of their names."""
+        start_ns = self.numbers(batch["start"], absent=NO_TIME_NS)
+        end_ns = self.numbers(batch["end"], absent=NO_TIME_NS)
+        duration_us = (end_ns - start_ns) / NS_PER_US
+        duration_us[(start_ns == NO_TIME_NS) | (end_ns == NO_TIME_NS)] = np.nan
+        return {
+            "start_us": self.after_base_us(start_ns),
+            "duration_us": duration_us,
+            "name": self.names(texts),
+        }
+
+    def after_base_us(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return times in microseconds after the base, NaN where there is none."""
+        time_us = (time_ns - self.base_ns) / NS_PER_US
+        time_us[time_ns == NO_TIME_NS] = np.nan
+        return np.asarray(time_us, dtype=np.float64)
+
+    def names(self, texts: Sequence[str]) -> NDArray[np.int32]:
+        """Return the codes of names."""
+        return self.columns.vocabularies.names.of(texts)
+
+    def threads(self, ids: Sequence[Any]) -> NDArray[np.int32]:
+        """Return the codes of threads."""
+        different, index = np.unique(self.numbers(ids), return_inverse=True)
+        pairs = [
+            ("", "") if one == ABSENT else (str(pid_of(one >> TID_BITS)), str(one & _TID_MASK))
+            for one in different.tolist()
+        ]
+        return self.columns.vocabularies.threads.of(pairs)[index]
+
+    def matrix(self, batch: Batch, names: Sequence[str]) -> tuple[list[list[int]], NDArray[Any]]:
+        """Return the different rows of some columns of numbers, and the index of each row."""
+        stacked = np.stack([self.numbers(batch[name]) for name in names], axis=1)
+        different, index = np.unique(stacked, axis=0, return_inverse=True)
+        return different.tolist(), index.reshape(-1)
+
+    def _base_ns(self) -> int:
+        for table in _TIMED:
+            if "start" not in self.report.tables.get(table, ()):
+                continue
+            for batch in self.report.columns(table, ["start"], f"start > 0 LIMIT {_SAMPLED_ROWS}"):
+                starts_ns = self.numbers(batch["start"], absent=0)
+                return int(np.median(starts_ns)) // NS_PER_US * NS_PER_US
+        return 0
+
+
+def constant(value: int, batch: Batch, dtype: Any = np.int64) -> NDArray[Any]:
+    """Return a column that is the same in all rows of a batch."""
+    return np.full(len(next(iter(batch.values()))), value, dtype=dtype)

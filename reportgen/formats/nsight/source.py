@@ -1,0 +1,220 @@
+"""Open an export of Nsight Systems, without changing it, and read its tables batch by batch."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import duckdb
+
+from reportgen.errors import FormatError
+from reportgen.formats.diagnostics import printable
+from reportgen.scratch import scratch_folder
+
+BATCH_ROWS = 65_536
+SIDES = ("-wal", "-journal")
+"""What a program that writes a database leaves beside it: without it the database is not whole."""
+
+_WAL_BYTE, _WAL = 18, 2
+"""Where an SQLite file says how it is written, and the number of a write-ahead log."""
+_BUSY_S = 1.0
+_CACHED_TEXTS = 65_536
+_IDS_AT_ONCE = 8_192
+_ERRORS = (sqlite3.Error, duckdb.Error, OverflowError)
+_OWN = ("StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME")
+"""Tables of which every report has one, whatever was recorded and whichever version wrote it."""
+
+
+class _Rows(Protocol):
+    def fetchmany(self, size: int, /) -> list[tuple[Any, ...]]:
+        """Return some rows."""
+
+
+class _Connection(Protocol):
+    def execute(self, query: str, /) -> _Rows:
+        """Run a statement."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Report:
+    """An open export.
+
+    Attributes:
+        tables: the columns of each table; versions differ in both.
+        damage: tables that could not be read to their end, and why.
+    """
+
+    connection: _Connection
+    tables: Mapping[str, frozenset[str]]
+    damage: dict[str, str] = field(default_factory=dict)
+    _texts: dict[int, str] = field(default_factory=dict)
+
+    def rows(self, query: str, *, table: str) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows of a query in batches; damage in the table ends them and is kept."""
+        try:
+            found = self.connection.execute(query)
+            while batch := found.fetchmany(BATCH_ROWS):
+                yield batch
+        except _ERRORS as err:
+            self.damage.setdefault(table, _reason(err))
+
+    def columns(
+        self, table: str, names: Sequence[str], where: str = ""
+    ) -> Iterator[dict[str, Sequence[Any]]]:
+        """Yield some columns of a table in batches; one that the table has not holds ``None``.
+
+        Edge cases: nothing for a table that is not there.
+        """
+        known = self.tables.get(table)
+        if known is None:
+            return
+        chosen = ", ".join(f'"{name}"' if name in known else "NULL" for name in names)
+        condition = f" WHERE {where}" if where else ""
+        query = f'SELECT {chosen} FROM "{table}"{condition}'  # noqa: S608  # names of ours
+        for batch in self.rows(query, table=table):
+            yield dict(zip(names, zip(*batch, strict=True), strict=True))
+
+    def all_rows(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
+        """Return some columns of a small table, as rows."""
+        return [
+            row for batch in self.columns(table, names) for row in zip(*batch.values(), strict=True)
+        ]
+
+    def texts(self, ids: Sequence[Any]) -> list[str]:
+        """Return the texts of ids, of which the table ``StringIds`` may hold millions."""
+        wanted = [item for item in set(ids) - self._texts.keys() if isinstance(item, int)]
+        found: dict[int, str] = {}
+        for start in range(0, len(wanted), _IDS_AT_ONCE):
+            some = ",".join(map(str, wanted[start : start + _IDS_AT_ONCE]))
+            for batch in self.columns("StringIds", ("id", "value"), f"id IN ({some})"):
+                found.update(zip(batch["id"], map(_text, batch["value"]), strict=True))
+        if len(self._texts) < _CACHED_TEXTS:
+            self._texts |= found
+            found = self._texts
+        return [found.get(item) or self._texts.get(item, "") for item in ids]
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value or "")
+
+
+@contextmanager
+def open_report(path: Path) -> Iterator[Report]:
+    """Open an export: an SQLite file, or a folder of Parquet files.
+
+    Raises:
+        FormatError: it is locked, damaged, or of another program.
+    """
+    with _opened_folder(path) if path.is_dir() else _opened_file(path) as report:
+        if not any(name in report.tables for name in _OWN):
+            raise FormatError(
+                f"{printable(path.name)!r} holds no tables of Nsight Systems "
+                f"({len(report.tables)} tables of other names).",
+                hint="Pass an export: nsys export --type=sqlite REPORT.nsys-rep",
+            )
+        yield report
+
+
+@contextmanager
+def _opened_file(path: Path) -> Iterator[Report]:
+    """Open an SQLite file read-only; what was not written back yet is added in a copy of it."""
+    with scratch_folder() as scratch:
+        beside = [side for name in SIDES if _is_filled(side := path.with_name(path.name + name))]
+        if beside:
+            for one in (path, *beside):
+                shutil.copyfile(one, scratch / one.name)
+            address = (scratch / path.name).as_uri() + "?mode=rw"
+        else:
+            immutable = "&immutable=1" if _has_log(path) else ""
+            address = path.resolve().as_uri() + f"?mode=ro{immutable}"
+        connection = None
+        try:
+            connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S)
+            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            tables = _tables_of(connection)
+        except sqlite3.Error as err:
+            if connection is not None:
+                connection.close()
+            raise _unreadable(path, err) from err
+        try:
+            yield Report(connection=connection, tables=tables)
+        finally:
+            connection.close()
+
+
+def _is_filled(path: Path) -> bool:
+    return path.is_file() and path.stat().st_size > 0
+
+
+def _has_log(path: Path) -> bool:
+    """Return whether SQLite would make a log beside the file only to read it."""
+    with path.open("rb") as file:
+        return _WAL in file.read(_WAL_BYTE + 2)[_WAL_BYTE:]
+
+
+def _tables_of(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
+    found = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
+    ).fetchall()
+    tables = {}
+    for (name,) in found:
+        quoted = str(name).replace('"', '""')
+        columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
+        tables[str(name)] = frozenset(str(column[1]) for column in columns)
+    return tables
+
+
+@contextmanager
+def _opened_folder(folder: Path) -> Iterator[Report]:
+    """Open a folder of Parquet files, each a table; a broken one counts as damage."""
+    connection = duckdb.connect(config={"threads": 1})
+    tables: dict[str, frozenset[str]] = {}
+    damage: dict[str, str] = {}
+    try:
+        for path in sorted(folder.glob("*.parquet")):
+            name, address = path.stem, _literal(str(path))
+            if not name.isidentifier():
+                continue
+            try:
+                source = f"SELECT * FROM read_parquet({address})"  # noqa: S608  # quoted
+                connection.execute(f'CREATE VIEW "{name}" AS {source}')
+                described = connection.execute(f'DESCRIBE "{name}"').fetchall()
+            except duckdb.Error as err:
+                damage[name] = _reason(err)
+                continue
+            tables[name] = frozenset(str(column[0]) for column in described)
+        if not tables and damage:
+            raise _unreadable(folder, next(iter(damage.values())))
+        yield Report(connection=connection, tables=tables, damage=damage)
+    finally:
+        connection.close()
+
+
+def _literal(path: str) -> str:
+    """Return a path for DuckDB, which would take some characters for a pattern of names."""
+    for character in "[*?":
+        path = path.replace(character, f"[{character}]")
+    return "'" + path.replace("'", "''") + "'"
+
+
+def _unreadable(path: Path, err: object) -> FormatError:
+    said = str(err)
+    name = printable(path.name)
+    if "locked" in said:
+        what = f"{name!r} is locked: another program is writing it."
+        return FormatError(what, hint="Wait until the export has ended, then run this again.")
+    what = f"{name!r} cannot be read as an export of Nsight Systems: {_reason(err)}."
+    return FormatError(what, hint="Export the report again: nsys export --type=sqlite.")
+
+
+def _reason(err: object) -> str:
+    """Return the first line of what a library says, without places of this machine."""
+    said = ""
+    with suppress(IndexError):
+        said = str(err).splitlines()[0]
+    return printable(said.partition("'/")[0].rstrip(" :.\"'"))[:120]

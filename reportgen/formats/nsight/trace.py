@@ -1,0 +1,129 @@
+"""One process of a report to the tables of a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.kineto.header import TraceHeader
+from reportgen.formats.kineto.tables import TraceTables, build_tables
+from reportgen.formats.nsight.collectives import read_collectives
+from reportgen.formats.nsight.gpu import (
+    read_calls,
+    read_copies,
+    read_kernels,
+    read_memory,
+    read_syncs,
+)
+from reportgen.formats.nsight.host import read_nvtx, read_system_calls
+from reportgen.formats.nsight.processes import pid_of
+from reportgen.formats.nsight.reading import ProcessReading
+from reportgen.formats.nsight.source import Report
+from reportgen.profile import Device, Recorded
+from reportgen.units import NS_PER_S
+
+_READERS: tuple[Callable[[ProcessReading], None], ...] = (
+    read_kernels, read_copies, read_calls, read_syncs, read_memory, read_nvtx, read_system_calls,
+    read_collectives,
+)  # fmt: skip
+_SINCE_1970_NS = 1_262_304_000 * NS_PER_S
+"""2010: times of a recording that are larger count from 1970 (``--ts-normalize=true``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportTrace:
+    """What a report says of one process.
+
+    ``n_numbers_dropped`` and ``n_beyond`` as in ``TraceFile``; ``n_graph_runs`` replays of CUDA
+    graphs are one operation each; ``damage`` are tables that could not be read to their end.
+    """
+
+    header: TraceHeader
+    tables: TraceTables
+    n_numbers_dropped: int
+    n_beyond: int
+    n_graph_runs: int
+    damage: dict[str, str]
+
+
+def read_process(
+    report: Report, key: int | None, *, on_rows: Callable[[int], None] | None = None
+) -> ReportTrace:
+    """Read the events of one process of a report; ``key`` as in ``Process``.
+
+    Edge cases: tables that are not there, or end in damage, give as many rows as they have.
+    """
+    reading = ProcessReading(report, key)
+    n_known = 0
+    for read in _READERS:
+        read(reading)
+        n_rows = sum(table.n_rows for table in reading.columns.tables.values())
+        if on_rows is not None:
+            on_rows(n_rows - n_known)
+        n_known = n_rows
+    known = reading.columns.vocabularies
+    n_graph_runs = _n_graph_runs(reading)
+    has_memory = bool(reading.columns.tables["memory"].n_rows)
+    tables = build_tables(reading.columns)
+    return ReportTrace(
+        header=_header(report, key, reading.base_ns, has_memory=has_memory),
+        tables=replace(tables, origin_ns=tables.origin_ns + reading.base_ns),
+        n_numbers_dropped=reading.numbers.n_dropped,
+        n_beyond=known.names.n_beyond + known.threads.n_beyond,
+        n_graph_runs=n_graph_runs,
+        damage=report.damage,
+    )
+
+
+def _n_graph_runs(reading: ProcessReading) -> int:
+    names = reading.columns.vocabularies.names
+    codes = [code for name, code in names.items() if name.startswith("CUDA graph ")]
+    ops = reading.columns.tables["gpu_ops"]
+    return int(np.isin(ops.tail("name", 0), codes).sum()) if codes and ops.n_rows else 0
+
+
+def _header(report: Report, key: int | None, near_ns: int, *, has_memory: bool) -> TraceHeader:
+    started = report.all_rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
+    told = started[0][0] if started else None
+    epoch_ns = told if isinstance(told, int) and near_ns < _SINCE_1970_NS else None
+    exported = dict(report.all_rows("META_DATA_EXPORT", ("name", "value")))
+    version = exported.get("EXPORT_PRODUCT_VERSION")
+    return TraceHeader(
+        base_ns=epoch_ns,
+        devices=tuple(_devices(report, key)),
+        versions={"nsight_systems": printable(str(version))[:40]} if version else {},
+        recorded=frozenset({Recorded.MEMORY} if has_memory else ()),
+    )
+
+
+def _devices(report: Report, key: int | None) -> list[Device]:
+    """Return the GPUs by the numbers that the process has for them."""
+    names = ("id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor")
+    gpus = {row[0]: row for row in report.all_rows("TARGET_INFO_GPU", names)}
+    told = report.all_rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
+    own = {
+        cuda: gpu
+        for gpu, cuda, pid in told
+        if isinstance(cuda, int) and (key is None or pid in {None, pid_of(key)})
+    }
+    numbered = own or {gpu: gpu for gpu in gpus if isinstance(gpu, int)}
+    return [
+        _device(number, gpus[numbered[number]])
+        for number in sorted(numbered)
+        if numbered[number] in gpus
+    ]
+
+
+def _device(number: int, row: tuple[Any, ...]) -> Device:
+    memory, units, major, minor = (item if isinstance(item, int) else None for item in row[2:])
+    return Device(
+        id=number,
+        name=printable(str(row[1] or f"GPU {number}"))[:80],
+        memory_bytes=memory,
+        compute_capability=None if major is None or minor is None else f"{major}.{minor}",
+        multiprocessors=units,
+    )

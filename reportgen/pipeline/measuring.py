@@ -1,0 +1,161 @@
+"""Measure all parts of a job, wherever that is done."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reportgen.engine import (
+    Engine,
+    EngineKind,
+    Executor,
+    LocalExecutor,
+    LostItemsError,
+    ProcessExecutor,
+)
+from reportgen.errors import LocationError
+from reportgen.pipeline.options import ReadingProgress, Watcher
+from reportgen.pipeline.timing import timed
+from reportgen.pipeline.work import Measured, StagedAt, work_on
+from reportgen.profile import JobProfile, PartRef, Quality, SourceNote
+from reportgen.results import RuleId
+from reportgen.rules.base import AnyRule
+from reportgen.storage import is_remote, reached_as, settings_to_send
+
+logger = logging.getLogger(__name__)
+
+LARGE_BYTES = 48 << 20
+"""Traces larger than this together are worth the start of processes (0.4 s). Source: measured."""
+
+PACKED = 12
+"""How much larger packed traces are than their files. Source: measured, 10 to 30."""
+
+_OURS = __name__.partition(".")[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses.
+
+    ``lanes`` is where the lanes of the timeline are staged: a cluster's workers cannot write there.
+    """
+
+    job: JobProfile
+    rules: Sequence[AnyRule]
+    params: Mapping[RuleId, Any]
+    engine: Engine
+    may_miss: bool = False
+    lanes: StagedAt | None = None
+    range_text: str | None = None
+
+
+Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]
+
+
+def measure(work: Work, watcher: Watcher) -> Outcome:
+    """Return what was measured on each part, in their order, and a note for each that is missing.
+
+    Raises:
+        LocationError: nothing that can be read was found.
+        LostItemsError: parts are missing that may not be.
+    """
+    with timed(watcher, "reading") as step:
+        executor = executor_for(work, watcher)
+        is_far = work.engine.kind is EngineKind.DASK
+        lanes = None if is_far else work.lanes
+        do = partial(work_on, rules=work.rules, params=work.params, lanes=lanes)
+        if isinstance(executor, LocalExecutor):
+            do = partial(do, on_progress=ReadingProgress(watcher))
+        elif is_far:
+            do = partial(_work_there, settings_to_send(), do)
+        measured, missing = _run(executor, do, work)
+        n_rows = sum(part.n_rows for part in measured)
+        n_files = sum(part.n_files for part in measured)
+        read_s = max((part.read_s for part in measured), default=0.0)
+        logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
+        step.text = f"measured {len(measured)} nodes or ranks"
+    if n_rows:
+        return measured, missing
+    what = f"profiler files, but not one readable sample or event ({n_files} files read)"
+    hint = "Check that the files were copied whole; the job may have had no time to write."
+    if work.range_text:
+        what = f"no sample and no event in the range {work.range_text}"
+        hint = "Run without a range: the job summary says when the job ran."
+    source = work.job.info.source
+    raise LocationError(f"{source} holds {what}.", hint=hint, path=source)
+
+
+def executor_for(work: Work, watcher: Watcher) -> Executor:
+    """Return who works on a job's parts: who was asked for, or who suits them best.
+
+    Large traces are read in Python, which processes do at the same time and threads do not.
+    """
+    if work.engine.kind is EngineKind.DASK:
+        from reportgen.engine.cluster import DaskExecutor, Needs
+
+        modules, folders = _foreign_modules(work.rules)
+        needs = Needs(modules=modules, folders=folders, files=_local_files(work.job))
+        return DaskExecutor(address=work.engine.address, needs=needs, on_progress=watcher.progress)
+    if work.engine.kind is not EngineKind.AUTO:
+        wants_processes = work.engine.kind is EngineKind.PROCESSES
+        return ProcessExecutor() if wants_processes else LocalExecutor()
+    sizes = [
+        file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
+        for part in work.job.parts
+        if part.rank is not None
+        for file in part.files
+    ]
+    is_large = len(sizes) > 1 and sum(sizes) > LARGE_BYTES
+    return ProcessExecutor() if is_large else LocalExecutor()
+
+
+def _run(executor: Executor, do: partial[Measured], work: Work) -> Outcome:
+    parts = work.job.parts
+    try:
+        return executor.map(do, parts, names=[_name(part) for part in parts]), ()
+    except LostItemsError as err:
+        measured = [result for result in err.results if result is not None]
+        if not work.may_miss or not measured:
+            raise
+        return measured, [
+            SourceNote(
+                text=f"{_name(parts[index])} is missing in this report: {reason}",
+                counts={Quality.FILES_SKIPPED: len(parts[index].files)},
+            )
+            for index, reason in err.reasons.items()
+        ]
+
+
+def _name(part: PartRef) -> str:
+    return f"node {part.node}" if part.rank is None else f"rank {part.rank}"
+
+
+def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRef) -> Measured:
+    """Work on a part where buckets are reached with somebody else's settings."""
+    with reached_as(settings):
+        measured: Measured = do(part)
+    return measured
+
+
+def _foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the modules of rules that are not ours, and the folders in which they were found."""
+    names = {rule.measure.__module__ for rule in rules} | {rule.params.__module__ for rule in rules}
+    foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
+    folders = []
+    for name in foreign:
+        found = importlib.util.find_spec(name.partition(".")[0])
+        if found is not None and found.origin:
+            path = Path(found.origin).resolve()
+            folders.append(str(path.parents[1 if path.name == "__init__.py" else 0]))
+    return tuple(foreign), tuple(dict.fromkeys(folders))
+
+
+def _local_files(job: JobProfile) -> tuple[str, ...]:
+    """Return a file of each folder of the job that each worker must see; objects are not such."""
+    first = {part.root: part.files[0].key for part in job.parts if part.files}
+    return tuple(str(Path(root) / key) for root, key in first.items() if not is_remote(root))

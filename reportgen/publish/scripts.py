@@ -1,0 +1,44 @@
+"""The page's scripts: modules, joined to one text that stands in the page.
+
+A page opened from a file cannot import: browsers refuse it. So a module and all that it imports are
+put one after the other, each after those that it needs, in one scope. The modules must allow this,
+and ``tests/publish/test_scripts.py`` checks that they do: they import by name without renaming, and
+no two modules of a page declare the same name.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+_IMPORT = re.compile(r'^import [^;"]*"\./([\w.]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=const|let|function|async|class)", re.MULTILINE)
+_COMMENT = re.compile(r"^[ \t]*/\*.*?\*/[ \t]*\n|/\*\* @type [^*]*\*/ ?", re.MULTILINE | re.DOTALL)
+_INDENT = re.compile(r"^[ \t]+|^\n", re.MULTILINE)
+
+
+@lru_cache
+def joined(entry: Path) -> str:
+    """Return a module and its imports as one text, without comments and indents."""
+    found: dict[Path, str] = {}
+    _collect(entry, found)
+    return "".join(_own_text(text) for text in found.values())
+
+
+def plain(path: Path) -> str:
+    """Return a script that is no module, without comments and indents."""
+    return _own_text(path.read_text("utf-8"))
+
+
+def _collect(path: Path, found: dict[Path, str]) -> None:
+    text = path.read_text("utf-8")
+    for name in _IMPORT.findall(text):
+        if path.parent / name not in found:
+            _collect(path.parent / name, found)
+    found[path] = text
+
+
+def _own_text(text: str) -> str:
+    without = _COMMENT.sub("", _IMPORT.sub("", text))
+    return _INDENT.sub("", _EXPORT.sub("", without))

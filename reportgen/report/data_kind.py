@@ -1,0 +1,33 @@
+"""What a report was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from reportgen.results import ReasonCode, RuleId, RuleResult, Status
+
+_STEPS = RuleId("StepOutlier")
+_OF_TRACES = tuple(map(RuleId, ("GPUActivity", "StepTime")))
+"""Rules that read kernel traces alone. Reports of old versions list them, skipped, for any job."""
+
+
+class DataKind(StrEnum):
+    """What was recorded of a job, the richest kind."""
+
+    TRACES = "kernel traces"
+    EVENTS = "framework events"
+    SAMPLES = "system metrics"
+    IMPORTED = "results of SageMaker's rules"
+
+
+def data_kind(results: Mapping[RuleId, RuleResult]) -> DataKind:
+    """Return what the results of a job were made from."""
+    if any(its.reason and its.reason.code is ReasonCode.IMPORTED for its in results.values()):
+        return DataKind.IMPORTED
+    traced = [results[rule_id] for rule_id in _OF_TRACES if rule_id in results]
+    steps = results.get(_STEPS)
+    if traced and (steps is None or any(its.status is not Status.SKIPPED for its in traced)):
+        return DataKind.TRACES
+    has_steps = steps is not None and (steps.data or steps.metrics.get("steps"))
+    return DataKind.EVENTS if has_steps else DataKind.SAMPLES

@@ -1,0 +1,83 @@
+/** What the time axis says in words: instants, lengths, and the steps of the job. */
+
+/**
+ * A length of time as people say it.
+ * @param {number} length_s
+ */
+export function lengthText(length_s) {
+  if (length_s < 1) return `${(length_s * 1000).toPrecision(3)} ms`;
+  if (length_s < 60) return `${Number(length_s.toPrecision(3))} s`;
+  const whole_s = Math.round(length_s);
+  const minutes = Math.floor(whole_s / 60);
+  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
+  if (minutes < 60) return `${minutes} min ${two(whole_s % 60)} s`;
+  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
+}
+
+/**
+ * An instant: a clock where times are those of the world, else seconds.
+ * @param {number} shown_ms with the offset of the zone that is shown
+ * @param {boolean} isLong whether the job is so long that tenths say nothing
+ */
+export const clockText = (shown_ms, isLong) =>
+  new Date(Math.round(shown_ms)).toISOString().slice(11, isLong ? 19 : 21);
+
+/**
+ * The place of the last value that is not above another; -1 where all are.
+ * @param {ArrayLike<number>} sorted
+ * @param {number} value
+ */
+export function lastAt(sorted, value) {
+  let low = 0;
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] <= value) low = middle + 1;
+    else high = middle;
+  }
+  return low - 1;
+}
+
+/**
+ * The step at an instant. Of many steps only some have their start here; between them the step is
+ * estimated, and said to be.
+ * @param {{time: number[], step: number[]}} steps
+ * @param {number} time_s
+ */
+export function stepText({ time, step }, time_s) {
+  const at = lastAt(time, time_s);
+  if (at < 0) return "";
+  const isLast = at === time.length - 1;
+  if (isLast && time_s > time[at] + 2 * (time[at] - time[Math.max(0, at - 1)])) return "";
+  if (isLast || step[at + 1] - step[at] <= 1) return `step ${step[at].toLocaleString("en")}`;
+  const part = (time_s - time[at]) / (time[at + 1] - time[at]);
+  return `step ≈ ${Math.floor(step[at] + part * (step[at + 1] - step[at])).toLocaleString("en")}`;
+}
+
+/**
+ * @param {number | null} value
+ * @param {{percent: boolean, unit: string}} panel
+ */
+function valueText(value, { percent, unit }) {
+  if (value === null) return "–";
+  const text = percent ? value.toFixed(1) : Number(value.toPrecision(3)).toLocaleString("en");
+  return unit ? `${text} ${unit}` : text;
+}
+
+/**
+ * What a panel's curves say at an instant: each of them, or the lowest and the highest of many.
+ * @param {{percent: boolean, unit: string}} panel
+ * @param {{name: string, value: number | null}[]} values
+ */
+export function panelText(panel, values) {
+  if (values.length === 1) return valueText(values[0].value, panel);
+  const known = values.filter(({ value }) => value !== null);
+  if (values.length <= 3) {
+    const said = known.length ? known : values;
+    return said.map(({ name, value }) => `${name} ${valueText(value, panel)}`).join(" · ");
+  }
+  if (!known.length) return "–";
+  known.sort((one, other) => Number(one.value) - Number(other.value));
+  const [low, high] = [known[0], known[known.length - 1]];
+  return `${low.name} ${valueText(low.value, panel)} – ${high.name} ${valueText(high.value, panel)}`;
+}

@@ -1,0 +1,7 @@
+/** The scripts of a report's page. The page works without any of them. */
+import "./folds.js";
+import "./charts.js";
+import "./reader.js";
+import "./tables.js";
+import "./shortcuts.js";
+import "./paper.js";

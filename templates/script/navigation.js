@@ -1,0 +1,66 @@
+/** Navigation: a link at each heading, and a mark at the section in view. */
+import { all, byId, first, make } from "./dom.js";
+
+const READING_LINE_RATIO = 0.25;
+
+/** @param {ParentNode} place */
+function addAnchors(place) {
+  const headings = ".rg-section .rg-head h2, article[id] h3, figure[id] > figcaption h3";
+  for (const heading of all(headings, place)) {
+    const target = heading.closest("article[id], figure[id], section[id]");
+    if (!target || heading.nextElementSibling?.matches(".rg-anchor")) continue;
+    const label = `Link to “${(heading.textContent ?? "").slice(0, 80)}”`;
+    const link = make("a", { className: "rg-anchor", href: `#${target.id}`, textContent: "#", "aria-label": label });
+    const title = make("div", { className: "rg-title" });
+    heading.replaceWith(title);
+    title.append(heading, link);
+  }
+}
+addAnchors(document);
+document.addEventListener("rg-unfolded", ({ target }) => addAnchors(/** @type {Element} */ (target)));
+
+const links = /** @type {HTMLAnchorElement[]} */ (all(".rg-nav a[href^='#']"));
+const idOf = (/** @type {HTMLAnchorElement} */ { hash }) => decodeURIComponent(hash.slice(1));
+const sections = [...new Set(links.map(idOf))].map(byId).filter((section) => section !== null);
+let current = sections[0];
+
+function markCurrent() {
+  const isAtEnd = innerHeight + scrollY >= document.body.scrollHeight - 2;
+  const line_px = innerHeight * READING_LINE_RATIO;
+  const passed = sections.filter((section) => section.getBoundingClientRect().top <= line_px);
+  current = (isAtEnd ? sections.at(-1) : passed.at(-1)) ?? sections[0];
+  for (const link of links) {
+    if (current && idOf(link) === current.id) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+/**
+ * Goes to another section: 1 is the next, -1 the one before.
+ * @param {1 | -1} by
+ */
+export function goBy(by) {
+  const next = sections[sections.indexOf(current) + by];
+  if (next) location.hash = `#${next.id}`;
+}
+
+/* The menu of a phone closes after a choice. */
+const menu = /** @type {HTMLDetailsElement | null} */ (first(".rg-menu"));
+menu?.addEventListener("click", ({ target }) => {
+  if (/** @type {Element} */ (target).closest("a")) menu.open = false;
+});
+
+let isWaiting = false;
+addEventListener(
+  "scroll",
+  () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    requestAnimationFrame(() => {
+      isWaiting = false;
+      markCurrent();
+    });
+  },
+  { passive: true }
+);
+markCurrent();

@@ -1,0 +1,29 @@
+/** What lies packed in the page: bytes as base64, texts packed by gzip. */
+
+/**
+ * @param {string} base64
+ * @returns {Uint8Array<ArrayBuffer>}
+ */
+export function bytesOf(base64) {
+  const letters = atob(base64);
+  const bytes = new Uint8Array(letters.length);
+  for (let at = 0; at < letters.length; at++) bytes[at] = letters.charCodeAt(at);
+  return bytes;
+}
+
+/**
+ * The content of packed bytes, as the body of a response: `.text()`, `.json()`, `.arrayBuffer()`.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ */
+export const unpacked = (bytes) =>
+  new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+
+/**
+ * The text of a script element, packed or plain. Unpacking leaves the page free meanwhile.
+ * @param {HTMLElement} element
+ * @returns {Promise<string>}
+ */
+export async function textOf(element) {
+  const text = element.textContent ?? "";
+  return "packed" in element.dataset ? unpacked(bytesOf(text)).text() : text;
+}

@@ -1,0 +1,171 @@
+"""The pure parts of the page's scripts, as modules in a real browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reportgen.assets import templates_dir
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page, Route
+
+pytestmark = pytest.mark.browser
+
+SITE = "http://modules.test/"
+
+
+def _answer(route: Route) -> None:
+    name = route.request.url.removeprefix(SITE)
+    if name.endswith(".js"):
+        text = (templates_dir() / "script" / name).read_text("utf-8")
+        route.fulfill(body=text, content_type="text/javascript")
+    else:
+        route.fulfill(body="<title>modules</title><main></main>", content_type="text/html")
+
+
+@pytest.fixture(scope="module")
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(timezone_id="Asia/Kolkata")
+    opened = context.new_page()
+    opened.route("**/*", _answer)
+    opened.goto(SITE)
+    yield opened
+    context.close()
+
+
+def run(page: Page, module: str, code: str, argument: object = None) -> Any:
+    """Return what an expression of a module's exports and an argument gives."""
+    call = f"async (it) => {{ const own = await import('./{module}.js'); return {code}; }}"
+    return page.evaluate(call, argument)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("at 2026-07-03 23:10:21 UTC", "at 2026-07-04 04:40:21 UTC+05:30"),
+        ("2026-07-03 09:30:21.25 UTC", "2026-07-03 15:00:21.25 UTC+05:30"),
+        ("2026-07-03 09:30:21 – 09:31:00 UTC", "2026-07-03 15:00:21 – 15:01:00 UTC+05:30"),
+        (
+            "2026-07-03 18:29:59 – 18:30:01.5 UTC",
+            "2026-07-03 23:59:59 – 2026-07-04 00:00:01.5 UTC+05:30",
+        ),
+        (
+            "2026-07-03 20:00:00 – 2026-07-04 01:00:00 UTC",
+            "2026-07-04 01:30:00 – 06:30:00 UTC+05:30",
+        ),
+        ("step 12 of 40", "step 12 of 40"),
+    ],
+)
+def test_instants_in_the_texts_of_charts_move_to_the_readers_zone(page, text, expected):
+    assert run(page, "zones", "own.localInText(it)", text) == expected
+
+
+def test_an_axis_takes_instants_as_text_to_the_microsecond(page):
+    ms = 1_783_071_021_500.25
+    assert run(page, "zones", "own.axisText(it, false)", ms) == "2026-07-03 09:30:21.500250"
+    assert run(page, "zones", "own.axisText(it, true)", ms) == "2026-07-03 15:00:21.500250"
+    assert run(page, "zones", "own.axisText(NaN, false)") is None
+    assert run(page, "zones", "own.axisText('2026', true)") == "2026"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        ([10, 20], [10, 20]),
+        ([-5, 5], [0, 10]),
+        ([95, 105], [90, 100]),
+        ([-50, 150], None),
+        ([50, 50], [50, 50.0001]),
+        (None, None),
+    ],
+)
+def test_a_range_stays_within_the_job(page, wanted, expected):
+    assert run(page, "range", "own.clamped(it, [0, 100])", wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("length_s", "expected"),
+    [
+        (0.0123, "12.3 ms"),
+        (59.96, "60 s"),
+        (61, "1 min 01 s"),
+        (3_599.7, "1 h 00 min"),
+        (7_380, "2 h 03 min"),
+    ],
+)
+def test_lengths_are_said_as_people_say_them(page, length_s, expected):
+    assert run(page, "axis_words", "own.lengthText(it)", length_s) == expected
+
+
+def test_steps_between_those_with_a_known_start_are_estimated(page):
+    steps = {"time": [0, 10, 20], "step": [0, 100, 101]}
+    code = "[-1, 0, 5, 10, 39, 41].map((at) => own.stepText(it, at))"
+    assert run(page, "axis_words", code, steps) == [
+        "",
+        "step ≈ 0",
+        "step ≈ 50",
+        "step 100",
+        "step 101",
+        "",
+    ]
+
+
+def test_many_curves_are_said_by_their_lowest_and_highest(page):
+    panel = {"percent": True, "unit": "%"}
+    values = [{"name": f"gpu{at}", "value": value} for at, value in enumerate([50, None, 9.25, 80])]
+    said = run(page, "axis_words", "own.panelText(it[0], it[1])", [panel, values])
+    assert said == "gpu2 9.3 % – gpu3 80.0 %"
+    assert run(page, "axis_words", "own.panelText(it[0], it[1])", [panel, values[:2]]) == (
+        "gpu0 50.0 %"
+    )
+
+
+def test_cells_become_csv_that_no_spreadsheet_runs(page):
+    rows = [["name", "note"], ["a,b", 'said "no"'], [" kept ", "two\nlines"]]
+    assert run(page, "csv", "own.csvOf(it)", rows) == (
+        'name,note\r\n"a,b","said ""no"""\r\n" kept ","two\nlines"\r\n'
+    )
+    texts = ["=1+1", "@x", "-5", "-x", "+1e3", "plain"]
+    assert run(page, "csv", "it.map(own.harmless)", texts) == [
+        "'=1+1", "'@x", "-5", "'-x", "+1e3", "plain",
+    ]  # fmt: skip
+
+
+def test_cells_without_a_value_come_last_in_both_orders(page):
+    code = "[1, -1].map((sign) => [...it].sort((a, b) => own.orderOf(a, b, sign)))"
+    assert run(page, "csv", code, [3, None, 10, 2]) == [[2, 3, 10, None], [10, 3, 2, None]]
+    assert run(page, "csv", code, ["gpu10", "gpu2"]) == [["gpu2", "gpu10"], ["gpu10", "gpu2"]]
+
+
+def test_titles_are_found_before_texts(page):
+    place = {"id": "a", "title": "Idle", "kind": "Section", "where": "", "text": ""}
+    places = [
+        {**place, "id": "text", "title": "Steps", "text": "why the GPU was idle for long"},
+        {**place, "id": "title"},
+        {**place, "id": "none", "title": "Memory"},
+    ]
+    hits = run(page, "hits", "own.hitsOf(it, ' IDLE ')", places)
+    assert [hit["place"]["id"] for hit in hits] == ["title", "text"]
+    assert "idle" in hits[1]["note"]
+
+
+def test_an_envelope_is_one_closed_piece_for_each_stretch(page):
+    code = (
+        "['x', 'y'].map((side) => own.outline(side, [1, 2, 3, 4], [0, NaN, 5, 6], [7, 8, 9, 10]))"
+    )
+    x, y = run(page, "figures", code)
+    assert [value for value in x if value == value] == [1, 1, 3, 4, 4, 3]
+    assert [value for value in y if value == value] == [7, 0, 9, 10, 6, 5]
+    assert len(x) == len(y) == 7
+
+
+def test_numbers_of_a_pool_keep_absent_values(page):
+    entry = ["u2", "AQD//wMA", 0.5, 10]
+    assert run(page, "figures", "Array.from(own.decoded(it), String)", entry) == [
+        "10.5",
+        "NaN",
+        "11.5",
+    ]

@@ -1,0 +1,121 @@
+"""Who works on the parts of a job, and what becomes of parts that are lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reportgen.engine import (
+    Engine,
+    Executor,
+    LocalExecutor,
+    LostItemsError,
+    ProcessExecutor,
+    parse_engine,
+)
+from reportgen.engine.cluster import DaskExecutor, Needs
+from reportgen.intake import discover
+from reportgen.pipeline import measuring
+from reportgen.pipeline.measuring import Work, executor_for, measure
+from reportgen.profile import Quality
+from tests.builders import write_system
+from tests.traces import ranked, write_trace
+
+
+class Nobody:
+    def step(self, name: str) -> None: ...
+    def progress(self, text: str) -> None: ...
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> Path:
+    write_system(tmp_path, {"gpu0": [50.0] * 20})
+    for rank in range(2):
+        write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
+    return tmp_path
+
+
+def work_of(job: Path, *, engine: str = "auto", may_miss: bool = False) -> Work:
+    return Work(
+        job=discover(str(job)), rules=(), params={}, engine=parse_engine(engine), may_miss=may_miss
+    )
+
+
+def chosen(job: Path, engine: str = "auto") -> Executor:
+    return executor_for(work_of(job, engine=engine), Nobody())
+
+
+def test_large_traces_are_worked_on_in_processes(
+    mixed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert isinstance(chosen(mixed), LocalExecutor)
+    monkeypatch.setattr(measuring, "LARGE_BYTES", 1_000)
+    assert isinstance(chosen(mixed), ProcessExecutor)
+    assert isinstance(chosen(mixed, "threads"), LocalExecutor)
+
+
+def test_the_engine_that_was_asked_for_is_taken(mixed: Path) -> None:
+    assert isinstance(chosen(mixed, "processes"), ProcessExecutor)
+    on_cluster = chosen(mixed, "dask:tcp://there:1")
+    assert isinstance(on_cluster, DaskExecutor)
+    assert on_cluster.address == "tcp://there:1"
+    (seen,) = on_cluster.needs.files
+    assert Path(seen).is_relative_to(mixed.resolve())
+    assert on_cluster.needs == Needs(files=(seen,))
+
+
+class Loses:
+    """Loses every item but the first."""
+
+    def map(
+        self, fn: Callable[[Any], Any], items: Sequence[Any], *, names: Sequence[str] = ()
+    ) -> list[Any]:
+        results = [fn(items[0]), *[None for _ in items[1:]]]
+        reasons = dict.fromkeys(range(1, len(items)), "it is gone.")
+        raise LostItemsError(results, reasons, names=names, hint="look")
+
+
+@pytest.fixture
+def losing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "executor_for", lambda *_: Loses())
+
+
+def test_lost_parts_end_the_run(mixed: Path, losing: None) -> None:
+    with pytest.raises(LostItemsError) as caught:
+        measure(work_of(mixed), Nobody())
+    assert caught.value.exit_code == 1
+    assert caught.value.message == (
+        "2 of 3 parts of the job could not be read. rank 0: it is gone. rank 1: it is gone."
+    )
+
+
+def test_lost_parts_are_noted_and_counted_where_that_is_allowed(mixed: Path, losing: None) -> None:
+    measured, notes = measure(work_of(mixed, may_miss=True), Nobody())
+    assert [part.rank for part in measured] == [None]
+    assert [note.text for note in notes] == [
+        "rank 0 is missing in this report: it is gone.",
+        "rank 1 is missing in this report: it is gone.",
+    ]
+    assert [note.counts for note in notes] == [{Quality.FILES_SKIPPED: 1}] * 2
+
+
+def test_many_lost_parts_are_counted() -> None:
+    reasons = dict.fromkeys(range(5), "gone.")
+    error = LostItemsError([None] * 5, reasons, names=[f"rank {n}" for n in range(5)], hint="")
+    assert error.message == (
+        "5 of 5 parts of the job could not be read. rank 0: gone. rank 1: gone. rank 2: gone. "
+        "And 2 more."
+    )
+
+
+def test_nothing_but_losses_is_no_report(mixed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(self: object, fn: object, items: Sequence[Any], *, names: Sequence[str]) -> None:
+        raise LostItemsError([None], {0: "gone."}, names=names, hint="")
+
+    monkeypatch.setattr(LocalExecutor, "map", lose)
+    with pytest.raises(LostItemsError):
+        measure(work_of(mixed, may_miss=True), Nobody())
+    assert Engine() == work_of(mixed).engine

@@ -1,0 +1,66 @@
+"""The page's modules join to one script: what the joining asks of them, and what comes out."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from reportgen.assets import templates_dir
+from reportgen.publish.scripts import joined, plain
+
+FOLDER = templates_dir() / "script"
+ENTRIES = ("main.js",)
+MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "early.js")
+_DECLARED = re.compile(
+    r"^(?:export )?(?:async )?(?:const|let|function|class) (?:\[([^\]]*)\]|(\w+))", re.MULTILINE
+)
+
+
+def _declared(path: Path) -> list[str]:
+    found = _DECLARED.findall(path.read_text("utf-8"))
+    return [name.strip() for several, one in found for name in (several or one).split(",")]
+
+
+def test_a_module_stands_once_and_after_those_that_it_imports(tmp_path):
+    for name, text in {
+        "low.js": "/** Low. */\nexport const low = 1;\n",
+        "left.js": 'import { low } from "./low.js";\n\nexport const left = low + 1;\n',
+        "right.js": 'import {\n  low\n} from "./low.js";\nexport const right = low;\n',
+        "main.js": 'import { left } from "./left.js";\nimport { right } from "./right.js";\n'
+        "{\n  /* What it is for. */\n  window.sum = left + right;\n}\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    assert joined(tmp_path / "main.js").splitlines() == [
+        "const low = 1;",
+        "const left = low + 1;",
+        "const right = low;",
+        "{",
+        "window.sum = left + right;",
+        "}",
+    ]
+
+
+def test_modules_of_one_page_share_a_scope_so_no_name_stands_twice():
+    names = Counter(name for path in MODULES if path.name != "index.js" for name in _declared(path))
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.name)
+def test_a_module_uses_only_what_the_joining_knows(path):
+    text = path.read_text("utf-8")
+    assert not re.search(r"\bexport (?:default|\{|\*)|^import .*\bas\b", text, re.MULTILINE)
+    assert all(line.count("`") % 2 == 0 for line in text.splitlines()), "indents are taken away"
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_nothing_of_modules_is_left_in_the_page(entry):
+    text = joined(FOLDER / entry)
+    assert not re.search(r"^(?:import|export)\b|/\*|^\s", text, re.MULTILINE)
+    assert len(text) <= 60_000
+
+
+def test_a_script_that_is_no_module_loses_its_comments():
+    assert plain(FOLDER / "early.js").startswith("{\nconst root")
