@@ -12,7 +12,10 @@ from pathlib import Path
 from typing import IO, cast
 
 from reportgen.errors import ConfigError, LocationError, writing
+from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.cut import Copied
 from reportgen.intake import discover
+from reportgen.intake.traces import copied_events, is_event_file
 from reportgen.pipeline.compare import report_of
 from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import Watcher
@@ -23,6 +26,7 @@ from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile, TimeRange
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import load, open_staging, refuse
+from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Writer, Written
 from reportgen.timeline.moments import Mark
@@ -104,10 +108,44 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
-        writer = _writer(options, stream)
-        remarks = write_parts(job, writer, marks.values(), watcher)
-        step.text = f"wrote {writer.written.n_slices} slices"
-    return MadeTimeline(written=writer.written, remarks=tuple(remarks))
+        if options.is_raw:
+            made = _copy(job, stream)
+        else:
+            writer = _writer(options, stream)
+            remarks = write_parts(job, writer, marks.values(), watcher)
+            made = MadeTimeline(written=writer.written, remarks=tuple(remarks))
+        step.text = f"wrote {made.written.n_slices} slices"
+    return made
+
+
+def _copy(job: JobProfile, stream: IO[bytes]) -> MadeTimeline:
+    """Copy the events of the only kernel trace of a job.
+
+    Raises:
+        ConfigError: there is none, or there are several.
+        LocationError: no event lies in the range.
+    """
+    traces = [part for part in job.parts if part.rank is not None and is_event_file(part)]
+    if len(traces) != 1:
+        said = ", ".join(str(part.rank) for part in traces) or "none"
+        raise ConfigError(
+            "--raw copies one kernel trace of the PyTorch profiler.",
+            hint=f"Choose its rank with --ranks; there are: {said}.",
+        )
+    copied, problems = Copied(), Diagnostics()
+    for piece in copied_events(traces[0], copied, problems):
+        stream.write(piece)
+    if not copied.n_spans:
+        raise LocationError(
+            f"{traces[0].files[0].key} holds no event with a duration in the range.",
+            hint="Check the range that was asked for.",
+            path=job.info.source,
+        )
+    said = format_count(copied.n_left_out)
+    remarks = dict.fromkeys(note.text for note in problems.notes() if note.text)
+    if copied.n_left_out:
+        remarks[f"{said} damaged events were left out."] = None
+    return MadeTimeline(written=Written(n_slices=copied.n_spans), remarks=tuple(remarks))
 
 
 def _listed(path: str) -> JobProfile:
