@@ -27,6 +27,11 @@ def schema_dir() -> Path:
     return _find(_PACKED / "schema", _CHECKOUT / "docs" / "schema")
 
 
+def skill_path() -> Path:
+    """Return the file that explains to an assistant how to read a report."""
+    return _find(_PACKED / "SKILL.md", _CHECKOUT / "docs" / "SKILL.md")
+
+
 def _find(packed: Path, in_checkout: Path) -> Path:
     if packed.exists():
         return packed

@@ -14,7 +14,7 @@ class ReportgenError(Exception):
     """Any failure that ends a run with a message instead of a traceback.
 
     Args:
-        message: What happened and where, one or two plain sentences.
+        message: The problem and its place, one or two plain sentences.
         hint: What to do about it, one sentence; empty when there is nothing to do.
         details: Facts for programs (``path``, ``line``, ``rule_id``, ``cell``).
     """
@@ -76,8 +76,8 @@ def writing(
     """Turn an ``OSError`` into an ``OutputError`` that names the path.
 
     Args:
-        path: what is written.
-        action: what cannot be done, ``"replace the report"``; by default to write that file.
+        path: the written file.
+        action: the failed action, ``"replace the report"``; by default to write that file.
         hint: what to do about it.
     """
     try:

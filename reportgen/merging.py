@@ -1,4 +1,4 @@
-"""What belongs together becomes one: measurements of several parts of a job, rows of one code.
+"""Merging: measurements of several parts of a job, and rows of one code.
 
 The fields of a measurement say how they merge.
 """

@@ -1,4 +1,4 @@
-"""What a job's profiler was asked to record: plain values for the reader, the report, the page."""
+"""The configuration of a job's profiler: plain values for the reader, the report, the page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class ProfilingKind(StrEnum):
-    """What framework profiling can record, in the words of the page."""
+    """Kinds of framework profiling, in the words of the page."""
 
     GENERAL = "general metrics"
     DETAILED = "detailed profiling"
@@ -19,7 +19,7 @@ class ProfilingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfiledWindow:
-    """What one kind of profiling was asked to cover; ``None`` is what is not said.
+    """The range of one kind of profiling; ``None`` where it is not given.
 
     Attributes:
         kind: which kind.
@@ -41,12 +41,12 @@ class ProfiledWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profiling:
-    """What the profiler was asked to record.
+    """The configuration of a profiler.
 
     Attributes:
         interval_ms: of system metrics.
         is_disabled: whether profiling was switched off.
-        windows: what each kind of framework profiling was to cover.
+        windows: the range of each kind of framework profiling.
         unreadable: kinds that were asked for in words that cannot be read.
         rules: names of the profiler rules that were to run.
     """
@@ -58,5 +58,5 @@ class Profiling:
     rules: tuple[str, ...] = ()
 
     def window(self, kind: ProfilingKind) -> ProfiledWindow | None:
-        """Return what was asked for of one kind, ``None`` where nothing was."""
+        """Return the configured range of one kind, ``None`` without one."""
         return next((item for item in self.windows if item.kind is kind), None)

@@ -35,7 +35,7 @@ class RecordedNode:
         interval_s: time between samples.
         missing: what could not be sampled, and why.
         lost_ticks: ticks that could not be written.
-        core_pct, memory_bytes: what the sampler used of one core, and of memory at most.
+        core_pct, memory_bytes: use of one core, and peak memory, of the sampler.
         ahead_ns: how far its clock is ahead of the first node's; its times are moved by that.
         profiled: when a trace was taken on any rank, from the start of the profiler to the end of
             the export, on the clock of this node: the others wait for that rank.

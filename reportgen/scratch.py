@@ -1,4 +1,4 @@
-"""Folders for a while, which go with the run: whoever was killed, the next run removes its own."""
+"""Temporary folders, removed with the run; those of a killed run are removed by the next one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def is_left(path: Path) -> bool:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open folder and return whether nobody else had; ``True`` where locks are unknown."""
+    """Lock an open folder and return whether it was free; ``True`` where locks are unknown."""
     try:
         import fcntl
     except ImportError:

@@ -12,7 +12,7 @@ from typing import Any
 
 _NS_PER_S = 1_000_000_000
 _ROUNDS_UP = 999.5
-"""From here on three digits would be written as 1e+03."""
+"""At this value three digits would be written as 1e+03."""
 _LINE_BREAK = re.compile(r"\n *")
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -101,7 +101,7 @@ def plural(count: int, noun: str, plural: str = "") -> str:
 
 
 def verb(count: int, verb: str, of_one: str = "") -> str:
-    """Write what so many things do: ``take``, of one ``takes``; ``of_one`` where no s is added."""
+    """Write the verb for a number of things: ``take``, for one ``takes`` or ``of_one``."""
     return (of_one or f"{verb}s") if count == 1 else verb
 
 

@@ -15,7 +15,7 @@ def clean(text: str) -> str:
 
 
 def cut_middle(text: str, most: int) -> str:
-    """Return a text of at most ``most`` characters: both ends of a long name tell most.
+    """Return a text of at most ``most`` characters: both ends say most.
 
     Example:
         >>> cut_middle("aten::convolution_backward", 12)

@@ -93,7 +93,7 @@ def percentages(parts: Sequence[float], *, decimals: int = 4) -> tuple[float, ..
     Args:
         parts: amounts >= 0.
         decimals: digits after the point. With 1 they also add up to 100 when written, but a part
-            may then read 0.1 % more or less than where it is told alone; 4 read the same.
+            may then read 0.1 % more or less than where it is written alone; 4 read the same.
 
     Returns:
         One percentage per part, rounded by the method of the largest remainder; zeros when

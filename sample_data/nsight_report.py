@@ -63,6 +63,7 @@ COLUMNS: Mapping[str, str] = {
     "CUPTI_ACTIVITY_KIND_MEMSET": f"{_ACTIVITY} bytes value memKind graphNodeId",
     "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": f"{_ACTIVITY} syncType eventId",
     "CUPTI_ACTIVITY_KIND_RUNTIME": "start end eventClass globalTid correlationId nameId",
+    "PROFILER_OVERHEAD": "start end globalTid nameId overheadType",
     "CUPTI_ACTIVITY_KIND_OVERHEAD": "start end globalTid correlationId nameId overheadType",
     "NVTX_EVENTS": f"{_TYPED} jsonText binaryData",
     "NVTX_PAYLOAD_SCHEMA_ENTRIES": "domainId schemaId idx type name offset",
@@ -225,7 +226,9 @@ def _write_range(report: ReportTables, event: Event, times_ns: dict[str, int], p
 def _write_overhead(report: ReportTables, event: Event, times_ns: dict[str, int], pid: int) -> None:
     name = report.text(event["name"])
     thread = global_pid(pid) + event["tid"]
-    report.add("CUPTI_ACTIVITY_KIND_OVERHEAD", **times_ns, globalTid=thread, nameId=name)
+    is_old = report.schema is Schema.OF_2021
+    table = "PROFILER_OVERHEAD" if is_old else "CUPTI_ACTIVITY_KIND_OVERHEAD"
+    report.add(table, **times_ns, globalTid=thread, nameId=name)
 
 
 _WRITERS: Mapping[str, Callable[[ReportTables, Event, dict[str, int], int], None]] = {
@@ -265,8 +268,8 @@ def add_collectives(report: ReportTables, events: Sequence[Event], *, pid: int) 
             ("ncclAllReduce", _ALL_REDUCE, struct.pack("<QQ", _COMMUNICATOR, size)),
         ):
             head = _HEAD.pack(_NCCL_DOMAIN, 0, schema, 0, len(body), _HEAD.size + len(body))
-            row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
-            report.add("NVTX_EVENTS", **row, text=name)
+            told: Row = {**common, **times_ns, "eventType": _PUSH_POP, "binaryData": head + body}
+            report.add("NVTX_EVENTS", **told, text=name)
 
 
 def _write_sqlite(
@@ -294,7 +297,8 @@ def _write_parquet(
         marks = ", ".join("?" * len(columns))
         if rows:
             connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608
-        connection.execute(f"COPY {table} TO '{folder / table}.parquet' (FORMAT parquet)")
+        target = str(folder / table).replace("'", "''")
+        connection.execute(f"COPY {table} TO '{target}.parquet' (FORMAT parquet)")
     connection.close()
 
 

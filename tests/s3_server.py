@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import http.client
+import random
 import re
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,6 +57,10 @@ class Trouble:
     Attributes:
         says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
         drops_midway: how many of the next GETs of objects lose their connection half way.
+        truncates: how many of the next GETs of objects come back as if they were a third shorter.
+        corrupts: how many of the next GETs of objects come back with bytes that were overwritten.
+        delays_s: the longest time that a GET of an object waits; so answers come in any order.
+        expires_after: how many GETs of objects the credentials are still good for.
         denies: the method whose requests are answered 403 AccessDenied.
         denies_objects: whether GETs of objects are answered so, while listing is allowed.
         cuts: the method whose requests lose their connection without an answer.
@@ -65,6 +71,10 @@ class Trouble:
 
     says_slow_down: int = 0
     drops_midway: int = 0
+    truncates: int = 0
+    corrupts: int = 0
+    delays_s: float = 0.0
+    expires_after: int | None = None
     denies: str = ""
     denies_objects: bool = False
     cuts: str = ""
@@ -79,6 +89,14 @@ class Trouble:
             left = getattr(self, name)
             setattr(self, name, max(left - 1, 0))
             return bool(left)
+
+    def has_expired(self) -> bool:
+        """Return whether the credentials are good no more, and use them once if they are."""
+        with self.lock:
+            if self.expires_after is None:
+                return False
+            self.expires_after -= 1
+            return self.expires_after < 0
 
 
 def serve_in_background(server: ThreadingHTTPServer) -> None:
@@ -124,6 +142,8 @@ class _Proxy(BaseHTTPRequestHandler):
             self.connection.shutdown(2)
         elif self.command == self.trouble.denies or (is_object and self.trouble.denies_objects):
             self._answer(403, {}, b"<Error><Code>AccessDenied</Code></Error>")
+        elif is_object and self.trouble.has_expired():
+            self._answer(400, {}, b"<Error><Code>ExpiredToken</Code></Error>")
         elif is_object and self.trouble.takes("says_slow_down"):
             self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
         else:
@@ -137,12 +157,24 @@ class _Proxy(BaseHTTPRequestHandler):
         if self.trouble.hides_tags:
             headers.pop("ETag", None)
             content = content if is_object else re.sub(rb"<ETag>.*?</ETag>", b"", content)
+        if is_object:
+            time.sleep(random.random() * self.trouble.delays_s)
+            content = self._damaged(content)
         if is_object and self.trouble.takes("drops_midway"):
             self._answer(status, headers, content, upto=len(content) // 2)
             self.close_connection = True
             self.connection.shutdown(2)
             return
         self._answer(status, headers, content)
+
+    def _damaged(self, content: bytes) -> bytes:
+        """Return the content of an object as a broken proxy would hand it over."""
+        if self.trouble.takes("truncates"):
+            return content[: len(content) * 2 // 3]
+        if self.trouble.takes("corrupts"):
+            middle = len(content) // 2
+            return content[:middle] + b"\0" * 8 + content[middle + 8 :]
+        return content
 
     do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _pass_on  # noqa: N815  # http.server's names
 

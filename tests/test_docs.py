@@ -8,15 +8,18 @@ import tomllib
 from pathlib import Path
 from types import ModuleType
 
-from reportgen.cli import command
+import click
+import pytest
+
+from reportgen.cli.family import family
 from reportgen.profile import Quality
 from reportgen.results import ExhibitKind, ReasonCode
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def docs_builder() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("docs_build", ROOT / "docs" / "build.py")
+def module_at(path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -25,16 +28,47 @@ def docs_builder() -> ModuleType:
 
 
 def test_generated_tables_are_fresh() -> None:
-    for path, text in docs_builder().fresh_documents().items():
+    for path, text in module_at("docs/build.py").fresh_documents().items():
         assert path.read_text(encoding="utf-8") == text, f"run: python docs/build.py ({path.name})"
 
 
-def test_the_readme_names_every_option_of_the_command() -> None:
+def test_the_reference_of_the_commands_is_fresh() -> None:
+    text = module_at("docs/cli_build.py").cli_text()
+    page = ROOT / "docs" / "command-line.md"
+    assert page.read_text(encoding="utf-8") == text, "run: python docs/cli_build.py"
+
+
+def test_the_readme_is_short_and_names_every_command() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for param in command.params:
-        longest = max(param.opts, key=len)
-        if longest.startswith("--"):
-            assert f"`{longest}" in readme, longest
+    assert len(readme.splitlines()) <= 150
+    for name in family.list_commands(click.Context(family)):
+        assert name == "report" or f"reportgen {name}" in readme, name
+
+
+def test_every_package_that_is_installed_with_ours_is_listed_with_a_licence() -> None:
+    sbom = module_at(".ci/sbom.py")
+    page = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
+    rows = sbom.licence_table().splitlines()
+    assert len(rows) > 40
+    for row in rows:
+        assert row in page, f"run: python .ci/sbom.py --licences ({row})"
+        assert not re.search(r"unknown|\bA?GPL", row), row
+
+
+def test_the_sbom_names_what_is_installed_and_what_the_page_embeds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    sbom = module_at(".ci/sbom.py")
+    found = sbom.sbom()
+    names = {item["name"] for item in found["components"]}
+    assert {"numpy", "duckdb", "plotly", "plotly.js"} <= names
+    refs = {item["bom-ref"] for item in found["components"]}
+    refs.add(found["metadata"]["component"]["bom-ref"])
+    for link in found["dependencies"]:
+        assert {link["ref"], *link["dependsOn"]} <= refs
+    assert found["metadata"]["timestamp"] == "2023-11-14T22:13:20Z"
+    assert found == sbom.sbom()
 
 
 def test_the_json_document_names_every_kind_reason_and_counter() -> None:

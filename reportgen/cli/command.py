@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from reportgen import __version__
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, bucket_options, reach_buckets
+from reportgen.cli.places import FileType, OutputType, bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
@@ -33,10 +34,21 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 _OBJECTS_PER_COLLECTION = 100_000
 """Python's own 700 cost a small job a twentieth of its time. Source: measured."""
 
+_GROUPS = {
+    "What is read": ("name", "since", "until", "steps", "profiler_config"),
+    "Rules": (
+        "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
+    ),
+    "What is made": (
+        "output", "formats", "notebook", "theme", "force", "opens", "init_notebook",
+    ),
+}  # fmt: skip
+"""The options of ``--help`` by purpose; the others stand under "Options"."""
+
 _WORST_FIRST = ("critical", "warning", "info")
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped, groups=_GROUPS)
 @click.argument("path")
 @click.option(
     "-o",
@@ -145,6 +157,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     is_flag=True,
     help="Make the report also without nodes or ranks that the cluster could not read.",
 )
+@click.option(
+    "--cache",
+    metavar="DIR|off",
+    help="Where measurements of nodes or ranks are kept: those whose files have not changed are "
+    "not read again. [default: the user's cache folder above 200 MB, else off]",
+)
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
@@ -171,10 +189,6 @@ def command(
     opens: bool,
     force: bool,
     fail_on: str | None,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
     verbose: int,
     **passed_on: Any,
@@ -201,9 +215,6 @@ def command(
     if init_notebook is not None:
         click.echo(copy_notebook(init_notebook, Path(path), force=force))
         return
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
     if opens and isinstance(output, str):
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:

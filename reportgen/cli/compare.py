@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.places import bucket_options, reach_buckets
+from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path
@@ -16,7 +17,7 @@ EXIT_GATE_MET = 3
 EXIT_NOT_COMPARABLE = 4
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("paths", metavar="[BEFORE] AFTER", nargs=-1, required=True)
 @click.option(
     "--baseline",
@@ -76,10 +77,6 @@ def command(
     formats: frozenset[str],
     theme: str,
     force: bool,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
 ) -> int:
     """Compare two jobs: is the second one faster, how sure is that, and why.
@@ -92,9 +89,6 @@ def command(
     """
     if len(paths) != (1 if baseline is not None else 2):
         raise click.UsageError("Give two paths, BEFORE and AFTER, or --baseline and one path.")
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
     from reportgen.comparison import Verdict, gates
     from reportgen.comparison.conditions import stops_gates
     from reportgen.pipeline import OutputFormat

@@ -9,15 +9,18 @@ import click
 
 from reportgen import __version__
 from reportgen.cli.command import leave_with, run_command
+from reportgen.cli.grouped import CONTEXT
 from reportgen.cli.streams import open_closed_streams
 
 _FAMILY = {
     "report": ("reportgen.cli.command", "Make the report of a job, like make-profiler-report."),
     "compare": ("reportgen.cli.compare", "Compare two jobs: did a change help, and why."),
     "index": ("reportgen.cli.index", "List many jobs in one page: which wastes most."),
+    "query": ("reportgen.cli.query", "Ask a saved report one question; scripts get JSON or CSV."),
     "record": ("reportgen.cli.record", "Run a training command and record it."),
     "timeline": ("reportgen.cli.timeline", "Write a timeline that Perfetto opens."),
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
+    "doctor": ("reportgen.cli.doctor", "Say what is installed and what would be recorded here."),
 }
 """The home of each subcommand, whose name there is ``command``, and what it does."""
 
@@ -42,9 +45,7 @@ class _Family(click.Group):
             formatter.write_dl([(name, about) for name, (_, about) in _FAMILY.items()])
 
 
-@click.command(
-    cls=_Family, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.command(cls=_Family, context_settings=CONTEXT)
 @click.version_option(__version__, prog_name="reportgen")
 def family() -> None:
     """Profile training jobs: record them, watch them, and make their reports."""

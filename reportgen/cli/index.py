@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.places import bucket_options, reach_buckets
+from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @click.option(
     "-o",
@@ -40,10 +41,6 @@ def command(
     makes: bool,
     processes: int | None,
     force: bool,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
 ) -> None:
     """List the reports below some folders or prefixes in one page, those that waste most first.
@@ -52,9 +49,6 @@ def command(
     file report.json is read. With --make the jobs in local folders are reported first. The path of
     the page is printed to stdout.
     """
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
     from reportgen.pipeline.index import IndexOptions, make_index
 
     options = IndexOptions(

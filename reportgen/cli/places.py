@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
+from functools import reduce, wraps
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,16 @@ _IN_ENVIRONMENT = (
     "AWS_SECRET_ACCESS_KEY",
     "AWS_SESSION_TOKEN",
     "AWS_WEB_IDENTITY_TOKEN_FILE",
+)
+_OF_BUCKETS = (
+    click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws)."),
+    click.option(
+        "--region", metavar="NAME", help="Region of the bucket. [default: as the store says]"
+    ),
+    click.option("--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's."),
+    click.option(
+        "--no-sign-request", is_flag=True, help="Read public buckets without credentials."
+    ),
 )
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
@@ -49,31 +60,24 @@ class OutputType(click.Path):
 
 
 def bucket_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say how buckets are reached; see ``reach_buckets``."""
-    for option in reversed(
-        (
-            click.option(
-                "--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws)."
-            ),
-            click.option(
-                "--region",
-                metavar="NAME",
-                help="Region of the bucket. [default: as the store says]",
-            ),
-            click.option(
-                "--endpoint-url", metavar="URL", help="Address of a store that is not Amazon's."
-            ),
-            click.option(
-                "--no-sign-request", is_flag=True, help="Read public buckets without credentials."
-            ),
-        )
-    ):
-        command = option(command)
-    return command
+    """Give a command the options that say how buckets are reached, and do what they say first."""
+
+    @wraps(command)
+    def reaching(
+        profile: str | None,
+        region: str | None,
+        endpoint_url: str | None,
+        no_sign_request: bool,
+        **others: Any,
+    ) -> Any:
+        reach_buckets(profile, region, endpoint_url, is_anonymous=no_sign_request)
+        return command(**others)
+
+    return reduce(lambda inner, option: option(inner), reversed(_OF_BUCKETS), reaching)
 
 
 def reach_buckets(
-    *, profile: str | None, region: str | None, endpoint_url: str | None, no_sign_request: bool
+    profile: str | None, region: str | None, endpoint_url: str | None, *, is_anonymous: bool
 ) -> None:
     """Set the variables of the AWS CLI as the options say, for this process and its children.
 
@@ -94,5 +98,5 @@ def reach_buckets(
         if not _ADDRESS.fullmatch(endpoint_url):
             raise click.UsageError("--endpoint-url needs an address, https://host or http://host.")
         os.environ["AWS_ENDPOINT_URL_S3"] = endpoint_url
-    if no_sign_request:
+    if is_anonymous:
         os.environ["AWS_SKIP_SIGNATURE"] = "true"

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from reportgen import __version__
+from reportgen.cli.grouped import CONTEXT
 from reportgen.errors import ConfigError
 
 _TRACE = re.compile(r"\d+:\d+(@\d+(,\d+)*)?")
@@ -33,8 +34,7 @@ class _TraceType(click.ParamType[str]):
 
 @click.command(
     context_settings={
-        "help_option_names": ["-h", "--help"],
-        "max_content_width": 100,
+        **CONTEXT,
         "allow_interspersed_args": False,
         "ignore_unknown_options": False,
     }

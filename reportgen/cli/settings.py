@@ -75,7 +75,7 @@ def read_settings(
 def _read_config(path: Path) -> dict[str, object]:
     try:
         tree = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as err:
+    except (OSError, ValueError, RecursionError) as err:
         raise ConfigError(
             f"The configuration {path} cannot be read ({err}).",
             hint="Write one table per rule, for example [StepOutlier] and stddev = 4.",

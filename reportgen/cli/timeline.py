@@ -7,7 +7,7 @@ import sys
 
 import click
 
-from reportgen.cli.places import bucket_options, reach_buckets
+from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
@@ -75,10 +75,6 @@ def command(
     report: str | None,
     is_raw: bool,
     force: bool,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
 ) -> None:
     """Write what a job did as a timeline that ui.perfetto.dev opens.
@@ -92,10 +88,7 @@ def command(
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
     if is_raw and kind is not None:
         raise click.UsageError("--raw copies what the file holds; leave --format out.")
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
-    from reportgen.pipeline.exported import TimelineFormat, TimelineOptions, make_timeline
+    from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
 
     options = TimelineOptions(
         path=path,

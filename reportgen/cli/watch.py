@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from reportgen.cli.places import OutputType, bucket_options, reach_buckets
+from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import OutputType, bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
@@ -15,7 +16,7 @@ _SHORTEST_S = 1.0
 _SECONDS_PER_MINUTE = 60
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("path")
 @click.option(
     "-o",
@@ -50,10 +51,6 @@ def command(
     every: float,
     idle: float,
     name: str | None,
-    profile: str | None,
-    region: str | None,
-    endpoint_url: str | None,
-    no_sign_request: bool,
     quiet: bool,
 ) -> None:
     """Make the report of a running job again and again, until the job has ended.
@@ -62,9 +59,6 @@ def command(
     has data; whoever reads it sees the old page or the new one. Only what is new is read, into
     a copy among the temporary files. The path of the page is printed to stdout once.
     """
-    reach_buckets(
-        profile=profile, region=region, endpoint_url=endpoint_url, no_sign_request=no_sign_request
-    )
     from reportgen.pipeline import Options
     from reportgen.pipeline.watch import WatchOptions, watch
 

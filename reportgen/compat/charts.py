@@ -126,7 +126,7 @@ class Heatmap:
         plot_height: int = 350,
         show_workers: bool = True,
     ) -> None:
-        """Draw the devices whose names match; framework metrics have no row of their own."""
+        """Draw the devices whose names match; framework metrics have no separate row."""
         del select_metrics, plot_height, show_workers
         job = metrics_reader.job
         samples = _samples(job, starttime, endtime, select_dimensions)

@@ -17,7 +17,7 @@ _Edge = tuple[str, int]
 
 
 class StatsBy(Enum):
-    """What statistics are grouped by."""
+    """Groupings of statistics."""
 
     TRAINING_PHASE = "training_phase"
     FRAMEWORK_METRICS = "framework_metric"
@@ -102,7 +102,7 @@ class PandasFrameAnalysis:
         by: StatsBy | None = None,
         phase: str | Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Return statistics of utilization, each metric on its own.
+        """Return statistics of utilization, each metric separately.
 
         The original mixes utilization and memory of GPUs, and utilization and I/O wait of cores.
         """

@@ -102,7 +102,7 @@ class PandasFrame:
         timestep_list: Sequence[str | datetime] = (),
         selected_framework_metrics: Sequence[str] = (),
     ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-        """Return what ran at some instants.
+        """Return the functions that ran at some instants.
 
         Returns:
             Time by phase divided by the largest (0-1), µs by function, µs by step phase. Each
@@ -120,7 +120,7 @@ class PandasFrame:
         end_timestep_list: Sequence[str | datetime],
         selected_framework_metrics: Sequence[str] = (),
     ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return what ran in some intervals: time by phase and by function, each to its largest.
+        """Return time by phase and by function in some intervals, each to its largest.
 
         Each event counts **once**; the original adds it once per interval that it meets.
         """

@@ -15,7 +15,7 @@ _ANY_NODE = "any"
 
 
 class PythonProfileModes(Enum):
-    """What the script was doing."""
+    """Stages of the script."""
 
     TRAIN = "train"
     EVAL = "eval"
@@ -36,7 +36,7 @@ class StepPhase(Enum):
 
 
 class Metrics(Enum):
-    """What functions are ranked by."""
+    """Orders of functions."""
 
     TOTAL_TIME = "tottime"
     CUMULATIVE_TIME = "cumtime"
@@ -114,7 +114,7 @@ class PyinstrumentAnalysis:
         node_id: str = _ANY_NODE,
         refresh_stats: bool = True,
     ) -> cProfileStats:
-        """Return what the profiles that lie between two steps say; the last step is included.
+        """Return the statistics of profiles between two steps; the last step is included.
 
         Without ``end_step`` one step is meant.
         """
@@ -135,7 +135,7 @@ class PyinstrumentAnalysis:
         node_id: str = _ANY_NODE,
         refresh_stats: bool = True,
     ) -> cProfileStats:
-        """Return what the profiles that lie in a range of time say."""
+        """Return the statistics of profiles in a range of time."""
         edges = (start_time_since_epoch_in_secs, end_time_since_epoch_in_secs)
         start_us, end_us = (round(edge * 1e6) for edge in edges)
         return self._fetch(refresh_stats, node_id, times_us=(start_us, end_us))
@@ -147,7 +147,7 @@ class PyinstrumentAnalysis:
         node_id: str = _ANY_NODE,
         refresh_stats: bool = True,
     ) -> cProfileStats:
-        """Return what the profiles from one mode to another say."""
+        """Return the statistics of profiles from one mode to another."""
         return self._fetch(
             refresh_stats, node_id, start_mode=start_mode.value, end_mode=end_mode.value
         )
@@ -155,7 +155,7 @@ class PyinstrumentAnalysis:
     def fetch_pre_step_zero_profile_stats(
         self, node_id: str = _ANY_NODE, refresh_stats: bool = True
     ) -> cProfileStats:
-        """Return what ran before the first step."""
+        """Return the functions that ran before the first step."""
         return self._fetch(
             refresh_stats, node_id, start_mode=PythonProfileModes.PRE_STEP_ZERO.value
         )
@@ -163,7 +163,7 @@ class PyinstrumentAnalysis:
     def fetch_post_hook_close_profile_stats(
         self, node_id: str = _ANY_NODE, refresh_stats: bool = True
     ) -> cProfileStats:
-        """Return what ran after the last step."""
+        """Return the functions that ran after the last step."""
         return self._fetch(
             refresh_stats, node_id, end_mode=PythonProfileModes.POST_HOOK_CLOSE.value
         )

@@ -40,7 +40,7 @@ class FrameworkEvent:
 
 
 class MetricsReader(ABC):
-    """What all readers do."""
+    """Common behaviour of all readers."""
 
     def __init__(self, path: str, use_in_memory_cache: bool = False) -> None:
         """Open a job; the cache of the original has no meaning here."""

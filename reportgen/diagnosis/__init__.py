@@ -1,4 +1,4 @@
-"""What the findings of all rules mean together: which of them is a cause, which a symptom of it."""
+"""Joint meaning of the findings of all rules: which are causes, and which are their symptoms."""
 
 from reportgen.diagnosis.diagnose import diagnose
 from reportgen.diagnosis.explanations import EXPLAINED_BY, explains, severity_rank, share_of

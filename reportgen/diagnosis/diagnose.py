@@ -53,10 +53,10 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
 
 
 def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
-    """Return for each finding the one that is to tell of its cause, if that is another one.
+    """Return for each finding the one that reports its cause, if that is another one.
 
-    A cause is told once: by the rule that timed the waits of the loop, else by the worst finding
-    about it, of equally bad ones by that of the rule that looks for this cause, then by the
+    A cause is reported once: by the rule that timed the waits of the loop, else by the worst
+    finding about it, of equally bad ones by that of the rule that looks for this cause, then by the
     costliest. A rule takes precedence only with half of what the cause may cost. Findings with the
     id of that one stay beside it: a rule that reports twice means two faults, rhythms or places.
     """

@@ -1,4 +1,4 @@
-"""What must be seen if a cause is true, and what would contradict it: hypotheses and their signs.
+"""Signs that a true cause must show, and signs that would contradict it.
 
 A sign is a number that some rule measured, with a limit. Where the rule did not look, the sign is
 silent: it speaks neither for a cause nor against it.
@@ -180,9 +180,9 @@ HYPOTHESES: Mapping[str, Hypothesis] = {
 
 
 def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evidence, ...]:
-    """Return what other rules measured that speaks for the cause of a finding, or against it.
+    """Return measurements of other rules that speak for the cause of a finding, or against it.
 
-    Numbers of the rule that made the finding stand in its text and are not repeated.
+    Numbers of the rule that made the finding are in its text and are not repeated.
     """
     hypothesis = HYPOTHESES.get(finding.cause)
     own = {result.id for result in results if finding in result.findings}

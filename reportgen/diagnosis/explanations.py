@@ -45,7 +45,7 @@ _INPUT = frozenset(
 )
 """Why a loop may wait for data."""
 _COPIES = frozenset({Cause.UNPINNED_MEMORY})
-"""What takes time between a batch and its step."""
+"""Causes that take time between a batch and its step."""
 _STEPS = frozenset(
     {
         Cause.WORK_BETWEEN_STEPS,
@@ -63,7 +63,7 @@ _UNUSED = frozenset(
     {Cause.WORK_BETWEEN_STEPS, Cause.LONG_PAUSE, Cause.GPU_UNDERUSED, Cause.GPU_SWINGS}
 )
 IDLES = _INPUT | _COPIES | _HOST | _ABSENT | _UNUSED
-"""What leaves GPUs without work; the time of other causes may look busy, as waiting for a peer."""
+"""Causes that leave GPUs without work; with others GPUs may look busy, as in waits for a peer."""
 _WAITS = _INPUT | _COPIES | _STEPS | _UNEVEN | _HOST
 _TRACED = frozenset(
     {
@@ -119,7 +119,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.BLOCKING_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
     Cause.EXPOSED_COPIES: frozenset({Cause.PAGEABLE_COPIES}),
 }
-"""The causes that explain a symptom. A word may stand on both sides: small kernels explain a slow
+"""The causes that explain a symptom. A word may be on both sides: small kernels explain a slow
 host, which explains a late rank. No chain leads back to where it began."""
 
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
@@ -131,7 +131,7 @@ def severity_rank(finding: Finding) -> int:
 
 
 def share_of(finding: Finding) -> float:
-    """Return the share of the time that a finding may cost; 0 where none is estimated."""
+    """Return the share of the time that a finding may cost; 0 without an estimate."""
     return finding.estimate.share_ratio if finding.estimate else 0.0
 
 
@@ -183,7 +183,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
 
 
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
-    """Return what may be behind an effect that nothing explains: causes nobody could look for."""
+    """Return possible causes of an unexplained effect: those that no rule could examine."""
     if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
         return finding.possible_causes
     unlooked = {result.id for result in results if result.status is Status.SKIPPED}

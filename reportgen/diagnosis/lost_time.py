@@ -22,11 +22,11 @@ _CAPTION = (
 
 
 def parts_of(causes: Sequence[Finding], results: Sequence[RuleResult]) -> dict[int, float]:
-    """Return by ``id()`` what each cause takes of the time when larger ones are gone already.
+    """Return by ``id()`` the share of the time of each cause when larger ones are gone already.
 
     The shares are upper bounds, each for mending one cause alone, and may overlap; one after the
-    other, from the largest on, each takes its share of what the former ones left. Causes for which
-    GPUs wait take together at most the time in which the GPUs did not work.
+    other, beginning with the largest, each takes its share of the time that the former ones left.
+    Causes for which GPUs wait take together at most the time in which the GPUs did not work.
     """
     left, idle, parts = 1.0, _unused_ratio(results), dict[int, float]()
     for item in sorted(causes, key=lambda item: -share_of(item)):

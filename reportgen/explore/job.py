@@ -95,6 +95,11 @@ class Job:
         """Return whether the job left its end marker."""
         return self._profile.info.is_finished
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether none of its files holds a byte."""
+        return not any(file.size_bytes for part in self._profile.parts for file in part.files)
+
     @cached_property
     def origin_us(self) -> int:
         """Return where the microseconds of the frames begin, µs UTC.
@@ -321,7 +326,7 @@ def wait_for_job(
     ends_at = time.monotonic() + timeout_s
     while True:
         try:
-            return Job(path, name=name)
+            return _begun(path, name=name)
         except (AmbiguousJobError, PlaceError):
             raise
         except LocationError as err:
@@ -333,3 +338,15 @@ def wait_for_job(
                     path=path,
                 ) from err
             time.sleep(min(poll_s, rest_s))
+
+
+def _begun(path: str, *, name: str | None) -> Job:
+    """Open a job of whose files one holds something, or which has ended.
+
+    Raises:
+        LocationError: all its files are empty: they were opened and not yet written.
+    """
+    job = Job(path, name=name)
+    if not job.is_finished and job.is_empty:
+        raise LocationError("Its files are still empty.", path=path)
+    return job

@@ -3,7 +3,7 @@
 PyTorch's hooks end a step before the optimizer runs. Kernels of the optimizer between steps are
 training; work of the script, such as logging or metrics, leaves the GPUs idle. The interval of a
 sample holds some of both, but not always equally much of each: the use of the GPUs, as a sum of
-what it is in steps and what it is between them, tells the two apart.
+the use in steps and the use between them, separates the two.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WAITS_FROM_RATIO = 0.9
 """Where waits were recorded for fewer of the steps, what lies between the others may be waiting."""
 TAIL_RATIO = 0.06
 """At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
-holds time between steps mostly holds the end of a step, too, so that is a part of its own."""
+holds time between steps mostly also holds the end of a step, so that is a separate part."""
 LEAST_TICKS = 20
 METERS_NS = (170_000_000, 1_000_000_000)
 """NVIDIA's meter averages over a sixth of a second to one second, which depends on the device and
@@ -37,15 +37,15 @@ not on how often it is read."""
 UNEXPLAINED_BELOW = 0.5
 TWICE_AS_WELL = 0.5
 IN_DOUBT_RATIO = 0.05
-"""What the use of the GPUs may tell wrong even if a fit explains most of it: meters and samples are
-not exactly simultaneous."""
+"""Error of the use of the GPUs that remains even if a fit explains most of it: meters and samples
+are not exactly simultaneous."""
 SURE_WITHIN = 0.2
 """The idleness of the GPUs between steps is known if its standard error is below a fifth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BetweenSteps:
-    """What lies between the steps of one worker, in ns over its loop.
+    """The work between the steps of one worker, in ns over its loop.
 
     Attributes:
         n_steps, loop_ns: its steps of all phases, and its loop, as far as anything was recorded.
@@ -65,7 +65,7 @@ class BetweenSteps:
 
 
 def between_steps_of(part: NodeProfile) -> tuple[BetweenSteps, ...]:
-    """Return what lies between the steps of each worker of a node."""
+    """Return the work between the steps of each worker of a node."""
     gone = union_of(*unrecorded_ns(part.system, part.spans))
     every = step_times_of(part.spans)
     groups = groupby(every, key=lambda times: times.steps.worker)
@@ -208,7 +208,7 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     fits = {ns: _fit(part.system.tick_ns, ns, use_pct, unions) for ns in lengths_ns}
     found = [fit for length_ns, fit in fits.items() if fit and length_ns <= interval_ns]
     least = min((fit.unexplained for fit in found), default=1.0)
-    # A meter that looks back for longer than an interval is told by a far better fit alone.
+    # Only a far better fit shows that a meter looks back for longer than an interval.
     longer = fits[longest_ns]
     if longer and longer.unexplained < min(UNEXPLAINED_BELOW, TWICE_AS_WELL * least):
         return longer
@@ -239,7 +239,7 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
 def _fit(
     end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
-    """Return what a fit says of windows of one length."""
+    """Return the fit for windows of one length."""
     start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:

@@ -169,7 +169,7 @@ def bottlenecks_of(
 
 @fact
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
-    """Return what ran at the ticks with a GPU at work."""
+    """Return the functions that ran at the ticks with a GPU at work."""
     system, spans = part.system, part.spans
     works = (system.matrix(SeriesKind.GPU_UTILIZATION) > BUSY_ABOVE_PCT).any(axis=1)
     return function_sums(

@@ -47,7 +47,7 @@ _EXCHANGE_NAME = re.compile(
 LEAST_INCREASE = 1.5
 LEAST_EVENTS = 10
 """A function is named as a cause when its share of the time is one and a half times as large as
-otherwise, and when so many events on both sides say so: fewer may be chance."""
+otherwise, and when this many events on both sides show it: fewer may be chance."""
 _NONE = np.empty(0, dtype=np.int64)
 
 Mask = NDArray[np.bool_]
@@ -57,7 +57,7 @@ Function = tuple[str, str]
 
 
 class SpanClass(IntEnum):
-    """What an event is, in the order in which the classes are tried (docs/rules.md)."""
+    """Classes of events, in the order in which they are tried (docs/rules.md)."""
 
     CPU = 0
     GPU = 1
@@ -215,7 +215,7 @@ def is_function(spans: SpanTable) -> Mask:
 def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     """Return (n,) codes of functions, and their labels.
 
-    A function is a name within a phase, because a model's name stands in its forward and its
+    A function is a name within a phase, because a model's name appears in its forward and its
     backward events. The phases of communication are tensors: there the name alone is the function.
     """
     is_horovod = classes_of(spans) == SpanClass.HOROVOD

@@ -27,7 +27,7 @@ Mask = NDArray[np.bool_]
 SYNC_CALL = re.compile(r"^(cuda|hip)(Stream|Device|Event)Synchronize|^cu(Stream|Event|Ctx)Synchron")
 """Calls in which the host waits for the GPU."""
 _COMMUNICATION = re.compile(
-    # Libraries of collectives, wherever their name stands in the kernel's.
+    # Libraries of collectives, wherever their name appears in that of the kernel.
     r"nccl|rccl|hccl|oneccl|msccl|nvshmem"
     # All-reduce kernels of inference engines, of symmetric memory, and fused ones.
     r"|cross_device_reduce|multimem_.*(reduce|gather)|allreduce_fusion"
@@ -37,19 +37,19 @@ _COMMUNICATION = re.compile(
 )
 """Names in published traces (docs/definitions.md, Communication kernels)."""
 FINE_BINS = 1_500
-"""At least so many bins are measured, at most ten times as many: the drawn ones are joined."""
+"""Minimum number of bins that are measured, at most ten times as many: the drawn bins join them."""
 MOST_BINS = 300
 """Drawn bins are 120 to 300 (docs/definitions.md, Utilization over time)."""
 FAR_APART = 4
-"""Recordings that span more than so many times the longest of them would each be a dot on a common
-axis of time."""
+"""Recordings that span more than this many times the longest of them would each be a dot on a
+common axis of time."""
 
 
 # Windows
 
 
 class WindowKind(StrEnum):
-    """Which window; the values stand in the results."""
+    """Which window; the values are written to the results."""
 
     GPU = "gpu"
     STEPS = "steps"
@@ -84,7 +84,7 @@ _W = TypeVar("_W", bound=_OfWindow)
 def windows_of(trace: RankTrace) -> tuple[Window, ...]:
     """Return the windows of a rank: ``gpu``, then ``steps`` where steps were recorded.
 
-    Their ends stand in docs/definitions.md, Windows; there is none without GPU operations.
+    Their ends are defined in docs/definitions.md, Windows; there is none without GPU operations.
     """
     ops, steps = trace.gpu_ops, trace.steps
     if ops.start_ns.size == 0:
@@ -132,7 +132,7 @@ def launch_end_ns(trace: RankTrace) -> Times:
 
 
 def own_clock_ns(trace: RankTrace) -> int:
-    """Return what the trace's own clock showed at its origin: add it to get times of the file."""
+    """Return the time of the trace's clock at its origin: add it to get times of the file."""
     return trace.origin_ns - trace.base_ns
 
 
@@ -378,7 +378,7 @@ def use_together(devices: Sequence[FineUse]) -> Use:
 
 
 def _factor(reach_ns: int, width_ns: int) -> int:
-    """Return by what fine bins are widened: the first of 1, 2, 5, 10, … with few enough bins."""
+    """Return the factor that widens fine bins: the first of 1, 2, 5, 10, … with few enough bins."""
     scale = 1
     while True:
         for factor in (scale, 2 * scale, 5 * scale):

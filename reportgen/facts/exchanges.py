@@ -22,8 +22,8 @@ from reportgen.units import NS_PER_MS, NS_PER_US
 
 AGREE_WITHIN_NS = NS_PER_MS
 AGREE_RATIO = 0.95
-"""Where clocks agree, the ends of one exchange lie this close (7 µs in real traces) for so many of
-them (docs/definitions.md, Waiting in collectives)."""
+"""Where clocks agree, the ends of one exchange lie this close (7 µs in real traces) for at least
+this share of them (docs/definitions.md, Waiting in collectives)."""
 SHORT_REST_NS = 10 * NS_PER_US
 """A shorter rest between two kernels does not expose what runs beside them."""
 _BYTES = {
@@ -238,8 +238,8 @@ class Waiting:
 
     Attributes:
         ranks: ascending.
-        lost_ns: (n_meetings, n_ranks) what each rank lost; 0 where it was not there.
-        apart_ns: (n_ranks,) what it waited because its recorded window begins before others do.
+        lost_ns: (n_meetings, n_ranks) the time that each rank lost; 0 where it did not take part.
+        apart_ns: (n_ranks,) its waiting because its recorded window begins before others do.
         is_there: (n_meetings, n_ranks) whether it was there.
     """
 
@@ -288,7 +288,7 @@ class LateRank:
 
 
 def late_rank(waiting: Waiting) -> LateRank | None:
-    """Return the rank for which the others wait most, ``None`` where nobody waits."""
+    """Return the rank for which the others wait most, ``None`` where no rank waits."""
     found = [_as_late(waiting, place) for place in range(len(waiting.ranks))]
     return max(found, key=lambda item: (item.excess_ns, -item.rank), default=None)
 
@@ -320,7 +320,7 @@ def _most_in_a_row_ns(each_ns: NDArray[np.int64]) -> int:
 
 
 SLOW_TIMES = 1.5
-"""A transfer that takes so many times as long as a fast one of its size is slow."""
+"""A transfer that takes at least this many times as long as a fast one of its size is slow."""
 LEAST_ALIKE = 4
 """Fewer exchanges of one size have no usual time."""
 FAST_QUANTILE = 0.25

@@ -1,8 +1,8 @@
-"""What the host of a traced rank costs it, cost by cost: how much sooner it would be done without.
+"""Costs of the host of a traced rank: how much sooner the rank would be done without each of them.
 
 Each cost is taken out of the recording, which is then played again (``reportgen.facts.replay``).
-A cost that hides behind another one is judged beside it: what a synchronizing call costs where the
-host waits for the data loader next is the loader's cost (docs/definitions.md, Replay).
+A cost that hides behind another one is judged with it: the cost of a synchronizing call after
+which the host waits for the data loader is the loader's cost (docs/definitions.md, Replay).
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ from reportgen.units import NS_PER_MS, NS_PER_US, pct_of
 SMALL_NS = 10 * NS_PER_US
 """A shorter kernel cannot hide the next launch, which costs the framework 5 to 20 µs."""
 BRIDGE_NS = 20 * NS_PER_US
-"""A kernel that is no longer than its launch may cost stands between small ones without ending
-their row, if at least half of the row are small."""
+"""A kernel that is no longer than its launch may lie between small ones without ending their row,
+if at least half of the row are small."""
 LEAST_RUN = 3
 """So many small kernels in a row are worth fusing."""
 KEPT_BY_FUSION = 0.5
 """A fused kernel still reads and writes its tensors once: half of the time is taken as staying."""
 LONG_FIRST_CALL_NS = 100 * NS_PER_US
 FIRST_CALL_TIMES = 10
-"""A launch that loads its kernel takes at least so long, and so many times the usual launch."""
+"""A launch that loads its kernel takes at least this long, and this many times the usual launch."""
 TURNAROUND_NS = 100 * NS_PER_US
 """From the end of a synchronizing call to the next kernel, if the host has nothing else to do: a
 few operators."""
 TURNAROUND_RATIO = 0.4
-"""Such stretches make up at least so much of what synchronizing calls cost; else they hurt only
-because the host is slow elsewhere."""
+"""Such stretches make up at least this share of the cost of synchronizing calls; else they hurt
+only because the host is slow elsewhere."""
 LONG_GAP_NS = NS_PER_MS
 LONG_GAP_RATIO = 0.02
-"""A single stretch is told from so long on, and from this share of the window on."""
+"""Shortest single stretch that is reported, in ns and as a share of the window."""
 COMPARABLE = 1 / 3
-"""Gaps of this share of the longest are as long as it: if there are many, none is single."""
+"""Gaps of this share of the longest are as long as it: if there are many, no gap is a single
+one."""
 MOST_SINGLE_PER_STEP = 0.3
-"""More long gaps than this for each step come with the steps; they are no events of their own."""
+"""More long gaps than this for each step come with the steps; they are no separate events."""
 
 DOING_RATIO = 0.6
-"""What covers so much of a stretch is what the host did in it."""
+"""An operation that covers this share of a stretch names the work of the host in it."""
 
 _LOADS = re.compile(
     r"^cu(Module(Load|GetFunction)|Library(Load|GetKernel|GetModule)|LinkComplete|KernelGetFunction)"
@@ -73,7 +74,7 @@ _OWN_FUNCTION = re.compile(r"^(?!<|torch/|threading\.py)\S*\.py\(\d+\): (?!<modu
 
 
 class Cost(StrEnum):
-    """What can be taken out of a recording."""
+    """Costs that can be taken out of a recording."""
 
     LOADER = "loader"
     COPIES = "pageable copies"
@@ -91,7 +92,7 @@ class Once:
     Attributes:
         length_ns: of it, or of its parts.
         before: the operation that ended it, by its short name.
-        doing: what the host was in, empty where nothing was recorded.
+        doing: the operation that the host was in, empty where nothing was recorded.
     """
 
     start_ns: int
@@ -135,7 +136,7 @@ class HostCosts:
 
 @fact
 def host_costs(trace: RankTrace) -> HostCosts | None:
-    """Return what the host costs a rank, ``None`` where nothing ran on a GPU."""
+    """Return the costs of the host of a rank, ``None`` where nothing ran on a GPU."""
     track = replay.track_of(trace)
     if track is None:
         return None
@@ -231,7 +232,7 @@ def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sy
 def _small(trace: RankTrace, track: Track, once: Union) -> tuple[Change, int]:
     """Return runs of small kernels as if each were one fused kernel, and how many there are.
 
-    What happens ``once`` in a run is not its cost.
+    Calls that happen ``once`` in a run are not its cost.
     """
     ops, calls = trace.gpu_ops, trace.calls
     rows = track.rows[ops.launch[track.rows] != NONE]
@@ -327,7 +328,7 @@ def _stops(
 
 
 def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
-    """Return what covers most of a gap on its thread, the innermost in what is around it.
+    """Return the event that covers most of a gap on its thread, the innermost of those around it.
 
     Of what is around it the range that the script marks is named, and its own Python function.
     """

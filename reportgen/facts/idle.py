@@ -176,7 +176,7 @@ def batch_waits(trace: RankTrace) -> Mask:
 
 
 def is_training(trace: RankTrace) -> bool:
-    """Return whether autograd or an optimizer ran; ``True`` where nothing tells it."""
+    """Return whether autograd or an optimizer ran; ``True`` where the trace does not show it."""
     names = trace.slices.name
     told = (_AUTOGRAD, _OPTIMIZER)
     return not names.size or any(rows_named(trace, names, of.search).any() for of in told)

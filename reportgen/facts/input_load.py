@@ -1,4 +1,4 @@
-"""What a node did while its training loop waited for data: compute, wait for the disk, receive.
+"""The work of a node while its training loop waited for data: compute, wait for the disk, receive.
 
 Samples are coarser than most waits, so no single tick decides: means over all ticks that fall into
 waits do, which are a fair sample of the waiting.
@@ -45,10 +45,11 @@ STEADY_RATIO = 0.5
 """Loaders that hardly compute and do not wait for the disk wait for the network: they receive at
 least half of the maximum then, which holds what workers exchange in between as well."""
 SMOOTH_TICKS = 5
-"""What is sent is subtracted from what is received, so samples scatter by the noise of both: the
-maximum is that of means over so many."""
+"""Sent bytes are subtracted from received bytes, so samples scatter by the noise of both: the
+maximum is that of means over this many samples."""
 FULL_RATIO = 0.85
-"""Cores that compute so much of the time on average have no room for another process."""
+"""Cores that compute at least this share of the time on average have no room for another
+process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class InputLoad:
 def input_load_of(
     system: SystemTable, waits: tuple[Instants, Instants], loop_ns: tuple[int, int] | None
 ) -> tuple[InputLoad, ...]:
-    """Return what a node did during the waits of its loop; nothing without cores or samples.
+    """Return the work of a node during the waits of its loop; nothing without cores or samples.
 
     The whole loop stands for its waits where too few samples fall into them.
     """

@@ -1,4 +1,4 @@
-"""What ran inside some windows of time against others, and how busy a node was meanwhile.
+"""Functions that ran inside some windows of time, and how busy a node was meanwhile.
 
 Union are disjoint. A function's time in them is the union of its events, so that recursion and
 threads count once.
@@ -27,7 +27,7 @@ LIFE_FACTOR = 2
 
 
 class Work(StrEnum):
-    """What kind of work a function is; decides which advice fits it."""
+    """The kind of work of a function; it decides which advice fits."""
 
     LOADER = "waiting for a batch"
     LOADER_START = "starting a loader"
@@ -139,7 +139,7 @@ def loads_inside(
 
 
 class NodeRate(StrEnum):
-    """What a node moves, in bytes/s."""
+    """The traffic of a node, in bytes/s."""
 
     RECEIVED = "received"
     SENT = "sent"

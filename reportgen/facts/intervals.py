@@ -1,4 +1,4 @@
-"""Time intervals: union, overlap, gaps, what they cover, what meets them, runs, nesting."""
+"""Time intervals: union, overlap, gaps, cover, neighbours, runs, nesting."""
 
 from __future__ import annotations
 
@@ -233,9 +233,9 @@ def self_ns(nesting: Nesting, duration_ns: Instants, *, rounding_ns: int = ROUND
 
 
 def innermost_at(nesting: Nesting, time_ns: Instants) -> Instants:
-    """Return (m,) the innermost event around each moment, ``NONE`` where none is open.
+    """Return (m,) the innermost event around each moment, ``NONE`` where no event is open.
 
-    An event is open from its start on until its end, at which the one around it is again.
+    An event is open from its start until its end, at which the one around it is again.
     """
     rows = np.flatnonzero(nesting.end_ns > nesting.start_ns)
     if rows.size == 0:

@@ -1,9 +1,9 @@
-"""What a kernel's name says: its number format, matrix units, and a short name for people.
+"""The meaning of a kernel's name: number format, matrix units, and a short name for people.
 
 The first family of libraries that knows a name answers (docs/definitions.md, Kernel precision).
 The format is that in which the multiplication runs: of mixed factors the wider one; of kernels that
-do not multiply matrices the narrowest floating type that is named. Nothing is guessed: what no
-family knows is ``Unknown``.
+do not multiply matrices the narrowest floating type that is named. Nothing is guessed: a name
+that no family knows is ``Unknown``.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Precision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a name says: the format, and whether matrix units (tensor cores, MFMA) are used."""
+    """Number format of a name, and whether matrix units (tensor cores, MFMA) are used."""
 
     precision: Precision
     tensor_core: bool
@@ -71,7 +71,7 @@ def read_computing(name: str) -> Reading:
 
 
 def _types(text: str) -> dict[str, Precision]:
-    """Return what each way of writing a type means, from ``"h FP16, t BF16"``."""
+    """Return the format of each way of writing a type, from ``"h FP16, t BF16"``."""
     pairs = (pair.split() for pair in text.split(", "))
     return {written: Precision(meant) for written, meant in pairs}
 
@@ -309,7 +309,7 @@ _WORD = re.compile(r"\w+|#\d+")
 def short_name(name: str) -> str:
     """Return a kernel's name without parameters, template arguments and namespaces.
 
-    What a generic kernel does is appended.
+    The work of a generic kernel is appended.
 
     Example:
         >>> short_name("void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor"
@@ -334,7 +334,7 @@ def short_name(name: str) -> str:
 def short_names(names: Sequence[str]) -> list[str]:
     """Return a short name for each; of kernels that would be alike with the words that differ.
 
-    They are the first by which all are told apart, mostly template arguments.
+    They are the first that distinguish all names, mostly template arguments.
 
     Example:
         >>> short_names(["void conv<float, 128, 5>(int)", "void conv<float, 64, 5>(int)", "g"])

@@ -38,10 +38,10 @@ mean; a few are missing at the ends of every recording."""
 EARLY_RATIO = 0.75
 """Where three quarters of the waiting lie in the first quarter of the loop, it wears off."""
 UNRECORDED_FACTOR = 3
-"""More than so many times the usual number of steps between two waits: waits of some steps were
+"""More than this many times the usual number of steps between two waits: waits of some steps were
 not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
-"""SageMaker judges from more than ten busy seconds on (docs/rules.md, Dataloader)."""
+"""SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
 
 Integers = NDArray[np.int64]
@@ -125,7 +125,7 @@ def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
 
 
 def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
-    """Return where so many steps began between two waits that others were not recorded.
+    """Return where unusually many steps between two waits show that waits were not recorded.
 
     The usual number is the median of those of ``n_steps`` that are marked by ``is_usual``.
     """
@@ -233,7 +233,7 @@ def _waiting(
 def step_waits_ns(spans: SpanTable) -> Integers:
     """Return (n,) ns that the steps of one node waited for data: of all workers the longest wait.
 
-    Workers that train together wait for the last of them; steps count from the first one on.
+    Workers that train together wait for the last of them; steps count from the first one.
     """
     waits, steps = waits_of(spans), spans.steps()
     longest = np.zeros(0, dtype=np.int64)
@@ -276,7 +276,8 @@ def opens_epoch(spans: SpanTable) -> Integers:
         first = np.append(True, phase[1:] != phase[:-1])
         at = np.searchsorted(start_ns, set_up.start_ns[set_up.worker == worker])
         first[at[at < start_ns.size]] = True
-        # PyTorch waits before a step, and before the first one nobody counts; TensorFlow within it.
+        # PyTorch waits before a step, and the wait before the first one is not counted; TensorFlow
+        # within it.
         found.append((first[:-1] if rows.is_tensorflow else first[1:]).astype(np.int64))
     return greater_of(found)
 

@@ -1,4 +1,4 @@
-"""Which operator launched a GPU operation, what that says of its precision, durations by name.
+"""Which operator launched a GPU operation, its precision by that operator, durations by name.
 
 Durations are kept by key as each distinct value and its count, so that ranks add up exactly.
 """
@@ -25,7 +25,8 @@ Rows = NDArray[np.int64]
 Counts = NDArray[np.int64]
 Key = tuple[str, ...]
 ONLY_RATIO = 0.9
-"""A format that makes so much of the time that is told is the only one of a rank: training in half
+"""A format that makes at least this share of the time with a known format is the only one of a
+rank: training in half
 precision keeps a few kernels in single precision."""
 
 
@@ -37,7 +38,7 @@ def launching_operators(trace: RankTrace) -> Rows:
     number, and where several operators have it, it is the innermost one around the call.
 
     Returns:
-        (n_ops,) int64 rows of ``slices``; ``NONE`` where nothing tells it.
+        (n_ops,) int64 rows of ``slices``; ``NONE`` where the trace does not show it.
     """
     found, launch = _by_id(trace), trace.gpu_ops.launch
     is_open = (found == NONE) & (launch != NONE)
@@ -92,10 +93,10 @@ def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KernelReading:
-    """What is known of one kernel of a rank.
+    """Number format of one kernel of a rank, and its source.
 
     Attributes:
-        by_name: what the name says.
+        by_name: the format by the name.
         time_ns: ns by precision, at least one: that of the name, else those of the inputs of the
             operators that launched it, else the only one of the rank.
     """
@@ -113,7 +114,7 @@ class KernelReading:
 
 @fact
 def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, ...]:
-    """Return what is known of each kernel of a rank, by its name and by operators' inputs."""
+    """Return the format of each kernel of a rank, by its name and by operators' inputs."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, place = np.unique(ops.name[rows], return_inverse=True)
@@ -137,7 +138,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
 
 
 def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelReading, ...]:
-    """Return readings in which what nothing tells has the format of nearly all others.
+    """Return readings in which kernels of unknown format have the format of nearly all others.
 
     Of kernels that move elements of 16 or 32 bits it is a floating format of that size.
     """
@@ -155,7 +156,7 @@ def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelRead
 
 
 def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:
-    """Return ns by precision; where all launches that tell it agree, the others have it too.
+    """Return ns by precision; where all launches with a known format agree, the others have it too.
 
     ``types`` and ``spent_ns`` are (n,): precision and durations of each input type.
     """

@@ -64,14 +64,14 @@ class Pace:
 class LaggingWorker:
     """A worker that computes longer than the others.
 
-    Workers that train one model wait for each other in every step. What a worker does before it
+    Workers that train one model wait for each other in every step. The work of a worker before it
     waits is compared: the forward pass, which holds no communication; whole steps where few were
     recorded. A device that is slow in the forward pass is as slow in the backward pass, so that
-    the steps of the slowest worker, which waits for nobody, shrink in proportion.
+    the steps of the slowest worker, which never waits, shrink in proportion.
 
     Attributes:
         usual_ns: median over the other workers of their median.
-        extra_ns, extra_ratio: what the loop takes longer because of it, at most; as a share of it.
+        extra_ns, extra_ratio: the longest time that the loop loses by it; as a share of the loop.
         is_waited_for: whether the steps of all workers are equally long nonetheless.
     """
 
@@ -184,7 +184,7 @@ def _end_together(every: Sequence[Pace]) -> bool:
 def _saved_ratio(
     paces: Sequence[Pace], is_slow: NDArray[np.bool_], faster: float, otherwise: float
 ) -> float:
-    """Return by what part the last forward pass of each step would be shorter.
+    """Return the share by which the last forward pass of each step would be shorter.
 
     The slow workers are thought to be as fast as the usual one, ``faster`` times what they are;
     then the slowest of all decides, as it did before. ``otherwise`` where steps cannot be matched.

@@ -3,8 +3,8 @@
 Where steps are recorded, a worker pauses inside one step, or between two of them. Where only
 samples are recorded, all GPUs of a node idle at once, or its cores if it has none. In both cases a
 pause is many times as long as what is usual, and clearly longer than the tail of the usual: input
-that comes in bursts and steps with a heavy tail are no pauses. What comes back in a rhythm is none
-either.
+that comes in bursts and steps with a heavy tail are no pauses. Repeated delays with a rhythm are
+not pauses either.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from reportgen.units import NS_PER_S
 OVER_CYCLES = 5.0
 """A pause costs five usual cycles: the noise of hardware and of unequal batches stays below."""
 LIKE_IT_RATIO = 0.5
-"""Where one pause stands out, those that cost half of that limit are told with it."""
+"""Where one pause is above the limit, those that cost half of that limit are reported with it."""
 OVER_TAIL = 4.0
 """A pause exceeds the usual by four times as much as the tail does. Of log-normal lengths that
 scatter by half of their mean, not one in 100,000 does."""
 RARE_RATIO = 0.01
 RARE_COUNT = 10
-"""The tail begins where one length of a hundred is longer, or ten of all: what happens more often
-is no exception but slow steps; StepOutlier counts them from ten on as well."""
+"""The tail begins where one length of a hundred is longer, or ten of all: lengths that occur more
+often are no exception but slow steps; StepOutlier also counts ten or more."""
 WARM_UP_STEPS = 2
 """The first two steps of a phase compile, tune and allocate: they belong to the start."""
 OF_LONGEST_RATIO = 0.1
@@ -59,8 +59,8 @@ class Pauses:
     """The pauses of one worker, or of all GPUs of one node, in order of time, (n,) each.
 
     Attributes:
-        start_ns, end_ns: from when to when nothing went on.
-        usual_ns: what the same part usually takes; the rest is lost.
+        start_ns, end_ns: first and last instant of the pause.
+        usual_ns: usual duration of the same part; the rest is lost.
         is_between: whether it lies between two steps, not inside one.
         step: number of the step that is slow, or behind which the pause lies; else ``NO_STEP``.
         phase: place of that step's phase among those of the worker, ``NONE`` of GPUs.
@@ -244,7 +244,8 @@ def _long_gaps(every: _Steps, main: PhaseSteps) -> Pauses:
 def _is_complete(every: _Steps) -> Mask:
     """Return after which steps no step is missing that ran, but was not recorded.
 
-    Numbers of a phase tell; a counter that several phases share leaves room for the others' steps.
+    The numbers of a phase show it; a counter that several phases share leaves room for the others'
+    steps.
     """
     is_complete = np.ones(every.step.size, dtype=bool)
     for code in range(len(every.phases)):
@@ -270,7 +271,7 @@ def _merged(parts: Sequence[Pauses]) -> Pauses:
 
 
 def _irregular(pauses: Pauses, start_ns: Instants) -> Pauses:
-    """Return the pauses that do not recur every so many steps, nor every so many seconds."""
+    """Return the pauses that do not recur after a fixed number of steps or seconds."""
     if not pauses.n_pauses:
         return pauses
     rows = np.searchsorted(start_ns, pauses.start_ns, side="right") - 1

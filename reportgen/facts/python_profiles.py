@@ -1,6 +1,7 @@
 """Python profiles merged by the stage that they cover, and what their functions are called and do.
 
-Of a path only what tells functions apart is kept, so that no home folder reaches a report.
+Of a path only the part that distinguishes functions is kept, so that no home folder reaches a
+report.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ BEFORE_STEPS = "before the first step"
 
 
 class Kind(StrEnum):
-    """What a function works at, as far as its file and name tell."""
+    """The kind of work of a function, as far as its file and name show it."""
 
     PROFILER = "the profiler itself"
     LOGGING = "logging and printing"
@@ -74,7 +75,7 @@ _PATTERNS = {
         r"|/(?:tensorflow/python/(?:eager|ops|keras)|keras)/|_pywrap_tfe\.TFE_Py_\w*Execute"
     ),
 }
-"""What file and name of a function hold, the first that fits."""
+"""Patterns in file and name of a function; the first that fits counts."""
 _KINDS = {kind: re.compile(pattern) for kind, pattern in _PATTERNS.items()}
 
 
@@ -137,7 +138,7 @@ def place_of(function: PythonFunction) -> str:
 
 
 def kind_of(function: PythonFunction) -> Kind:
-    """Return what a function works at; ``OTHER`` where its name does not tell."""
+    """Return the kind of work of a function; ``OTHER`` where its name does not show it."""
     text = f"/{function.file.replace(chr(92), '/')} {function.name}"
     return next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), Kind.OTHER)
 
@@ -171,7 +172,7 @@ class FunctionSum:
 
     @property
     def kind(self) -> Kind:
-        """Return what it works at."""
+        """Return the kind of its work."""
         return kind_of(self.function)
 
 

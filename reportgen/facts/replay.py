@@ -28,12 +28,12 @@ LAUNCH_BOUND_NS = 30 * NS_PER_US
 """An operation that begins so soon after its launch waited for that launch; one that begins later
 waited for something else (docs/definitions.md, Idle time)."""
 FULL_QUEUE = 800
-"""From so many launched operations on, a long launch call waits for room in the queue, which holds
+"""With this many launched operations, a long launch call waits for room in the queue, which holds
 about 1,024 (docs/definitions.md, Launch queue)."""
 LONG_CALL_NS = 50 * NS_PER_US
 """A launch call takes 3 to 20 µs; a longer one does something else, or waits."""
 PINNED_BYTES_PER_S = 25e9
-"""What PCIe 4.0 with 16 lanes moves from pinned memory; newer links move more."""
+"""Bandwidth of PCIe 4.0 with 16 lanes from pinned memory; newer links move more."""
 LEAST_COPY_BYTES = 65_536
 """A smaller copy is a number that is read back: the wait is the cost, not the copy."""
 _PAGEABLE = re.compile(r"Pageable")
@@ -60,7 +60,7 @@ class Runs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Track:
-    """What of a rank is played: the device that ran most, and the calls in which its host waits.
+    """The replayed part of a rank: the device that ran most, and the calls in which its host waits.
 
     Attributes:
         window: in which it is played.
@@ -75,7 +75,7 @@ class Track:
         low_ns, high_ns: (m,) begin and end of these calls.
         for_op: (m,) place in ``rows`` of the operation that each waited for, ``NONE`` for none.
         lead_ns: (m,) how long the device was busy after the end of that operation.
-        rest_ns: (m,) what is left of each call when that operation is done.
+        rest_ns: (m,) the rest of each call when that operation is done.
         runs: which operations were launched between the same two waits.
     """
 
@@ -98,7 +98,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What is taken out of a recording.
+    """Costs that are taken out of a recording.
 
     Attributes:
         spared: when the host does what it need not do.
@@ -113,7 +113,7 @@ class Change:
 
 
 def track_of(trace: RankTrace) -> Track | None:
-    """Return what is played of a rank, ``None`` where it ran nothing in its headline window."""
+    """Return the replayed part of a rank, ``None`` where it ran nothing in its headline window."""
     windows = device_busy.windows_of(trace)
     if not windows:
         return None
@@ -129,7 +129,7 @@ def track_of(trace: RankTrace) -> Track | None:
     before_ns = np.concatenate(([window.start_ns], reach_ns[:-1]))
     base_ns, delay_ns, gap_ns = _launches(trace, rows, np.maximum(start_ns - before_ns, 0))
     length_ns = reach_ns - np.maximum(before_ns, start_ns)
-    # What runs behind other operations delays nothing.
+    # An operation that runs behind other operations delays nothing.
     base_ns = np.where(length_ns > 0, base_ns, NEVER)
     waits, for_op = _waits(trace, rows)
     low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
@@ -163,7 +163,7 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
     # An operation is played before the first wait for it or a later one.
     n_played = np.searchsorted(np.maximum.accumulate(for_op), place)
     n_waits = np.minimum(np.searchsorted(high_ns, base_ns, side="right"), n_played)
-    # What waits for no launch belongs to the run before it.
+    # An operation that waits for no launch belongs to the run before it.
     n_waits = n_waits[np.maximum.accumulate(np.where(base_ns != NEVER, place, 0))]
     is_first = np.concatenate(([True], n_waits[1:] != n_waits[:-1], [False]))
     is_first[for_op + 1] = True
@@ -202,7 +202,7 @@ def blocking_copies(trace: RankTrace) -> Mask:
 
 
 def from_pinned(trace: RankTrace, track: Track) -> Change:
-    """Return copies as they would be from pinned memory: nobody waits, and they are faster.
+    """Return copies as from pinned memory: they are faster, and the host does not wait.
 
     A call that copies from pageable memory returns when the last piece is staged, a little before
     the device is done: the host is spared what it is in the call while the copy runs.

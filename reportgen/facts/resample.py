@@ -178,7 +178,7 @@ def bucket_by_time(
 
 
 def coarsen(buckets: TimeBuckets, width_ns: int) -> TimeBuckets:
-    """Join buckets into wider ones; ``width_ns`` is a power of two, not below their own."""
+    """Join buckets into wider ones; ``width_ns`` is a power of two, not below theirs."""
     if buckets.index.size == 0 or width_ns == buckets.width_ns:
         return buckets
     columns = {name: getattr(buckets, name) for name in _REDUCERS}

@@ -2,7 +2,7 @@
 
 Events lie at places 0 … length. A grid of one period and one phase covers a part of all places;
 if K events were strewn at random, how many of them would lie on it is known (hypergeometric). A
-rhythm is a grid that holds so many of them that no grid would do so by chance, with the number
+rhythm is a grid that holds more of them than any grid would hold by chance, with the number
 of grids that might have been tried taken into account (Bonferroni).
 
 ``period_of`` is the simple question about a few step numbers: are most distances equal?
@@ -32,8 +32,8 @@ FALSE_ALARM_LOG10 = -2.5
 PERIODIC_FROM_RATIO = 0.75
 """The share of the distances between steps that must be equal (``period_of``)."""
 MISSING_LOG10 = 0.5
-"""An occurrence that is missing makes a rhythm less likely by so much: else half of a period, with
-a few outliers between, would look as good as the period."""
+"""An occurrence that is missing makes a rhythm less likely by this factor: else half of a period,
+with a few outliers between, would look as good as the period."""
 OUT_OF_RHYTHM = 3.0
 """An event on the grid of a rhythm that costs three times as much as its usual event is not one of
 them: a hang may fall on the place of a checkpoint."""
@@ -54,7 +54,7 @@ class Rhythm:
         tolerance: how far an event may lie from its occurrence.
         members, number: (m,) rows of the events on the grid, one per occurrence, and which
             occurrence each is, ascending; ``n_expected`` counts those that are absent as well.
-        log10_chance: that some grid holds so many random events, at most 0.
+        log10_chance: probability that some grid holds this many random events, at most 0.
     """
 
     period: float
@@ -214,7 +214,7 @@ def _line(number: Floats, places: Floats) -> tuple[float, float]:
 def _log10_chance(
     n_hits: int, n_events: int, length: float, period: float, tolerance: float
 ) -> float:
-    """Return how likely some grid of this tolerance holds so many of the events by chance.
+    """Return how likely some grid of this tolerance holds this many of the events by chance.
 
     Of whole periods there are length² / 18 grids (periods up to a third of the length, each with
     as many phases as places); others differ as soon as their last occurrences do: length² / 3.
@@ -230,7 +230,7 @@ def _log10_chance(
 
 
 def _log10_tail(n_hits: int, n_events: int, covered: int, n_places: int) -> float:
-    """Return log10 of P(at least so many of the events lie on the covered places).
+    """Return log10 of P(at least this many of the events lie on the covered places).
 
     Above the mean the terms fall quickly: the first ``MOST_TERMS`` are the sum.
     """

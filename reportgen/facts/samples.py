@@ -1,6 +1,6 @@
 """Samples of a node: absent ones, ticks, minutes, pauses, and those at which the job was at work.
 
-What was observed of AWS's rules, which judge once a minute, is in docs/rules.md.
+Observations of AWS's rules, which judge once a minute, are in docs/rules.md.
 """
 
 from __future__ import annotations

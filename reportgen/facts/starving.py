@@ -32,11 +32,11 @@ IDLES_RATIO = 0.08
 """GPUs at work are rarely read as 100 %: a minute in which less than this is missing to their usual
 use is a minute at work."""
 STARVED_FROM_RATIO = 0.05
-"""What such minutes add up to matters from this share on: it is well above what a few slow batches
-at the start of an epoch make."""
+"""The sum of such minutes matters if it is at least this share: well above a few slow batches at
+the start of an epoch."""
 WORKS_PCT = 80.0
-"""Where ticks reach this, they show how much a GPU is used that does not wait. If none does, each
-tick may hold a wait, and all that is missing to 100 % may be waiting."""
+"""Where ticks reach this, they show how much a GPU is used that does not wait. If no tick does,
+each tick may hold a wait, and everything below 100 % may be waiting."""
 USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
 PLATEAU_RATIO = 0.7
@@ -51,8 +51,9 @@ ROOM_RATIO = 0.5
 """Where more than half of the cores compute, they may be what sets the pace, not the network."""
 FOLLOWS_CORRELATION = -0.5
 """Data that are read as they are used come more slowly when GPUs idle: a rate that varies with the
-idling of the GPUs from this correlation on is an effect of their work. A network at its limit goes
-on until all is read ahead, as in a pause: ticks of a rate below ``STOPS_RATIO`` count as one."""
+idling of the GPUs is an effect of their work if it is correlated at least this much. A network at
+its limit goes on until all is read ahead, as in a pause: ticks of a rate below ``STOPS_RATIO``
+count as one."""
 STOPS_RATIO = 0.5
 
 

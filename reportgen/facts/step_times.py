@@ -1,7 +1,7 @@
 """Where a worker's time goes, step by step: its own work, waits for batches, the rest in between.
 
-Waiting is a matter of the input (``reportgen.facts.loader``). What is left says whether steps, or
-what the script does between them, are slow now and then, or slower and slower.
+Waiting is a matter of the input (``reportgen.facts.loader``). The rest shows whether steps, or
+the work of the script between them, are slow now and then, or slower and slower.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SLOW_FROM_RATIO = 0.5
 N_BLOCKS = 12
 """Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
 AGREEMENT_FROM = 0.7
-"""Kendall's tau of the medians from which they clearly rise."""
+"""Kendall's tau of the medians at which they clearly rise."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 
@@ -46,7 +46,7 @@ class StepTimes:
 
 @fact
 def step_times_of(spans: SpanTable) -> tuple[StepTimes, ...]:
-    """Return what the steps of one node consist of, in the order of ``steps_of``."""
+    """Return the parts of the steps of one node, in the order of ``steps_of``."""
     return tuple(_step_times(spans))
 
 
@@ -84,7 +84,7 @@ class Slowdown:
     Attributes:
         is_between: whether the time between steps grows, not that in them.
         first_ns, last_ns: the usual length at the start and at the end of the job.
-        extra_ns: what all took above the usual length at the start.
+        extra_ns: time of all above the usual length at the start.
         begin_ns, end_ns: from when to when it was looked at.
     """
 
@@ -100,7 +100,7 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     """Return how a series grows slower, ``None`` where it does not or has too few steps.
 
     The level at the start is that of a straight line through the medians of all blocks (Theil-Sen),
-    since those of a steady growth are higher from the first block on; or the level of the first
+    since those of a steady growth are higher in the first block already; or the level of the first
     blocks where that is lower, as of a growth that begins late.
     """
     steps = times.steps

@@ -25,11 +25,11 @@ _INTERNAL = re.compile(
     r"^(?i:nccl|c10d|gloo|fsdp|cublas|cudnn|cusparse|cufft|cccl)[:_]|^Optimizer\.|"
     r"^enumerate\(DataLoader\)|^PyTorch Prof"
 )
-"""Ranges of libraries, whose domains of NVTX stand before their names: no steps of a program."""
+"""Ranges of libraries, whose domains of NVTX precede their names: no steps of a program."""
 
 
 class StepSource(StrEnum):
-    """What told the steps."""
+    """The marks that give the steps."""
 
     PROFILER = "ProfilerStep"
     ANNOTATION = "numbered annotations"
@@ -70,7 +70,7 @@ class StepRows:
 
 @fact
 def step_rows(trace: RankTrace) -> StepRows | None:
-    """Return the steps of a rank (docs/definitions.md), ``None`` where nothing tells them."""
+    """Return the steps of a rank (docs/definitions.md), ``None`` where the trace has no marks."""
     steps = trace.steps
     if steps.start_ns.size:
         is_numbered = any(map(NUMBERED_STEP.fullmatch, trace.names))

@@ -1,6 +1,6 @@
 """How a series develops: its trend, its usual value at each place, and which values are slow.
 
-Several definitions of slow stand side by side:
+There are several definitions of slow:
 
 * ``deviation_threshold_ns``: longer than the mean plus a few standard deviations, as AWS's rule
   judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean

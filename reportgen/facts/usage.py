@@ -33,7 +33,7 @@ LEAST_JUDGED = 60
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
 RESTING_RATIO = 0.2
 LEAST_WORK_PCT = 5.0
-"""Cores rest at less than a fifth of their usual use: what is left is the system and its profilers.
+"""Cores rest at less than a fifth of their usual use: the rest is the system and its profilers.
 Where all of them together are usually used up to 5 %, that could be all there is."""
 PERCENT_DIGITS = 9
 """Percentiles are compared after rounding, so that the order of a sum decides nothing."""
@@ -111,8 +111,8 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
 def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:
     """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
 
-    Where none does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time. ``use``
-    is (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
+    Where no tick does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
+    ``use`` is (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
     """
     reach = np.asarray((use >= above).any(axis=0))
     return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
@@ -166,7 +166,7 @@ def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows,
 
 
 def wait_for_disk(waiting: Floats, busy: Floats) -> NDArray[np.bool_]:
-    """Return (n,) whether the disk sets the pace where so many cores wait for it and compute."""
+    """Return (n,) whether the disk sets the pace where this many cores wait for it and compute."""
     is_enough = waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
     return np.asarray((waiting >= LEAST_WAITING_CORES) & is_enough)
 
@@ -195,7 +195,7 @@ def cores_mean_pct(system: SystemTable) -> Floats:
 
 @fact
 def input_bytes_per_s(system: SystemTable) -> Floats:
-    """Return (n_ticks,) what the training container receives beyond what it sends, NaN if unknown.
+    """Return (n_ticks,) bytes that the container receives beyond those it sends, NaN if unknown.
 
     Data come one way. What workers exchange, gradients for instance, each of them sends as well.
     """
@@ -252,5 +252,5 @@ def starvation_of(
 
 
 def busy_from(limit_bytes_per_s: float, *, busy_pct: float, floor_bytes_per_s: float) -> float:
-    """Return the rate from which on a network is busy: a share of its limit, or the floor."""
+    """Return the rate above which a network is busy: a share of its limit, or the floor."""
     return max(limit_bytes_per_s * busy_pct / 100, floor_bytes_per_s)

@@ -54,15 +54,60 @@ def unpacked_whole(
     blocks: Iterable[bytes], packing: Packing, *, most_bytes: int = MOST_UNPACKED_BYTES
 ) -> bytes:
     """Return the text of a file; what unpacks to more than any writer writes is cut off there."""
-    kept: list[bytes] = []
+    whole = unpacked(blocks, packing)
+    return b"".join(no_more_than_written(whole, packing, most_bytes=most_bytes))
+
+
+def no_more_than_written(
+    blocks: Iterable[bytes], packing: Packing, *, most_bytes: int = MOST_UNPACKED_BYTES
+) -> Iterator[bytes]:
+    """Yield blocks until they are more than any writer writes."""
     n_bytes = 0
-    for block in unpacked(blocks, packing):
+    for block in blocks:
         n_bytes += len(block)
         if n_bytes > most_bytes:
             packing.is_cut_off = True
-            break
-        kept.append(block)
-    return b"".join(kept)
+            return
+        yield block
+
+
+PIECE_BYTES = 8 << 20
+_LONGEST_LINE_BYTES = 64 << 20
+"""A minute may be one array on one line, of some megabytes."""
+
+
+def in_pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield a text in pieces of whole lines, so that few are held at once.
+
+    A line that does not end for long is left out; a question mark, which cannot be read, stands in
+    for it.
+    """
+    held, n_held, is_endless = list[bytes](), 0, False
+    for block in _halved(blocks):
+        if is_endless:
+            at = block.find(b"\n")
+            is_endless = at < 0
+            held = [b"?"] if is_endless else [b"?", block[at:]]
+            n_held = sum(map(len, held))
+            continue
+        held.append(block)
+        n_held += len(block)
+        if n_held >= PIECE_BYTES and (b"\n" in block or n_held > _LONGEST_LINE_BYTES):
+            text = b"".join(held)
+            at = text.rfind(b"\n") + 1
+            is_endless = not at
+            held, n_held = [text[at:]], len(text) - at
+            if at:
+                yield text[:at]
+    if n_held:
+        yield b"?" if is_endless else b"".join(held)
+
+
+def _halved(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield blocks that are short beside a piece."""
+    for block in blocks:
+        for at in range(0, len(block), _OUTPUT_BYTES):
+            yield block[at : at + _OUTPUT_BYTES]
 
 
 def _inflate(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:

@@ -86,7 +86,7 @@ def card_of(content: bytes, kind: type[Card]) -> Card | None:
     """Return what a card says; ``None`` when it is no card of that kind."""
     try:
         return msgspec.json.decode(content, type=kind)
-    except (msgspec.MsgspecError, ValueError):
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
 
 

@@ -27,9 +27,9 @@ REPORT_FILE = "report.json"
 UNREADABLE = "Unreadable"
 _FOLDER, _PAGE = "profiler-report", "profiler-report.html"
 _LARGEST_BYTES = 32 << 20
-"""A report of thousands of findings is smaller; what is larger is not ours."""
+"""A report of thousands of findings is smaller; a larger file is not ours."""
 _RUN_AT_END = re.compile(r"[-_.](?:\d[\d\-_:.TZ]*|[0-9a-f]{8,40})$")
-"""What counts the runs of a job at the end of its name: numbers, times, hashes."""
+"""Endings of names that count the runs of a job: numbers, times, hashes."""
 _RAW_FOLDERS = frozenset({"system", "framework", "profiler-output", ".git"})
 """Folders that hold raw data or no reports: their files are not looked at."""
 _N_THREADS = 16
@@ -81,7 +81,7 @@ def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow
 
 
 def _listed(job: TrainingJob) -> JobRow:
-    """Return what SageMaker's list says of a job, which is not opened."""
+    """Return the entry of a job in SageMaker's list; the job is not opened."""
     started_ns = job.started_ns or job.created_ns
     ended = job.ended_ns is not None and started_ns is not None
     return JobRow(

@@ -24,7 +24,7 @@ from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.system import Progress
-from reportgen.profile import JobInfo, NodeId, PartRef, Quality
+from reportgen.profile import JobInfo, NodeId, PartRef, Quality, Recorded
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
 from reportgen.scratch import scratch_folder
@@ -79,7 +79,7 @@ def report_parts(
 
 def _order(key: str) -> tuple[object, ...]:
     rank = rank_in_key(key)
-    return (rank is None, rank or 0, device_order(key))
+    return (rank is None, rank or 0, device_order(str(PurePosixPath(key).with_suffix(""))))
 
 
 def _rank_of(process: Process, key: str, all_of_report: Sequence[Process]) -> int | None:
@@ -156,8 +156,9 @@ def _fetch(location: Location, file: FileRef, target: Path) -> None:
 def name_of(ref: PartRef) -> str:
     """Return the path of a part's report: the file, or the folder of Parquet files."""
     path = PurePosixPath(ref.files[0].key)
-    is_below = path.name == TABLE_OF_TEXTS and path.parent.name
-    return str(path.parent if is_below else path)
+    if path.name != TABLE_OF_TEXTS:
+        return str(path)
+    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
 
 
 def read_report(
@@ -188,6 +189,8 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
     for table, why in sorted(trace.damage.items()):
         problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
     problems.add(Quality.VALUES_BROKEN, name, trace.n_numbers_dropped, what=_SAY_NUMBER)
+    if Recorded.MEMORY in trace.header.recorded:
+        problems.remark(_SAY_MEMORY, path=name)
     if trace.n_graph_runs:
         problems.remark(_SAY_GRAPHS.format(n=format_count(trace.n_graph_runs)), path=name)
     if trace.n_beyond:
@@ -196,6 +199,10 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
 
 _SAY_NUMBER = (
     "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
+)
+_SAY_MEMORY = (
+    "Its memory events are allocations of CUDA. A framework that keeps memory for later asks CUDA "
+    "for more than its tensors use."
 )
 _SAY_GRAPHS = (
     "Runs of whole CUDA graphs that are one operation each: {n}. Their kernels were not recorded; "

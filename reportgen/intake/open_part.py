@@ -9,7 +9,7 @@ from reportgen.formats import Diagnostics
 from reportgen.profile import PartRef, Quality
 from reportgen.storage import Location, open_location, read_blocks
 
-_SAY_CHANGED = "This file changed after it was listed; its newer content was read."
+SAY_CHANGED = "This file changed after it was listed; its newer content was read."
 
 
 def open_part(ref: PartRef) -> Location:
@@ -20,7 +20,7 @@ def open_part(ref: PartRef) -> Location:
 def remark_changes(location: Location, problems: Diagnostics) -> None:
     """Note each file that was read in another version than the listed one."""
     for key in location.changed():
-        problems.remark(_SAY_CHANGED, path=key)
+        problems.remark(SAY_CHANGED, path=key)
 
 
 def read_file_blocks(

@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from reportgen.cache import Cache
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
 from reportgen.intake.blocks import TableBuilder
+from reportgen.intake.kept_blocks import KeptBlocks
 from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of, valid_rows
@@ -52,8 +54,11 @@ def read_system(
     *,
     kept: TimeRange | None = None,
     on_progress: Progress | None = None,
+    cache: Cache | None = None,
 ) -> SystemTable:
     """Read one node's minute files, given in any order; samples outside ``kept`` are left out.
+
+    Many of them are taken from ``cache`` where they were read before, and put there.
 
     Edge cases: without samples the table is empty. When *every* sample lies more than a day from
     the minute in its file's name, the samples are believed and not the names.
@@ -62,7 +67,9 @@ def read_system(
     if not in_order:
         return empty_system()
     told = Diagnostics()
-    table = _read(in_order, told, kept=kept, on_progress=on_progress, believes_names=True)
+    table = _read(
+        in_order, told, kept=kept, on_progress=on_progress, cache=cache, believes_names=True
+    )
     if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
         told = Diagnostics()
         table = _read(in_order, told, kept=kept, on_progress=None, believes_names=False)
@@ -84,10 +91,12 @@ def _read(
     kept: TimeRange | None,
     on_progress: Progress | None,
     believes_names: bool,
+    cache: Cache | None = None,
 ) -> SystemTable:
     codes, builder = SeriesCodes(), TableBuilder()
     n_read = 0
-    for block, rows in valid_blocks(files, codes, problems, believes_names=believes_names):
+    blocks = valid_blocks(files, codes, problems, believes_names=believes_names, cache=cache)
+    for block, rows in blocks:
         n_read += len(block)
         next_start_us = files[n_read].minute_s * _US_PER_S if n_read < len(files) else None
         in_range = rows if kept is None else cut_rows(rows, kept)
@@ -100,12 +109,17 @@ def _read(
 
 
 def valid_blocks(
-    files: Sequence[SystemFile], codes: SeriesCodes, problems: Diagnostics, *, believes_names: bool
+    files: Sequence[SystemFile],
+    codes: SeriesCodes,
+    problems: Diagnostics,
+    *,
+    believes_names: bool,
+    cache: Cache | None = None,
 ) -> Iterator[tuple[list[SystemFile], Rows]]:
     """Yield blocks of files and what in them are samples; see ``valid_rows``."""
     if not files:
         return
-    with _block_reader(files) as read:
+    with _block_reader(files, cache) as read:
         for block in _blocks_of(files):
             raw = read(block, codes, problems)
             limits = limits_of(codes.series)
@@ -113,13 +127,13 @@ def valid_blocks(
 
 
 @contextmanager
-def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
+def _block_reader(files: Sequence[SystemFile], cache: Cache | None) -> Iterator[BlockReader]:
     """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
     if sum(file.text_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
         return
     with _connect() as connection:
-        yield partial(read_block, connection)
+        yield partial(read_block, connection) if cache is None else KeptBlocks(connection, cache)
 
 
 def _connect() -> DuckDBPyConnection:

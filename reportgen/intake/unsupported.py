@@ -74,7 +74,8 @@ def refuse_pickles(path: str, n_pickles: int) -> None:
 def _refusal(path: str, what: str) -> LocationError:
     return LocationError(
         f"{what} Pickles can run code when they are opened, so none was.",
-        hint="Pass the profiler's trace (.json or .json.gz) instead.",
+        hint="Pass the profiler's trace (.json or .json.gz), or record one: "
+        "reportgen record --trace 20:25 --report -- python train.py",
         path=path,
     )
 

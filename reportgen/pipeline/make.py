@@ -12,11 +12,12 @@ from reportgen.intake import discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.measuring import Work, measure
+from reportgen.pipeline.memory import cache_for
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
-from reportgen.pipeline.timeline import add_timeline, chosen_lanes, without_timeline
+from reportgen.pipeline.report_timeline import add_timeline, chosen_lanes, without_timeline
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
@@ -87,6 +88,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         rules=chosen,
         params=params,
         engine=parse_engine(options.engine),
+        cache=cache_for(options.cache, job),
         may_miss=options.allows_missing,
         range_text=range_text,
     )
@@ -94,7 +96,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         lanes = StagedAt(folder=staging.folder / "lanes", n_parts=len(job.parts))
         work = replace(work, lanes=chosen_lanes(chosen, lanes))
         size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
-        before = measure(work, watcher) if size_bytes > _ALONE_BYTES else None
+        is_much = size_bytes > _ALONE_BYTES and not work.memory.knows(job.parts)
+        before = measure(work, watcher) if is_much else None
         with kernel_for(options.formats, staging.folder) as kernel:
             measured, missing = before or measure(work, watcher)
             with timed(watcher, "rules") as step:

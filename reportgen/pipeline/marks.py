@@ -16,7 +16,7 @@ def marks_of(findings: Iterable[RankedFinding]) -> dict[str, Mark]:
             title=item.finding.title,
             said_by=f"{item.rule} {item.finding.id}",
             start_ns=round(where.start_s * NS_PER_S),
-            end_ns=round((where.start_s if where.end_s is None else where.end_s) * NS_PER_S),
+            end_ns=round(max(where.start_s, where.end_s or where.start_s) * NS_PER_S),
             node=where.node,
         )
         for item in findings

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from reportgen.cache import Cache
 from reportgen.engine import (
     Engine,
     EngineKind,
@@ -18,7 +20,8 @@ from reportgen.engine import (
     LostItemsError,
     ProcessExecutor,
 )
-from reportgen.errors import LocationError
+from reportgen.errors import LocationError, writing
+from reportgen.pipeline.memory import Memory
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, StagedAt, work_on
@@ -42,16 +45,28 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses.
 
-    ``lanes`` is where the lanes of the timeline are staged: a cluster's workers cannot write there.
+    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
     """
 
     job: JobProfile
     rules: Sequence[AnyRule]
     params: Mapping[RuleId, Any]
     engine: Engine
-    may_miss: bool = False
     lanes: StagedAt | None = None
+    cache: Cache | None = None
+    may_miss: bool = False
     range_text: str | None = None
+
+    @property
+    def memory(self) -> Memory:
+        """Return what was measured before in the same way."""
+        return Memory(
+            cache=self.cache,
+            rules=self.rules,
+            params=self.params,
+            modules=_foreign_modules(self.rules)[0],
+            lanes=self.lanes,
+        )
 
 
 Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]
@@ -67,13 +82,17 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
     with timed(watcher, "reading") as step:
         executor = executor_for(work, watcher)
         is_far = work.engine.kind is EngineKind.DASK
-        lanes = None if is_far else work.lanes
+        lanes = work.lanes and replace(work.lanes, is_far=is_far)
         do = partial(work_on, rules=work.rules, params=work.params, lanes=lanes)
         if isinstance(executor, LocalExecutor):
             do = partial(do, on_progress=ReadingProgress(watcher))
         elif is_far:
             do = partial(_work_there, settings_to_send(), do)
         measured, missing = _run(executor, do, work)
+        if lanes is not None and is_far:
+            for part in measured:
+                lanes.receive(part.node, part.lanes)
+            measured = [replace(part, lanes={}) for part in measured]
         n_rows = sum(part.n_rows for part in measured)
         n_files = sum(part.n_files for part in measured)
         read_s = max((part.read_s for part in measured), default=0.0)
@@ -88,6 +107,11 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
         hint = "Run without a range: the job summary says when the job ran."
     source = work.job.info.source
     raise LocationError(f"{source} holds {what}.", hint=hint, path=source)
+
+
+def _amount(measured: Sequence[Measured]) -> tuple[int, int]:
+    """Return the number of rows and of files."""
+    return sum(part.n_rows for part in measured), sum(part.n_files for part in measured)
 
 
 def executor_for(work: Work, watcher: Watcher) -> Executor:
@@ -114,8 +138,19 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     return ProcessExecutor() if is_large else LocalExecutor()
 
 
-def _run(executor: Executor, do: partial[Measured], work: Work) -> Outcome:
+def _run(work: Work, watcher: Watcher) -> Outcome:
+    """Let somebody measure all parts."""
     parts = work.job.parts
+    if not parts:
+        return (), ()
+    executor = executor_for(work, watcher)
+    do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
+    if work.engine.kind is EngineKind.DASK:  # the cache is a folder of this machine
+        do = partial(_work_there, settings_to_send(), do)
+    else:
+        do = partial(do, cache=work.cache)
+    if isinstance(executor, LocalExecutor):
+        do = partial(do, on_progress=ReadingProgress(watcher))
     try:
         return executor.map(do, parts, names=[_name(part) for part in parts]), ()
     except LostItemsError as err:
@@ -136,10 +171,30 @@ def _name(part: PartRef) -> str:
 
 
 def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRef) -> Measured:
-    """Work on a part where buckets are reached with somebody else's settings."""
-    with reached_as(settings):
-        measured: Measured = do(part)
-    return measured
+    """Work on a part where buckets are reached with somebody else's settings.
+
+    The folder of the lanes is not there, so their files come back with the measurements.
+    """
+    lanes: StagedAt | None = do.keywords["lanes"]
+    with reached_as(settings), TemporaryDirectory(prefix="reportgen-lanes-") as folder:
+        if lanes is None:
+            return do(part)
+        here = replace(lanes, folder=Path(folder))
+        measured = do(part, lanes=here)
+        files = {path.name: path.read_bytes() for path in sorted(here.of(part).iterdir())}
+        return replace(measured, lane_files=files)
+
+
+def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
+    """Write the files of lanes that came back from elsewhere."""
+    parts = {part.node: part for part in work.job.parts}
+    for one in measured:
+        if one.lane_files and work.lanes is not None:
+            folder = work.lanes.of(parts[one.node])
+            with writing(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                for name, content in one.lane_files.items():
+                    (folder / name).write_bytes(content)
 
 
 def _foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:

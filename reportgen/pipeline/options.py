@@ -53,6 +53,8 @@ class Options:
         force: replace files that are not ours or were edited.
         engine: who reads the parts, as ``--engine`` says it.
         allows_missing: make the report also without parts that a cluster could not read.
+        cache: a folder for what was measured, ``"off"``, or ``None`` for the user's own where the
+            job is large.
         described: the job as SageMaker describes it, where it was named.
     """
 
@@ -75,6 +77,7 @@ class Options:
     force: bool = False
     engine: str = "auto"
     allows_missing: bool = False
+    cache: str | None = None
     described: TrainingJob | None = None
 
 

@@ -1,67 +1,235 @@
-"""The timeline of a report, made of the lanes that were staged when its parts were measured."""
+"""From a job or trace to a timeline in one file, for Perfetto or ``chrome://tracing``."""
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator, Sequence
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import IO, cast
 
-from reportgen.errors import writing
-from reportgen.pipeline.options import TimelineDetail, Watcher
+from reportgen.errors import ConfigError, LocationError, writing
+from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.cut import Copied
+from reportgen.intake import discover
+from reportgen.intake.traces import copied_events, is_event_file
+from reportgen.pipeline.compare import report_of
+from reportgen.pipeline.marks import marks_of
+from reportgen.pipeline.options import Watcher
+from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.ranges import Wanted, apply_range, wanted_range
+from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
-from reportgen.pipeline.work import StagedAt
-from reportgen.profile import JobProfile
-from reportgen.report import Report
-from reportgen.rules.base import AnyRule
-from reportgen.store import with_timeline
-from reportgen.text import format_bytes
-from reportgen.timeline import BUDGET_BYTES, Mark, timeline_of
+from reportgen.profile import JobProfile, TimeRange
+from reportgen.storage import is_job_name, training_job
+from reportgen.store import load, open_staging, refuse
+from reportgen.text import format_count
+from reportgen.timeline.chrome_json import ChromeWriter
+from reportgen.timeline.drawn import Writer, Written
+from reportgen.timeline.moments import Mark
+from reportgen.timeline.perfetto import PerfettoWriter
 from reportgen.units import NS_PER_S
 
-_RULE = "Timeline"
+STDOUT = "-"
 
 
-def chosen_lanes(rules: Sequence[AnyRule], lanes: StagedAt) -> StagedAt | None:
-    """Return where lanes are staged, ``None`` where the rule that shows them does not run."""
-    return lanes if any(rule.id == _RULE for rule in rules) else None
+class TimelineFormat(StrEnum):
+    """What a timeline is written as."""
+
+    PERFETTO = "perfetto"
+    JSON = "json"
 
 
-def without_timeline(rules: Sequence[AnyRule], detail: TimelineDetail) -> tuple[AnyRule, ...]:
-    """Return the rules that run when so much of the timeline is wanted."""
-    return tuple(rule for rule in rules if rule.id != _RULE or detail is not TimelineDetail.OFF)
+_LEAST_MARGIN_NS = NS_PER_S // 1_000
+"""Shown around a finding of a moment: some kernels before and after it."""
+
+_OTHER_FILE = "Choose another file with --output."
 
 
-def add_timeline(
-    report: Report, job: JobProfile, lanes: StagedAt, detail: TimelineDetail, watcher: Watcher
-) -> Report:
-    """Return a report with its timeline, and remove the lanes that were staged.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineOptions:
+    """One run of ``reportgen timeline``.
 
-    Parts that a cluster measured have none; without any, the report has no timeline.
+    Attributes:
+        path: a job or kernel traces.
+        output: the file to write; ``-`` is standard output.
+        format: what to write; ``None`` goes by the name of the file.
+        since, until, steps: the range to show, as the user wrote it.
+        ranks: the ranks to show; empty means all.
+        around: the id of the finding around which to show.
+        report: where the saved report with the findings lies, if not beside the job.
+        is_raw: copy the events of one kernel trace instead.
+        force: replace a file.
+    """
+
+    path: str
+    output: str
+    format: TimelineFormat | None = None
+    since: str | None = None
+    until: str | None = None
+    steps: str | None = None
+    ranks: frozenset[int] = frozenset()
+    around: str | None = None
+    report: str | None = None
+    is_raw: bool = False
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeTimeline:
+    """What a run wrote, and what a reader of it should know."""
+
+    written: Written
+    remarks: tuple[str, ...] = ()
+
+
+def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
+    """Write the timeline of a job.
 
     Raises:
-        OutputError: what was staged cannot be read.
+        ReportgenError: with the exit code that the command will return.
     """
-    folders = [folder for part in job.parts if (folder := lanes.of(part)).is_dir()]
-    if not folders:
-        return report
-    budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
-    with timed(watcher, "timeline") as step, writing(lanes.folder):
-        pieces = timeline_of(folders, list(_marks(report)), budget_bytes=budget_bytes)
-        shutil.rmtree(lanes.folder)
-        content = b"".join(pieces)
-        step.text = f"made a timeline of {format_bytes(len(content))}"
-    return with_timeline(report, content)
+    wanted = wanted_range(options.since, options.until, options.steps)
+    if options.around is not None and wanted is not None:
+        raise ConfigError(
+            "--around cannot be combined with --from, --to and --steps.", hint="Pass one of them."
+        )
+    _check_output(options)
+    with timed(watcher, "listing") as step:
+        job = _of_ranks(_listed(options.path), options.ranks)
+        step.text = f"listed {len(job.parts)} nodes or ranks"
+    marks = {} if options.is_raw and options.around is None else _marks(options, job, watcher)
+    if options.around is not None:
+        wanted = Wanted(time=_around(options.around, marks))
+    if wanted is not None:
+        with timed(watcher, "range") as step:
+            job, step.text = apply_range(job, wanted)
+    with _opened(options.output) as stream, timed(watcher, "writing") as step:
+        if options.is_raw:
+            made = _copy(job, stream)
+        else:
+            writer = _writer(options, stream)
+            remarks = write_parts(job, writer, marks.values(), watcher)
+            made = MadeTimeline(written=writer.written, remarks=tuple(remarks))
+        step.text = f"wrote {made.written.n_slices} slices"
+    return made
 
 
-def _marks(report: Report) -> Iterator[Mark]:
-    """Yield the findings that say when, most important first."""
-    for item in report.findings:
-        where = item.finding.where
-        if where.start_s is not None:
-            end_s = where.start_s if where.end_s is None else where.end_s
-            yield Mark(
-                title=item.finding.title,
-                said_by=f"{item.rule} {item.finding.id}",
-                start_ns=round(where.start_s * NS_PER_S),
-                end_ns=round(max(end_s, where.start_s) * NS_PER_S),
-                node=where.node,
-            )
+def _copy(job: JobProfile, stream: IO[bytes]) -> MadeTimeline:
+    """Copy the events of the only kernel trace of a job.
+
+    Raises:
+        ConfigError: there is none, or there are several.
+        LocationError: no event lies in the range.
+    """
+    traces = [part for part in job.parts if part.rank is not None and is_event_file(part)]
+    if len(traces) != 1:
+        said = ", ".join(str(part.rank) for part in traces) or "none"
+        raise ConfigError(
+            "--raw copies one kernel trace of the PyTorch profiler.",
+            hint=f"Choose its rank with --ranks; there are: {said}.",
+        )
+    copied, problems = Copied(), Diagnostics()
+    for piece in copied_events(traces[0], copied, problems):
+        stream.write(piece)
+    if not copied.n_spans:
+        raise LocationError(
+            f"{traces[0].files[0].key} holds no event with a duration in the range.",
+            hint="Check the range that was asked for.",
+            path=job.info.source,
+        )
+    said = format_count(copied.n_left_out)
+    remarks = dict.fromkeys(note.text for note in problems.notes() if note.text)
+    if copied.n_left_out:
+        remarks[f"{said} damaged events were left out."] = None
+    return MadeTimeline(written=Written(n_slices=copied.n_spans), remarks=tuple(remarks))
+
+
+def _listed(path: str) -> JobProfile:
+    if is_job_name(path):
+        named = training_job(path)
+        return discover(named.profiler_path, name=named.name)
+    return discover(path)
+
+
+def _of_ranks(job: JobProfile, ranks: frozenset[int]) -> JobProfile:
+    """Return a job with only some of its ranks; nodes stay."""
+    if not ranks:
+        return job
+    there = {part.rank for part in job.parts if part.rank is not None}
+    missing = sorted(ranks - there)
+    if missing:
+        said = ", ".join(map(str, sorted(there))) or "no kernel traces"
+        raise ConfigError(
+            f"--ranks names rank {missing[0]}, which is not there.", hint=f"There are: {said}."
+        )
+    kept = tuple(part for part in job.parts if part.rank is None or part.rank in ranks)
+    return replace(job, parts=kept)
+
+
+def _check_output(options: TimelineOptions) -> None:
+    if options.output == STDOUT:
+        return
+    output = Path(options.output)
+    check_output(output.parent, job_root=None)
+    if output.exists() and not (options.force and output.is_file()):
+        refuse(output, "exists already" if output.is_file() else "is no plain file")
+
+
+def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[str, Mark]:
+    """Return the findings of the saved report of a job; of a new one where one is asked for."""
+    for place in (options.path, ".") if options.report is None else (options.report,):
+        with suppress(LocationError), saved_report(place) as saved:
+            if saved is None:
+                continue
+            report = load(saved)
+            if place != "." or report.job.source == job.info.source:
+                return marks_of(report.findings)
+    if options.report is not None:
+        raise LocationError(
+            f"There is no saved report at {options.report}.",
+            hint="Pass the folder profiler-report/ with --report.",
+            path=options.report,
+        )
+    return {} if options.around is None else marks_of(report_of(options.path, watcher).findings)
+
+
+def _around(finding_id: str, marks: dict[str, Mark]) -> TimeRange:
+    """Return the time of a finding, and as much again before and after it."""
+    mark = marks.get(finding_id)
+    if mark is None:
+        raise ConfigError(
+            f"--around {finding_id} names no finding that has a time.",
+            hint=f"Those of the report that have one: {', '.join(marks) or 'none'}.",
+        )
+    margin_ns = max(mark.end_ns - mark.start_ns, _LEAST_MARGIN_NS)
+    return TimeRange(from_ns=mark.start_ns - margin_ns, to_ns=mark.end_ns + margin_ns)
+
+
+def _writer(options: TimelineOptions, stream: IO[bytes]) -> Writer:
+    is_json = options.output.lower().removesuffix(".gz").endswith(".json")
+    by_name = TimelineFormat.JSON if is_json else TimelineFormat.PERFETTO
+    chosen = options.format or by_name
+    return ChromeWriter(stream) if chosen is TimelineFormat.JSON else PerfettoWriter(stream)
+
+
+@contextmanager
+def _opened(output: str) -> Iterator[IO[bytes]]:
+    """Yield the stream to write to; a file takes its place when all of it is there."""
+    if output == STDOUT:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(output)
+    with open_staging(target.parent) as staging, writing(target, hint=_OTHER_FILE):
+        staged = staging.folder / target.name
+        with staged.open("wb") as file:
+            if target.suffix == ".gz":
+                with gzip.GzipFile("", "wb", compresslevel=1, fileobj=file, mtime=0) as packed:
+                    yield cast("IO[bytes]", packed)
+            else:
+                yield file
+        staged.replace(target)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
@@ -34,7 +35,7 @@ class Measured:
     """What comes back from one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node.
+    for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -49,6 +50,7 @@ class Measured:
     n_files: int
     read_s: float
     measure_s: float
+    lane_files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +71,12 @@ def work_on(
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
     lanes: StagedAt | None = None,
+    cache: Cache | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
     """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
     began = time.perf_counter()
-    part = read(ref, on_progress=on_progress)
+    part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
     measurements = measure_part(part, rules, params)
     if lanes is not None:

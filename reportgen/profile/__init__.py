@@ -1,4 +1,4 @@
-"""The waist's upper half: what a job's raw data look like once they are read.
+"""Upper half of the waist: the form of a job's raw data after reading.
 
 ``job`` holds the job, its nodes and the notes made while reading; ``system`` one node's samples
 on a grid of ticks; ``spans`` one node's framework events; ``python`` its Python profiles;

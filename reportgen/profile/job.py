@@ -25,7 +25,7 @@ class Clock(StrEnum):
 
 
 class Quality(StrEnum):
-    """What is counted about the input; the keys of ``data_quality`` in ``report.json``."""
+    """Counters about the input; the keys of ``data_quality`` in ``report.json``."""
 
     FILES_READ = "files_read"
     FILES_SKIPPED = "files_skipped"
@@ -45,9 +45,9 @@ class SourceNote:
     """One remark about the input: shown in the report and in ``report.json``.
 
     Attributes:
-        text: What was seen and what became of it, one sentence.
+        text: The observation and its consequence, one sentence.
         path: The file, relative to the job; empty when it is about the whole job.
-        counts: What it adds to the counters of ``data_quality``.
+        counts: Increments of the counters of ``data_quality``.
     """
 
     text: str
@@ -57,7 +57,7 @@ class SourceNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobInfo:
-    """What is known of a job before its files are read.
+    """Facts about a job that are known before its files are read.
 
     Attributes:
         name: The folder above ``profiler-output``, or what the user said.
@@ -108,11 +108,12 @@ class PartRef:
     rank: int | None = None
     """The rank whose kernel trace this is; ``None`` for a node."""
     is_rank_known: bool = True
-    """Whether somebody said the rank, or it is the file's place in order."""
+    """Whether the rank was recorded; else it is the file's place in order."""
     process: int | None = None
     """Which process of its file a rank is, where one file may hold several."""
     recorded: RecordedNode | None = None
-    """What ``reportgen record`` says of the node; ``None`` when something else recorded it."""
+    """Statement of ``reportgen record`` about the node; ``None`` when something else recorded
+    it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +134,7 @@ class NodeProfile:
 class JobProfile:
     """A job: its parts in numeric order of their nodes, and notes about the whole of it.
 
-    ``profiling`` is what its profiler was asked to record, ``None`` where nobody said it;
+    ``profiling`` is the configuration of its profiler, ``None`` where it is unknown;
     ``recording`` is how ``reportgen record`` recorded it, ``None`` when something else did.
     """
 

@@ -11,7 +11,7 @@ _More = ParamSpec("_More")
 
 
 class Memo:
-    """What was computed from a part so far; it lives and dies with the part.
+    """Values computed from a part so far; they live as long as the part.
 
     It is never sent to another process with the part, and a changed copy starts empty.
     """
@@ -38,7 +38,7 @@ class HasMemo(Protocol):
 
     @property
     def memo(self) -> Memo:
-        """Return what was computed so far."""
+        """Return the values computed so far."""
 
 
 _P = TypeVar("_P", bound=HasMemo)
@@ -51,7 +51,7 @@ def fact(
 
     With further arguments, which are hashable, it computes once for each of their values.
 
-    Use it for what two rules need. What a fact returns is shared: nobody may change it.
+    Use it for values that two rules need. A returned value is shared and must not be changed.
 
     Example:
         >>> class Part:

@@ -1,8 +1,8 @@
 """One node's framework events: what ran from when to when.
 
 Columns of equal length instead of objects: a million events are a few arrays. Text columns are
-codes into a vocabulary, and many events share a row of arguments: what is held is 25 bytes an
-event. Rows are sorted by (start, end, phase, name, worker, step).
+codes into a vocabulary, and many events share a row of arguments: an event takes 25 bytes. Rows
+are sorted by (start, end, phase, name, worker, step).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Numbers = NDArray[np.signedinteger[Any]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanArguments:
-    """What stood in the arguments of events; each row belongs to one or more of them.
+    """Arguments of events; each row belongs to one or more of them.
 
     Attributes:
         step: (k,) ``args.step_num``.
@@ -165,7 +165,7 @@ class SpanTable:
         return _looked_up(self.arguments.label, self.argument)
 
     def called(self) -> tuple[tuple[str, ...], Words]:
-        """Return what frames call the events: words, and (n,) codes into them.
+        """Return the names of events in frames: words, and (n,) codes into them.
 
         It is the label of an event where it has one, else its name.
         """
@@ -214,7 +214,7 @@ def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
 
 
 def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:
-    """Return the type of codes into a vocabulary of so many words."""
+    """Return the type of codes into a vocabulary of ``n`` words."""
     narrowest = (kind for kind in (np.int8, np.int16) if n_words <= np.iinfo(kind).max)
     return np.dtype(next(narrowest, np.int32))
 

@@ -60,7 +60,7 @@ class SeriesKind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Series:
-    """What a column holds, in the words of the file: ``("cpu", "cpu3", "CPUUtilization")``."""
+    """Content of a column, in the words of the file: ``("cpu", "cpu3", "CPUUtilization")``."""
 
     type: str
     name: str
@@ -94,7 +94,7 @@ class SystemTable:
 
     Attributes:
         tick_ns: (n_ticks,) int64, strictly increasing; the anchor of each tick, ns UTC.
-        series: what each column holds; sorted by type, device number, dimension.
+        series: content of each column; sorted by type, device number, dimension.
         values: (n_ticks, n_series) float64 in column-major order, NaN where nothing was sampled.
         first_ns: time of the earliest sample of any series; ``None`` without samples.
         last_ns: time of the latest sample of any series (not of the last anchor).
@@ -124,7 +124,7 @@ class SystemTable:
     def matrix(self, kind: SeriesKind) -> Floats:
         """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent.
 
-        Columns that stand at even distances, as those of all devices mostly do, are no copy.
+        Columns at even distances, as those of all devices mostly are, are not copied.
         """
         columns = self._columns(kind)
         evenly = _as_slice(columns)

@@ -1,4 +1,4 @@
-"""One rank's kernel trace: what its GPUs ran, what its host called, and what it waited for."""
+"""Kernel trace of one rank: operations of its GPUs, calls of its host, and its waits."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from reportgen.profile.trace_tables import (
 
 
 class Recorded(StrEnum):
-    """What the profiler was asked to record."""
+    """Options with which the profiler recorded."""
 
     SHAPES = "record_shapes"
     STACK = "with_stack"
@@ -62,11 +62,11 @@ class RankTrace:
     Attributes:
         node: the name of this part in the report: ``rank 3``.
         job: the job it belongs to.
-        rank: rank in the job; the file's place in order where nobody knows the rank.
-        is_rank_known: whether file, name of the file or folder told the rank.
+        rank: rank in the job; the file's place in order where the rank is unknown.
+        is_rank_known: whether the file, its name or its folder gave the rank.
         world_size: ranks in the job, ``None`` where unknown.
         path: the file, relative to the job.
-        base_ns: what the file adds to its times (``baseTimeNanoseconds``), 0 where it says none.
+        base_ns: addend of the file's times (``baseTimeNanoseconds``), 0 where it has none.
         clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
         origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
         shadows: empty but for a timeline, which shows every event.
@@ -74,10 +74,10 @@ class RankTrace:
         threads: what ``thread`` columns mean.
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
         versions: ``cuda_runtime``, ``hip_driver``, ``nccl`` ... as text.
-        recorded: what the profiler was asked to record.
+        recorded: options with which the profiler recorded.
         first_ns, last_ns: first start and last end of all timed events, after the origin;
             ``None`` without any.
-        notes: what was skipped, lost and recovered.
+        notes: skipped, lost and recovered data.
     """
 
     node: NodeId

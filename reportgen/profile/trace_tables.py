@@ -36,7 +36,7 @@ NUMBERED_STEP = re.compile(
 
 
 class GpuKind(IntEnum):
-    """What a GPU did; ``GpuOps.kind``."""
+    """Kind of a GPU operation; ``GpuOps.kind``."""
 
     KERNEL = 0
     MEMCPY = 1
@@ -44,7 +44,7 @@ class GpuKind(IntEnum):
 
 
 class SliceKind(IntEnum):
-    """What a host slice is; ``HostSlices.kind``. Calls of the driver are ``HostCalls``."""
+    """Kind of a host slice; ``HostSlices.kind``. Calls of the driver are ``HostCalls``."""
 
     OPERATOR = 0
     ANNOTATION = 1
@@ -54,7 +54,7 @@ class SliceKind(IntEnum):
 
 
 class FlowKind(IntEnum):
-    """What an arrow joins; ``Flows.kind``. Launches are ``GpuOps.launch``."""
+    """Kind of an arrow; ``Flows.kind``. Launches are ``GpuOps.launch``."""
 
     FORWARD_BACKWARD = 0
 
@@ -195,7 +195,7 @@ class MemoryEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveArgs:
-    """What events say about the collective that they belong to, in the order of the file.
+    """Arguments of collectives in the events that belong to them, in the order of the file.
 
     Attributes:
         name, dtype: (n,) int32 codes into ``labels``: ``allreduce``, ``BFloat16``.

@@ -107,7 +107,7 @@ class ReadyKernel:
                 future.set_result(task())
             except Exception as err:  # noqa: BLE001  # raised again where it is waited for
                 future.set_exception(err)
-        with suppress(Exception):  # nobody waits for the page's library before the notebook ran
+        with suppress(Exception):  # the page's library is not needed before the notebook ran
             import_module("reportgen.publish.library").own_library()
 
 
@@ -115,7 +115,7 @@ _LEAST = (
     ("RLIMIT_NOFILE", 64, "open files", "ulimit -n 256"),
     ("RLIMIT_AS", 1 << 30, "bytes of memory", "ulimit -v unlimited"),
 )
-"""What Jupyter and ZeroMQ take, in turn of a limit. Source: measured, with room to spare."""
+"""Least limits for Jupyter and ZeroMQ, with a margin over the measured need."""
 
 
 def _check_limits() -> None:

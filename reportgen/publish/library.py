@@ -18,7 +18,7 @@ from reportgen.compression import pack
 from reportgen.publish.policy import digest
 
 DRAWN_KINDS = ("bar", "box", "heatmap", "pie")
-"""What the report's own charts are made of, next to ``scatter``, which is in plotly's core."""
+"""Kinds of the report's charts, next to ``scatter``, which is in plotly's core."""
 
 _WRAPPER_STARTS = '"use strict";var Plotly=(()=>{'
 _WRAPPER_ENDS = "return Plotly;"
@@ -52,7 +52,7 @@ class Library:
 @functools.cache
 def whole_library() -> Library:
     """Return all of plotly, for a notebook whose author draws figures of any kind."""
-    return _packed(_unwrapped(_plotly_text()))
+    return packed_script(_unwrapped(_plotly_text()))
 
 
 def own_library() -> Library:
@@ -67,7 +67,7 @@ def own_library() -> Library:
 
 @functools.cache
 def _own_library() -> Library:
-    return _packed(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
+    return packed_script(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
 
 
 def with_kinds(text: str, kinds: tuple[str, ...]) -> str:
@@ -90,7 +90,7 @@ def with_kinds(text: str, kinds: tuple[str, ...]) -> str:
 
 
 def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
-    """Return the name under which a kind's module stands in the list of kinds.
+    """Return the name of a kind's module in the list of kinds.
 
     A kind is a module that says ``moduleType:"trace",name:"bar"``; in the list stands another one,
     which only hands it on.
@@ -107,7 +107,8 @@ def _listed_as(text: str, kind: str, listed: list[str]) -> str | None:
     return None
 
 
-def _packed(text: str) -> Library:
+def packed_script(text: str) -> Library:
+    """Return a script as the page carries it."""
     return Library(packed=pack(text), digest=digest(text), style_ids=tuple(_STYLE_ID.findall(text)))
 
 

@@ -19,7 +19,7 @@ PARAMETER = "report_dir"
 _NOTEBOOK_FORMAT = 4
 _LONGEST_REASON = 200
 _NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What reading JSON of any other shape can raise."""
+"""Exceptions of reading JSON of any other shape."""
 
 _PARAMETERS_TAG = "parameters"
 _INJECTED_TAG = "injected-parameters"

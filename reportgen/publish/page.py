@@ -11,16 +11,19 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import writing
-from reportgen.publish.library import Library, own_library, whole_library
+from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
 from reportgen.publish.scripts import joined, plain
 from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
 
 TEMPLATE = "page"
-SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css")
+SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
 EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
+LANES_SCRIPT = "lanes.js"
+"""Packed, in pages with lanes of events; it runs when they come near the window."""
 
+_HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
@@ -30,7 +33,7 @@ _END_OF_CELL = re.compile("</t[dhr]>")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageOptions:
-    """What the page says about itself: ``theme`` is ``auto``, ``light`` or ``dark``."""
+    """Statements of the page about itself: ``theme`` is ``auto``, ``light`` or ``dark``."""
 
     title: str
     theme: str
@@ -51,9 +54,11 @@ def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
         "style": _texts("style", SHEETS),
         "early_script": plain(templates_dir() / "script" / EARLY_SCRIPT),
         "script": joined(templates_dir() / "script" / SCRIPT),
+        "lanes": _lanes_script(),
     }
     exporter.register_filter("page_form", _page_form)
     exporter.register_filter("library", _library_for)
+    exporter.register_filter("has_lanes", _has_lanes)
     exporter.register_filter("policy", functools.partial(_policy, info))
     html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
     with writing(page):
@@ -112,8 +117,8 @@ def _folded(html: str) -> str:
     """Hide what is folded from browsers that run scripts, until the page's script unfolds it.
 
     A ``noscript`` element is one text to them, whatever it holds: a long table costs nothing until
-    somebody opens it. Without script it is shown as if it were not there. Folds within folds stay
-    as they are: ``noscript`` elements cannot be nested.
+    it is opened. Without script it is shown as if it were not there. Folds within folds remain as
+    they are: ``noscript`` elements cannot be nested.
     """
     depth = 0
 
@@ -134,6 +139,20 @@ def _library_for(notebook: Any) -> Library:
     return whole_library() if has_figures or has_scripts else own_library()
 
 
+@functools.cache
+def _lanes_script() -> Library:
+    text = joined(templates_dir() / "script" / LANES_SCRIPT)
+    return packed_script(f'(() => {{"use strict";\n{text}}})();\n')
+
+
+def _has_lanes(notebook: Any) -> bool:
+    return any(
+        _HAS_LANES in output.get("data", {}).get("text/html", "")
+        for cell in notebook.cells
+        for output in cell.get("outputs", ())
+    )
+
+
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
     own = inline_of(_own_html(notebook))
     return policy(
@@ -141,7 +160,10 @@ def _policy(info: Mapping[str, Any], notebook: Any) -> str:
             scripts=(info["early_script"], info["script"], *own.scripts),
             styles=(info["style"], *own.styles),
         ),
-        more_scripts=[_library_for(notebook).digest],
+        more_scripts=[
+            _library_for(notebook).digest,
+            *([info["lanes"].digest] if _has_lanes(notebook) else []),
+        ],
     )
 
 

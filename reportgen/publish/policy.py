@@ -17,7 +17,7 @@ _EMPTY_STYLE = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inline:
-    """The texts of the scripts and style sheets that stand in a page."""
+    """The texts of the scripts and style sheets in a page."""
 
     scripts: tuple[str, ...] = ()
     styles: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ def policy(inline: Inline, *, more_scripts: Iterable[str] = ()) -> str:
 
     No request, no ``eval``, no script that is not listed. Style *attributes* are free: plotly sets
     them on what it draws, and bars carry their width; style *elements* are listed. The plain
-    ``style-src`` is for browsers that do not tell the two apart.
+    ``style-src`` is for browsers that do not distinguish the two.
     """
     scripts = dict.fromkeys([*map(digest, inline.scripts), *more_scripts])
     styles = dict.fromkeys(map(digest, [*inline.styles, _EMPTY_STYLE]))

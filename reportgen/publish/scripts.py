@@ -1,4 +1,4 @@
-"""The page's scripts: modules, joined to one text that stands in the page.
+"""The page's scripts: modules, joined to one text in the page.
 
 A page opened from a file cannot import: browsers refuse it. So a module and all that it imports are
 put one after the other, each after those that it needs, in one scope. The modules must allow this,

@@ -9,7 +9,7 @@ from reportgen.record.gpu_card import GpuCard
 from reportgen.record.readings import Reading
 
 _MIB = 1 << 20
-_UNTESTED = "AMD's GPUs for certain (their samples come from code that was never tried on one)"
+_UNTESTED = "AMD's GPUs for certain (their samples come from code that was never run on one)"
 
 
 class AmdGpus:
@@ -50,7 +50,7 @@ class AmdGpus:
                         Reading("gpu", f"gpu{card.index}", dimension, value)
                         for dimension, value in probe(handle)
                     )
-            except Exception as err:  # noqa: BLE001  # a library that nobody here could try
+            except Exception as err:  # noqa: BLE001  # a library that could not be tried here
                 self._probes.remove((what, probe))
                 self.missing.append(f"{what} of AMD's GPUs ({type(err).__name__})")
         return readings

@@ -1,4 +1,4 @@
-"""What a training program calls itself: ``step``, ``steps``, ``annotate``, ``recording``.
+"""Functions that a training program calls: ``step``, ``steps``, ``annotate``, ``recording``.
 
 Everything here needs the standard library only, so that in a training environment
 ``pip install --no-deps make-profiler-report`` suffices. The work is done by the injected folder:

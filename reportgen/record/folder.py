@@ -33,7 +33,7 @@ _TIMES_LAG_NS = 10_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """A pair of wall and monotonic time: what all processes of a node count from."""
+    """A pair of wall and monotonic time: the common zero of all processes of a node."""
 
     wall_ns: int
     monotonic_ns: int
@@ -82,7 +82,7 @@ def file_clock(
 
 
 def boot_token() -> str:
-    """Return what tells boots of machines apart without naming them; empty where unknown."""
+    """Return a mark of this boot of this machine that does not name it; empty where unknown."""
     with suppress(OSError):
         return _digest(_BOOT_ID.read_text().strip())
     return ""
@@ -124,7 +124,7 @@ def _held_by(path: Path) -> Mapping[str, Any]:
 
 
 def _identity() -> str:
-    """Return what is the same for all recorders of a machine, or of one of its containers."""
+    """Return a mark that all recorders of a machine, or of one of its containers, share."""
     pids = ""
     with suppress(OSError):
         pids = str(_PID_NAMESPACE.stat().st_ino)
@@ -189,7 +189,7 @@ def read_json(path: Path) -> Mapping[str, Any]:
     """Return the object in a file; empty when it cannot be read or is none."""
     try:
         found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 

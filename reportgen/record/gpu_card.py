@@ -1,4 +1,4 @@
-"""What every source of GPU samples says of a GPU, whoever made it."""
+"""Description of a GPU, the same from every source of GPU samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose GPUs they are: which ones the job's ranks use, and whether somebody else is on them."""
+"""Owners of GPUs: which ones the job's ranks use, and whether other jobs use them too."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class GpuUse:
         ]
 
     def cards(self) -> list[Mapping[str, object]]:
-        """Return what ``recorder.json`` says of each GPU; ``is_used`` is ``None`` while unknown."""
+        """Return each GPU's entry in ``recorder.json``; ``is_used`` is ``None`` while unknown."""
         return [
             {
                 "index": gpu.index,

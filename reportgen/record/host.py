@@ -27,7 +27,7 @@ _NO_IO_WAIT = "waiting for I/O (this system does not count it)"
 
 
 class Host:
-    """The machine's own metrics. What cannot be read is named in ``missing`` and left out."""
+    """Metrics of the machine. A metric that cannot be read is named in ``missing`` and left out."""
 
     def __init__(self, limits: Limits) -> None:
         """Find out what can be read."""

@@ -1,4 +1,4 @@
-"""What the job may use of its machine: the cores of its affinity, and the limits of its cgroups."""
+"""Limits of the job on its machine: the cores of its affinity, and the limits of its cgroups."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MemoryLimit:
     statistics: Path
 
     def used_bytes(self) -> int:
-        """Return what counts against the limit and cannot simply be dropped.
+        """Return the memory that counts against the limit and cannot simply be dropped.
 
         Raises:
             OSError: the files are gone.
@@ -58,7 +58,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What the job may use.
+    """Resources that the job may use.
 
     Attributes:
         cores: numbers of the cores that it may run on; ``None`` where the system does not say.

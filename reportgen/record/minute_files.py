@@ -42,7 +42,7 @@ class MinuteFiles:
             self.why_lost = err.strerror or type(err).__name__
 
     def pack_closed_hours(self, now_ns: int) -> None:
-        """Pack this node's files of hours that are over; what cannot be packed stays as it is."""
+        """Pack this node's files of past hours; a file that cannot be packed stays as it is."""
         present = _hour_of(now_ns // _NS_PER_S)
         events = self._folder.parents[1] / "framework" / "pevents"
         for folder, pack in ((self._folder, pack_system_hour), (events, pack_event_hour)):

@@ -120,7 +120,7 @@ class NvidiaGpus:
         gpu.failures[what] = 0
         return values
 
-    # What is asked of each GPU
+    # Queries of each GPU
 
     def _utilization(self, gpu: Gpu, _now_ns: int) -> Iterator[tuple[str, float]]:
         rates = self._nvml.nvmlDeviceGetUtilizationRates(gpu.handle)
@@ -170,7 +170,7 @@ class NvidiaGpus:
             if rate is not None:
                 yield dimension, rate
 
-    # What only Hopper and newer GPUs have
+    # Metrics of Hopper and newer GPUs
 
     def _has_gpm(self, gpu: Gpu) -> bool:
         nvml = self._nvml

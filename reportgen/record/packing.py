@@ -1,8 +1,8 @@
 """Closed hours packed: the many small files of an hour into one, which the reader takes.
 
-A packed file is complete under a hidden name before it gets its own, and only then the files that
-it replaces go. Where a kill leaves both, the reader counts equal samples once, and the next packing
-removes files of events that are packed already.
+A packed file is complete under a hidden name before it gets its final name, and only then the files
+that it replaces go. Where a kill leaves both, the reader counts equal samples once, and the next
+packing removes files of events that are packed already.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def pack_system_hour(hour: Path, node: str) -> None:
 
 
 def pack_event_hour(hour: Path, node: str) -> None:
-    """Pack the closed event files of a node's processes in an hour, each process on its own.
+    """Pack the closed event files of a node's processes in an hour, each process separately.
 
     Raises:
         OSError: the folder is full, say; the files are still there.

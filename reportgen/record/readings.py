@@ -1,4 +1,4 @@
-"""What a source of samples gives, and the lines that it becomes (docs/formats.md)."""
+"""Samples of a source, and the lines that they become (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Source(Protocol):
     """Something that can be sampled."""
 
     def read(self, now_ns: int) -> Sequence[Reading]:
-        """Return what can be said at a time; rates need two calls."""
+        """Return the values of this instant; rates need two calls."""
 
 
 class Rates:

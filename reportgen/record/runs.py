@@ -85,7 +85,7 @@ class Run:
 
 
 def program_name(command: Sequence[str]) -> str:
-    """Return what a run is called: its script's name without folder and ending.
+    """Return the name of a run: its script's name without folder and ending.
 
     The first argument that is a script, else the command itself.
 

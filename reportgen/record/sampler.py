@@ -31,7 +31,7 @@ _LOOK_EVERY_NS = 10 * _SECOND_NS
 
 
 class Sampler:
-    """Samples a node while nobody else does, until it is told to stop."""
+    """Samples a node while no other recorder does, until it is stopped."""
 
     def __init__(
         self, recording: Recording, *, every_s: float, command_pid: int, version: str
@@ -72,7 +72,7 @@ class Sampler:
 
     @property
     def losses(self) -> list[str]:
-        """Return what could not be recorded, one phrase each."""
+        """Return the metrics that could not be recorded, one phrase each."""
         lost = list(self._missing)
         if self._files.n_lost_ticks:
             lost.append(f"{self._files.n_lost_ticks} ticks of samples ({self._files.why_lost})")

@@ -33,7 +33,7 @@ _SAMPLER_ENDS_S = 5.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordOptions:
-    """What ``reportgen record`` is asked to do.
+    """Options of ``reportgen record``.
 
     Attributes:
         command: what to run, with its arguments.
@@ -69,7 +69,7 @@ def record(options: RecordOptions) -> int:
 
 
 def say(text: str) -> None:
-    """Write a line to stderr; nobody listening is no failure."""
+    """Write a line to stderr; a closed stream is no failure."""
     with suppress(OSError, ValueError, AttributeError):
         sys.stderr.write(f"reportgen: {text}\n")
         sys.stderr.flush()
@@ -147,7 +147,7 @@ def _finish(
 
 
 def _start_watch(root: Path, child: Child) -> int:
-    """Start ``reportgen watch`` in a process group of its own, where Ctrl-C does not reach it."""
+    """Start ``reportgen watch`` in its own process group, where Ctrl-C does not reach it."""
     page = str(report_folder(root))
     words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
@@ -162,7 +162,7 @@ def _start_watch(root: Path, child: Child) -> int:
 
 
 def _make_report(root: Path) -> None:
-    """Make the report in a process of its own; what it prints must not mix with the command's."""
+    """Make the report in a separate process; its output must not mix with that of the command."""
     page = str(report_folder(root))
     words = [sys.executable, "-m", "reportgen.cli", "report", str(root), "--output", page]
     code = subprocess.run(words, check=False, stdout=2).returncode  # noqa: S603  # our own command
@@ -173,7 +173,7 @@ def _make_report(root: Path) -> None:
 def attach(options: RecordOptions, pid: int) -> int:
     """Record the machine while a process lives that records itself, a notebook's say.
 
-    What its variables must be is written to stdout as one line of JSON. SIGTERM ends it.
+    Its environment variables are written to stdout as one line of JSON. SIGTERM ends it.
     """
     recording, run = _begin(options)
     ended = threading.Event()

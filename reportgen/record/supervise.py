@@ -1,9 +1,9 @@
-r"""Run a command as if nobody stood between it and its caller: streams, signals, exit code.
+r"""Run a command as if there were nothing between it and its caller: streams, signals, exit code.
 
 The command stays in the process group of the terminal, so Ctrl-C, Ctrl-\ and Ctrl-Z reach it
-without help. All signals are blocked here and taken one by one, which says who sent them: what the
-keyboard sends, or was sent to the whole group, has reached the command; what was sent to this
-process alone is passed on.
+without help. All signals are blocked here and taken one by one, which shows their sender: a
+signal from the keyboard, or to the whole group, has reached the command; a signal to this process
+alone is passed on.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from reportgen.record.witness import Witness
 NOT_FOUND = 127
 NOT_EXECUTABLE = 126
 KILLED = 128
-"""What a shell adds to the number of the signal that ended a command."""
+"""Addend of a shell to the number of the signal that ended a command."""
 
 _FROM_KEYBOARD = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP})
 _STOPPED_BY_TERMINAL = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
@@ -66,7 +66,7 @@ class Child:
 def start(command: Sequence[str], environment: Mapping[str, str]) -> Child:
     """Start a command with our streams, in our process group, its signals as ours were.
 
-    From here on signals are blocked in this thread and in those that it starts, for ``wait``.
+    Signals are now blocked in this thread and in those that it starts, for ``wait``.
 
     Raises:
         NotStartedError: there is no such command, or it cannot be executed.
@@ -86,7 +86,7 @@ def start(command: Sequence[str], environment: Mapping[str, str]) -> Child:
 
 
 def _start_witness() -> Witness | None:
-    """Start what tells signals to the group from signals to us, where that is possible."""
+    """Start the process that separates signals to the group from signals to us, where possible."""
     if hasattr(signal, "sigwaitinfo"):
         with suppress(OSError):
             return Witness(_TAKEN - {signal.SIGCHLD})
@@ -138,7 +138,7 @@ def _notice(_number: int, _frame: FrameType | None) -> None:
 
 def _next_signal(witness: Witness | None) -> tuple[int, bool]:
     """Wait for a signal; return it, and whether the command did not get it as well."""
-    if not hasattr(signal, "sigwaitinfo"):  # macOS: nobody says who sent a signal
+    if not hasattr(signal, "sigwaitinfo"):  # macOS: the sender of a signal is unknown
         number = signal.sigwait(_TAKEN)
         return number, number not in _FROM_KEYBOARD
     info = signal.sigwaitinfo(_TAKEN)
@@ -170,5 +170,5 @@ def _stop_too(number: int) -> None:
     if number in signal.sigpending():
         signal.sigwait({number})
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {number})
-    signal.raise_signal(number)  # returns once somebody continues us
+    signal.raise_signal(number)  # returns once we are continued
     signal.pthread_sigmask(signal.SIG_BLOCK, {number} & _TAKEN)

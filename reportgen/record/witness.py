@@ -1,4 +1,4 @@
-"""A process of our group tells which signals reached it: those were sent to the whole group."""
+"""A process of our group reports the signals that reached it: they were sent to the whole group."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _LOOKS_AFTER_S = 1.0
 class Witness:
     """The witness of this process, started where signals are blocked and no thread runs yet.
 
-    The kernel tells who sent a signal, but not whether it was sent to one process or to a group.
+    The kernel says who sent a signal, but not whether it was sent to one process or to a group.
 
     Args:
-        signals: those that are blocked, and of which the witness tells.
+        signals: those that are blocked, and that the witness reports.
     """
 
     def __init__(self, signals: AbstractSet[int]) -> None:
@@ -35,7 +35,7 @@ class Witness:
     def saw(self, number: int) -> bool:
         """Return whether a signal that has just come reached the witness as well.
 
-        A witness that waits has told all that it saw; a busy machine may keep it from telling.
+        A waiting witness has reported all signals that it saw; on a busy machine it may be late.
         """
         for _ in range(_MOST_LOOKS):
             has_told_all = _state_of(self._pid) != "R"

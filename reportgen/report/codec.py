@@ -14,7 +14,7 @@ from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
 _BESIDE = frozenset({"results", "timeline_data"})
-"""What stands in files of its own."""
+"""Content of separate files."""
 
 
 def encode(report: Report) -> bytes:

@@ -1,4 +1,4 @@
-"""What a report was made from."""
+"""The kind of data of a report."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OF_TRACES = tuple(map(RuleId, ("GPUActivity", "StepTime")))
 
 
 class DataKind(StrEnum):
-    """What was recorded of a job, the richest kind."""
+    """The richest kind of data that was recorded of a job."""
 
     TRACES = "kernel traces"
     EVENTS = "framework events"
@@ -22,7 +22,7 @@ class DataKind(StrEnum):
 
 
 def data_kind(results: Mapping[RuleId, RuleResult]) -> DataKind:
-    """Return what the results of a job were made from."""
+    """Return the kind of data behind the results of a job."""
     if any(its.reason and its.reason.code is ReasonCode.IMPORTED for its in results.values()):
         return DataKind.IMPORTED
     traced = [results[rule_id] for rule_id in _OF_TRACES if rule_id in results]

@@ -29,7 +29,7 @@ class JobHeader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobSummary:
-    """The job in time, in the words of AWS's report; ``None`` is what the input cannot tell.
+    """The job in time, in the words of AWS's report; ``None`` where the input does not have it.
 
     Instants are ISO 8601 text in UTC, durations seconds, shares percentages that sum to 100.
     The training loop runs from the first start to the last end of the training steps.
@@ -50,7 +50,7 @@ class JobSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setup:
-    """What the job ran on and with, as far as its recording says; ``None`` is what it does not.
+    """Hardware and software of the job, as far as they were recorded; else ``None``.
 
     Attributes:
         gpu_names: the distinct names of its GPUs, in order.
@@ -90,7 +90,7 @@ class Figures:
     """The few numbers by which many jobs are compared; ``None`` is what a report cannot say.
 
     Attributes:
-        data: what was recorded: ``kernel traces``, ``framework events``, ``system metrics``, or
+        data: the kind of recording: ``kernel traces``, ``framework events``, ``system metrics``, or
             ``results of SageMaker's rules``.
         status: how the job stood when it was read.
         step_p50_s: median time of a training step.
@@ -98,7 +98,7 @@ class Figures:
         samples_per_s: samples of all ranks by the second, where the batch size is known.
         gpu_busy_ratio: share of the time of all GPUs in which they work.
         wasted_gpu_hours: GPU time without work, from the GPU time budget.
-        wasted_usd: what that costs, where a price was given.
+        wasted_usd: its cost, where a price was given.
     """
 
     data: str
@@ -138,7 +138,7 @@ class QualityNote:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataQuality:
-    """What was counted and remarked while reading."""
+    """Counters and remarks from reading."""
 
     counters: Mapping[str, int] = field(default_factory=dict)
     notes: tuple[QualityNote, ...] = ()
@@ -146,7 +146,7 @@ class DataQuality:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """The file of the timeline beside ``report.json``, and what tells whether it is whole."""
+    """The file of the timeline beside ``report.json``, and its checksum."""
 
     file: str
     sha256: str
@@ -163,9 +163,9 @@ class Report:
         sampling_interval_ms: detected interval of the system metrics; ``None`` without any.
         findings: all findings, most important first.
         rules: how each rule ended, in the order of the report.
-        profiling: what the profiler was asked to record; ``None`` where nobody said it.
+        profiling: configuration of the profiler; ``None`` where it is unknown.
         recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
-        setup: what the job ran on; ``None`` in reports of versions before 1.0.
+        setup: hardware and software of the job; ``None`` in reports of versions before 1.0.
         figures: its most important numbers; ``None`` likewise.
         timeline: the file of the timeline; ``None`` where the report has none.
         results: the full result of each rule that is at hand.

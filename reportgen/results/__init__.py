@@ -1,4 +1,4 @@
-"""What rules say (``model``), how evidence is built (``exhibits``), how it is saved (``codec``)."""
+"""Results of rules (``model``), their evidence (``exhibits``), the saved form (``codec``)."""
 
 from reportgen.results.causes import Cause
 from reportgen.results.exhibits import MAX_SERIES_POINTS, column, exhibit

@@ -1,4 +1,4 @@
-"""What findings can be about: one word for each cause, the same in all rules.
+"""Causes of findings: one word for each cause, the same in all rules.
 
 Rules declare the word with their messages; ``reportgen.diagnosis`` knows which of them explains
 which. Words of plugins may be others.
@@ -15,7 +15,7 @@ class Cause(StrEnum):
     OBSERVATION = "observation"
     """A reading that accuses nothing."""
 
-    # What keeps the training loop waiting for data
+    # Reasons for which the training loop waits for data
     TOO_FEW_LOADERS = "too_few_loaders"
     TOO_MANY_LOADERS = "too_many_loaders"
     CPU_PREPROCESSING = "cpu_preprocessing"
@@ -24,11 +24,11 @@ class Cause(StrEnum):
     SLOW_INPUT = "slow_input"
     """The loop waits for data, and nothing recorded says why."""
     HOST_BOUND = "host_bound"
-    """GPUs idle while cores are busy; what the cores work on is another finding, or unknown."""
+    """GPUs idle while cores are busy; the work of the cores is another finding, or unknown."""
     NO_PREFETCH = "no_prefetch"
     UNPINNED_MEMORY = "unpinned_memory"
 
-    # What happens between and around steps
+    # Between and around steps
     WORK_BETWEEN_STEPS = "work_between_steps"
     LONG_START = "long_start"
     RANDOM_SLOW_STEPS = "random_slow_steps"
@@ -41,7 +41,7 @@ class Cause(StrEnum):
     SLOW_WORKER = "slow_worker"
     GPU_IMBALANCE = "gpu_imbalance"
 
-    # What GPUs do
+    # Use of GPUs
     GPU_UNDERUSED = "gpu_underused"
     GPU_SWINGS = "gpu_swings"
     GPU_IDLE = "gpu_idle"
@@ -54,7 +54,7 @@ class Cause(StrEnum):
     THROTTLING = "throttling"
     OTHER_JOB = "other_job"
 
-    # What kernel traces show
+    # From kernel traces
     SLOW_HOST = "slow_host"
     FIRST_USE = "first_use"
     LONG_GAP = "long_gap"

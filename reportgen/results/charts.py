@@ -15,9 +15,9 @@ from reportgen.text import plural
 from reportgen.units import NS_PER_US, percentages
 
 MOST_BOXES = 64
-"""More boxes than this cannot be told apart in a chart; all numbers stay in tables."""
+"""More boxes than this cannot be distinguished in a chart; all numbers stay in tables."""
 MOST_INTERVALS = 200
-"""More intervals than this cannot be told apart on an axis of time; the longest stay."""
+"""More intervals than this cannot be distinguished on an axis of time; the longest stay."""
 
 
 def floats(
@@ -49,18 +49,18 @@ def ranking(
     Args:
         exhibit_id: stable id, unique within the result.
         parts: name and amount, in the order in which they are shown.
-        title: what is shared out, without a full stop.
+        title: the quantity that is divided, without a full stop.
         caption: how to read it; where parts are added up, how many are shown is appended.
         name: of the column of names.
         amount: name and unit of the column of amounts; counts have no unit. Where it is not given
             amounts are durations in ns, shown in µs.
-        most: so many parts are shown one by one, the rest is added up as ``others``.
-        others: what a part is called where the rest is counted; ``match/matches`` where an s is
+        most: number of parts that are shown one by one; the rest is added up as ``others``.
+        others: name of a part where the rest is counted; ``match/matches`` where an s is
             not enough.
         per: amounts are divided by it for the table; percentages do not change.
         drawn_as: shares or bars.
-        roles: what each of ``parts`` is about.
-        role: what the whole exhibit is about.
+        roles: the subject of each of ``parts``.
+        role: the subject of the whole exhibit.
     """
     if amount is None:
         amount, per = ("time_us", "us"), NS_PER_US
@@ -105,12 +105,12 @@ def boxes(
 
     Args:
         exhibit_id: stable id, unique within the result.
-        items: what each box is about, the box (lower, p25, p50, p75, upper, p95), and the largest
+        items: the name of each box, the box (lower, p25, p50, p75, upper, p95), and the largest
             value if it is known.
-        title: what is distributed, without a full stop.
+        title: the distributed quantity, without a full stop.
         unit: of the values.
-        role: what the whole exhibit is about.
-        row_roles: what each box is about.
+        role: the subject of the whole exhibit.
+        row_roles: the subject of each box.
     """
     shown = items[:MOST_BOXES]
     caption = (
@@ -159,12 +159,12 @@ def histogram(
         exhibit_id: stable id, unique within the result.
         edges: (n + 1,) of the bins.
         groups: a name and (n,) counts each.
-        title: what was counted, without a full stop.
+        title: the counted quantity, without a full stop.
         caption: how to read it.
         unit: of the edges.
-        counted: what is counted, the unit of the counts.
+        counted: the counted things, which is the unit of the counts.
         edge_type: of the edges.
-        role: what all groups are about.
+        role: the subject of all groups.
     """
     return exhibit(
         exhibit_id,
@@ -220,10 +220,10 @@ def intervals(
 
     Args:
         items: any order, at least one.
-        title: what they are.
+        title: their name.
         caption: how to read them; how many were left out is added.
         n_all: how many there are where not all are given.
-        role: what all of them are about.
+        role: the subject of all of them.
     """
 
     def place(item: Interval) -> tuple[float, float, str, str, str]:

@@ -1,7 +1,7 @@
 """One rule result as JSON bytes and back.
 
 The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
-History of ``format``: 1, first version; 2, what the page and later readers need is declared:
+History of ``format``: 1, first version; 2, the needs of the page and of later readers are declared:
 ``about`` (a table among the exhibits before), ``data``, and of exhibits and columns ``depth``,
 ``role``, ``row_roles`` and ``place``.
 """

@@ -11,7 +11,7 @@ The columns of each kind (drawn by ``views`` without knowing the rule):
 * ``heatmap``: ``row``, ``time_s`` (start of the cell), ``value`` column named by its quantity.
 * ``spans``: ``lane, name, start_s, end_s``.
 * ``table``: any columns.
-* ``timeline``: ``lane, kind, node, events``; what is drawn stands in ``Timeline.bin``.
+* ``timeline``: ``lane, kind, node, events``; the drawing is in ``Timeline.bin``.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def exhibit(
     Args:
         exhibit_id: stable id, unique within one result.
         kind: how it is shaped; see the module's list of columns.
-        title: what it shows, without a full stop.
+        title: its subject in words, without a full stop.
         caption: how to read it; says from how many points a series was thinned.
         columns: made by ``column``, or (name, unit, values) for each; numpy arrays are welcome.
             NaN and infinity become ``None``.
-        role: what the whole exhibit is about; decides its colour.
-        row_roles: (n_rows,) what each row is about, where rows differ.
+        role: the subject of the whole exhibit; decides its colour.
+        row_roles: (n_rows,) the subject of each row, where rows differ.
         place: where it stands, if not in its turn in the section of its rule.
 
     Raises:
@@ -90,7 +90,7 @@ def column(
         values: NaN and infinity become ``None``.
         type: of the values; where it is not declared, the narrowest that holds all values, which
             may differ from job to job. Numbers beside text become text.
-        role: what the column is about; decides its colour.
+        role: the subject of the column; decides its colour.
     """
     plain = tuple(_plain(value) for value in _as_list(values))
     kind = type or _type_of(plain)

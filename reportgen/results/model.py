@@ -1,4 +1,4 @@
-"""What a rule says: the types behind one ``<Id>.json``.
+"""The result of a rule: the types behind one ``<Id>.json``.
 
 All types are plain values. Nothing here reads, draws or writes.
 """
@@ -55,7 +55,7 @@ class ReasonCode(StrEnum):
 
 
 class ExhibitKind(StrEnum):
-    """How the evidence is shaped. The columns of each kind stand in ``docs/json.md``."""
+    """How the evidence is shaped. The columns of each kind are in ``docs/json.md``."""
 
     SERIES = "series"
     BAND = "band"
@@ -87,13 +87,13 @@ class About:
     """A rule in words, and where its results stand: feeds the page, the README and the docs.
 
     Attributes:
-        checks: What it looks for, one sentence.
+        checks: The question that it answers, one sentence.
         reading: How to read its numbers, one or two sentences.
         advice: What to do when it finds something, one sentence.
         title: The heading people read; the runner takes it from the rule.
-        section: Where on the page its results stand; ``None`` is a section of its own at the end.
+        section: The place of its results on the page; ``None`` is a separate section at the end.
         further: Sections for exhibits that are placed in them.
-        needs: What the rule reads; the runner takes it from the rule.
+        needs: Kinds of input of the rule; the runner takes it from the rule.
         recorded_by: The kind of profiling that records what it reads.
         is_quiet: Whether the rule looks for a fault and nothing else: without one its evidence
             waits behind a fold.
@@ -170,13 +170,13 @@ class Finding:
     """One statement about the job: what, where, how much, against what, what to try.
 
     Attributes:
-        cause: what it is about: a word of ``Cause``, or another one of a plugin.
+        cause: its subject: a word of ``Cause``, or another one of a plugin.
         symptom_of: ids of the findings that explain it, set by ``reportgen.diagnosis``.
         attributed_ratio: share of the time in 0-1 that this cause takes when larger ones are gone
             already: parts that do not overlap, where the estimate is the bound for each alone.
             It says where the loss went, not what can be won.
-        evidence: what else speaks for this cause, and what against it.
-        possible_causes: what may be behind it where the recording cannot tell.
+        evidence: further observations for this cause, and against it.
+        possible_causes: causes that are possible where the recording does not show the cause.
     """
 
     id: str
@@ -214,8 +214,8 @@ class Exhibit:
 
     Attributes:
         depth: whether it waits behind a fold.
-        role: what the whole exhibit is about.
-        row_roles: (n_rows,) what each row is about, for shares and bars; empty where the role of
+        role: the subject of the whole exhibit.
+        row_roles: (n_rows,) the subject of each row, for shares and bars; empty where the role of
             the exhibit holds for all rows.
         place: where else it stands than in its turn in the section of its rule.
     """
@@ -259,7 +259,7 @@ class PackedTable:
     """Numbers to compute with, not to draw: columns of equal length, written small.
 
     Attributes:
-        id: what the rows are; several tables of one rule may share it.
+        id: kind of the rows; several tables of one rule may share it.
         of: of what: ``{"worker": "algo-1/0", "phase": "Step:TRAIN"}``; unique for one id.
         n_rows: how many rows the columns have.
         n_measured: how many were measured; where that is more, a row is the mean of a block of

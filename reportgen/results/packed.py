@@ -27,7 +27,7 @@ ENCODING = "int64 differences, byte planes, zlib, base64"
 MOST_ROWS = 100_000
 """So many rows are kept one by one: a day of steps of a second, in a megabyte."""
 N_BLOCKS = 10_000
-"""More rows are kept as means of so many equal blocks: finer than any comparison of runs asks."""
+"""More rows are kept as means of this many equal blocks: finer than any comparison of runs asks."""
 COUNT = "count"
 _COMPRESSION = 1
 """Level 6 takes four times as long and saves 15 % of the steps and GPU times of a long job."""
@@ -39,7 +39,7 @@ def pack(
     """Return columns of whole numbers as a table, in blocks where there are too many rows.
 
     Args:
-        table_id: what the rows are: ``steps``.
+        table_id: kind of the rows: ``steps``.
         columns: (n,) whole numbers each, rows in order of time; the name ends in the unit
             (``start_ns``), and in a block a column that begins with ``start`` is that of its first
             row, any other the mean, rounded.

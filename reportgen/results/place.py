@@ -1,4 +1,4 @@
-"""Where an exhibit stands on the page beside its rule's section: declared, never guessed.
+"""Further places of an exhibit on the page: declared, never guessed.
 
 A rule declares a ``Place`` for patterns of its exhibits' ids; the runner writes it onto the
 exhibits, and the page is drawn from the JSON alone.
@@ -21,7 +21,7 @@ LARGEST_PART = "{title}: {pct} {part}"
 
 
 class Role(StrEnum):
-    """What a column, a part or a whole exhibit is about; decides its colour, never its numbers."""
+    """The subject of a column, a part or a whole exhibit; decides its colour, never its numbers."""
 
     GPU = "gpu"
     GPU_MEMORY = "gpu-memory"
@@ -38,7 +38,7 @@ class Role(StrEnum):
 
 
 class Depth(StrEnum):
-    """Where an exhibit stands in its section: in sight, or behind a fold."""
+    """Depth of an exhibit in its section: in sight, or behind a fold."""
 
     SHOWN = "shown"
     FOLDED = "folded"
@@ -51,9 +51,9 @@ class Section:
     Attributes:
         id: its anchor.
         title: its heading.
-        order: its place on the page, ascending; equal ones stand in the order of the rules.
-        lead: what it shows; what its rules check where it is empty.
-        missing: what is lacking where the rule looked and none of its exhibits is there, and
+        order: its place on the page, ascending; equal ones follow the order of the rules.
+        lead: its subject; the questions of its rules where it is empty.
+        missing: the lacking data where the rule looked and none of its exhibits is there, and
             ``hint`` how to record it; the section is then left out where it is empty.
         recorded_by: the kind of profiling that records what it shows.
     """
@@ -77,7 +77,8 @@ class DashboardPanel:
             braces the value of that column in one row; the exhibit's title where it is empty.
         row_of: the column whose largest value picks that row; the first row where it is empty.
         passed_over: beginnings of names of rows that are never picked as the largest.
-        row_noun: what a row is (``kernel``); shares are then bars below each other, for names that
+        row_noun: a noun for one row (``kernel``); shares are then bars below each other, for names
+        that
             are many and long.
         is_wide: whether it fills the width.
         shares_axis: whether its time axis is the one of all panels that say so.
@@ -93,7 +94,7 @@ class DashboardPanel:
 
 
 class Track(StrEnum):
-    """What an exhibit is in the timeline.
+    """The part of an exhibit in the timeline.
 
     ``panel``: a band as curves; ``lane``: spans, or a table with ``start_s`` and ``duration_s``, as
     intervals; ``steps``: a series of step numbers under the pointer; ``functions``: a heatmap of
@@ -109,7 +110,7 @@ class Track(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineTrack:
-    """What an exhibit is in the timeline.
+    """The part of an exhibit in the timeline.
 
     Attributes:
         kind: curves, intervals, steps, …
@@ -132,9 +133,9 @@ class Choice:
     """One of several exhibits of a rule that say the same in other groups; the reader chooses.
 
     Attributes:
-        group: what they have in common; the first of them is shown first.
-        question: what is chosen: ``Group by``.
-        label: what this one is called.
+        group: their common name; the first of them is shown first.
+        question: the choice: ``Group by``.
+        label: the name of this one.
         twin: the id of the same exhibit with something left out, and ``switch`` the words of the
             tick box that leaves it out.
     """
@@ -148,11 +149,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartWords:
-    """What the parts of a whole time are called; for the first picture also how they are told.
+    """Names of the parts of a whole time; for the first picture also words for sentences.
 
     Attributes:
-        names: what each part is called, in tables too.
-        did: what was done in the parts ``work``: ``worked in``.
+        names: the name of each part, in tables too.
+        did: the verb for the parts ``work``: ``worked in``.
         work: parts that are work.
         partly: the part of ``work`` that was less than full.
         causes: parts that are idling, and to what the time was lost.
@@ -185,7 +186,7 @@ class Place:
     Attributes:
         section: the id of a further section of its rule (``About.further``).
         dashboard: its panel in the dashboard; the section then only leads to it.
-        timeline: what it is in the timeline.
+        timeline: its part in the timeline.
         choice: with which others it shares one place.
         words: of the parts that it names; of several those that name most of them.
     """

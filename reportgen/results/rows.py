@@ -28,9 +28,9 @@ def col(
     Args:
         unit: of the column; empty for text and counts.
         name: of the column; the field's own name by default.
-        role: what the column is about.
+        role: the subject of the column.
         per: values are divided by it for the table: nanoseconds are shown in µs by ``NS_PER_US``.
-        digits: values are rounded to so many digits.
+        digits: values are rounded to this many digits.
         reduce: how the values of merged rows become one; see ``merged``.
     """
     meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits}
@@ -52,7 +52,7 @@ def derived(
     Args:
         get: from a row to the value.
         unit, name, role, per, digits: as of ``col``.
-        init: for the type checker: nobody passes a value.
+        init: for the type checker: callers never pass a value.
     """
     meta = {"unit": unit, "name": name, "role": role, "per": per, "digits": digits, "get": get}
     return field(init=init, default=None, repr=False, compare=False, metadata={"column": meta})
@@ -130,10 +130,10 @@ def table(
         exhibit_id: stable id, unique within the result.
         rows: of one kind, made with ``row``.
         kind: their class, which declares the columns.
-        title: what the table shows, without a full stop.
+        title: the subject of the table, without a full stop.
         caption: how to read it.
         drawn_as: the kind of exhibit.
-        role: what the whole exhibit is about.
+        role: the subject of the whole exhibit.
     """
     columns = columns_of(rows, kind)
     return exhibit(exhibit_id, drawn_as, title=title, caption=caption, columns=columns, role=role)

@@ -82,7 +82,7 @@ def differences(values: Numbers, first: int) -> Numbers:
 
 
 def summed(values: Numbers, first: int) -> Numbers:
-    """Return what ``differences`` were made of."""
+    """Return the values of which ``differences`` were made."""
     return np.cumsum(unzigzag(values)) + first
 
 

@@ -123,10 +123,10 @@ def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) ->
 
 
 def _helpers(trace: RankTrace, thread: int) -> set[int]:
-    """Return the threads that launch for another one: those that it woke, as the trace tells.
+    """Return the threads that launch for another one: those that it woke, as the trace shows.
 
-    Where nothing tells who woke a thread, as that of autograd, it is the one that makes the steps;
-    without steps a thread without marks of its own works for all that have some.
+    Where the trace does not show which thread woke another, as that of autograd, it is the one that
+    makes the steps; without steps a thread without marks of its own works for all that have some.
     """
     slices, flows, makers = trace.slices, trace.flows, set(trace.steps.thread.tolist())
     told = set(flows.to_thread[flows.from_thread == thread].tolist())
@@ -142,7 +142,7 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     groups = merge_by(concat(ranks), lambda item: item.name).values()
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
-        missing="" if every else "The trace holds no ranges marked with record_function.",
+        missing="" if every else "The trace holds no ranges of record_function or NVTX.",
         exhibits=_exhibits(every, top=params.top),
     )
 

@@ -1,4 +1,4 @@
-"""What a rule is: three pure functions and the words that explain it."""
+"""A rule: three pure functions and the words that explain it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ About = results.About
 
 
 class Need(StrEnum):
-    """What a rule reads."""
+    """Kinds of input of a rule."""
 
     SYSTEM = "system metrics"
     FRAMEWORK = "framework events"
@@ -23,7 +23,7 @@ class Need(StrEnum):
 
 
 Part = NodeProfile | RankTrace
-"""What a rule may be given to measure."""
+"""Inputs that a rule may measure."""
 
 
 class Params(Protocol):
@@ -34,7 +34,7 @@ class Params(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParamSpec:
-    """What may be set: name, default, range, unit, meaning and source.
+    """A parameter: name, default, range, unit, meaning and source.
 
     ``minimum`` and ``maximum`` are inclusive, ``is_whole`` asks for a whole number, ``choices``
     restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none`` accepts ``None``.
@@ -113,7 +113,7 @@ def param_values(params: Any) -> dict[str, results.Scalar]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """What can be said from counters and details, with or without the raw data behind them."""
+    """Findings from counters and details, with or without the raw data behind them."""
 
     findings: tuple[results.Finding, ...] = ()
     exhibits: tuple[results.Exhibit, ...] = ()
@@ -121,7 +121,7 @@ class Presentation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What a rule found, or why it could not look.
+    """The findings of a rule, or the reason why it could not look.
 
     Attributes:
         missing: why the rule could not look; its evidence is shown all the same. Plain text is a
@@ -148,12 +148,12 @@ M = TypeVar("M")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule(Generic[P, M]):
-    """One analysis of a job; ``P`` is the class of its parameters, ``M`` what it measures.
+    """One analysis of a job; ``P`` is the class of its parameters, ``M`` that of its measurements.
 
     Attributes:
         id: SageMaker's public name (``LowGPUUtilization``).
         title: the heading people read.
-        about: what it checks, how to read it, what to do, where its results stand.
+        about: its question, how to read it, its advice, and the place of its results.
         needs: which inputs it reads.
         params: the class of its parameters.
         measure: ``(part, params) -> measurement``; runs where the data are, once per part: a
@@ -162,12 +162,12 @@ class Rule(Generic[P, M]):
             A measurement is any small picklable value.
         judge: ``(measurements, params) -> Outcome``; runs once, measurements in node order. A
             ``RuleResult`` is accepted from plugins that build it themselves.
-        from_details: ``(counters, details, params) -> Outcome``; what can be said from a result
-            that AWS's rule of this name wrote. ``None`` for rules that AWS does not have.
+        from_details: ``(counters, details, params) -> Outcome``; the outcome of a result that
+            AWS's rule of this name wrote. ``None`` for rules that AWS does not have.
         present: the same as ``from_details``, with ``None`` as fourth argument, of plugins that
             were written before there was an ``Outcome``.
         folded: exhibits that wait behind a fold, as patterns of their ids: what repeats, or shows
-            in more detail, what the page shows.
+            in more detail, the content of the page.
         places: where exhibits stand if not in their turn in the rule's section, by patterns of
             their ids; the first that fits counts.
         describe_params: writes ``RuleParameters``; AWS's order is the order of declaration.

@@ -17,7 +17,7 @@ ABOUT = About(
     reading="""A tick is a bottleneck when a GPU is below the GPU threshold and a core above the
         core threshold;
         the rule triggers in each minute by whose end more than the given share of all ticks are
-        bottlenecks. One hot core of many is weak evidence, so the number of hot cores is told.""",
+        bottlenecks. One hot core of many is weak evidence, so the number of hot cores is given.""",
     advice="""Give the data loader more workers and let it prefetch; preprocess ahead of time or on
         the GPU; take an instance with more cores per GPU.""",
     section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),

@@ -84,7 +84,7 @@ class MemoryCurve:
         peak_reserved_bytes: ``None`` where it was not recorded, as ``reserved``.
         is_relative: totals were not recorded; the curve counts changes from 0.
         allocated, reserved: thinned curves in bytes.
-        at_steps, reserved_at_steps: bytes when each step began, from the first event on.
+        at_steps, reserved_at_steps: bytes when each step began, after the first event.
     """
 
     node: str
@@ -153,7 +153,10 @@ def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
     """Report how memory went, and where it grows in every step."""
     curves = kit.concat(ranks)
     if not curves:
-        text = "No memory was recorded: pass profile_memory=True to the profiler."
+        text = (
+            "No memory was recorded: pass profile_memory=True to the profiler of PyTorch, or "
+            "--cuda-memory-usage=true to nsys."
+        )
         return Outcome(missing=text)
     on_gpu = [curve for curve in curves if not curve.is_host]
     drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))

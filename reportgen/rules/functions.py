@@ -100,8 +100,8 @@ def cause_text(found: Increase, *, at: str, against: str) -> str:
 
 
 STALL_MARGIN_PCT = 10.0
-"""CPU and GPU medians must both be lower by so much to speak of a stall: less may
-be the scatter of a few samples."""
+"""CPU and GPU medians must both be lower by at least this to speak of a stall: less may be the
+scatter of a few samples."""
 
 
 def stall_text(
@@ -111,7 +111,7 @@ def stall_text(
 
     Args:
         medians_pct: of each kind of device the medians in both; ``None`` without samples.
-        slow, normal: what the intervals are called.
+        slow, normal: names of the intervals.
 
     Returns:
         Nothing unless every median is lower by ``STALL_MARGIN_PCT`` points or more.

@@ -102,7 +102,7 @@ TABLE_CAPTION = (
     "window_start_us is in the trace's own clock."
 )
 MOST_LINES = 16
-"""More lines than this cannot be told apart in a chart; all numbers stay in the table."""
+"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 LEAST_SAVED_RATIO = 0.01
 """Uneven ranks that cost less than 1 % of the window are not worth a finding."""
 _HOST = re.compile(
@@ -121,7 +121,7 @@ ROLES = {
     "communication behind compute": Role.NETWORK,
     "exposed communication": Role.NETWORK,
 }
-"""What a part is about; all others are the GPU's own work."""
+"""Roles of parts; all others are work of the GPU itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,9 +144,9 @@ class RankActivity:
     """One rank.
 
     Attributes:
-        host: the machine, as the name of the file tells it, else empty.
+        host: the machine by the name of the file, else empty.
         local_size: GPUs of the node, 0 where the trace does not say them.
-        clock_ns: what the trace's own clock showed at its origin.
+        clock_ns: time of the trace's clock at its origin.
         devices: one for each device and window.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
@@ -333,7 +333,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(owners) < 2:
         return []
     nodes: dict[str, list[int]] = {}
-    # A name for each rank tells no nodes: worker0_step_12, worker1_step_12.
+    # A name for each rank is no name of a node: worker0_step_12, worker1_step_12.
     are_hosts = 1 < len({rank.host for rank, _ in owners}) < len(owners)
     for place, (rank, _) in enumerate(owners):
         number = rank.rank // rank.local_size if rank.local_size else 0
@@ -345,7 +345,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
 
 
 def _host_in(path: str) -> str:
-    """Return the machine that a file or folder is named after, empty where none is.
+    """Return the machine after which a file or folder is named, empty without one.
 
     SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
     """

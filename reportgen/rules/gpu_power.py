@@ -1,6 +1,6 @@
 """GPUPower: power, energy and clocks of GPUs, what holds the clocks back, and who else works there.
 
-What holds clocks back is a number whose bits are those of NVIDIA's ``nvml.h``
+The reason that holds clocks back is a number whose bits are those of NVIDIA's ``nvml.h``
 (``nvmlClocksEventReason…``).
 """
 
@@ -90,7 +90,7 @@ PER_STEP = kit.Message(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """From where on it is reported."""
+    """Thresholds at which it is reported."""
 
     throttled_pct: float = percentage(
         5,

@@ -30,15 +30,15 @@ Integers = NDArray[np.int64]
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_SENT = 500
-"""A node sends on so many tensors, those with the longest waits; far fewer are shown."""
+"""A node passes on this many tensors, those with the longest waits; far fewer are shown."""
 MOST_REPORTED = 3
 MOST_TENSORS = 20
 MOST_BARS = 64
 CHANCE_DEVIATIONS = 3.0
-"""A rank is last more often than chance explains from so many standard deviations on: of a thousand
+"""A rank is last more often than chance explains at this many standard deviations: of a thousand
 ranks that take turns by chance one exceeds them."""
 CHEAP_PCT = 5.0
-"""What costs less of the time is a reading, not a fault: it is not worth a search."""
+"""A smaller share of the time is a reading, not a fault: it is not worth a search."""
 
 LATE = kit.Message(
     id="HVD-1",
@@ -103,15 +103,15 @@ class Params:
 
 @row
 class RankWait:
-    """One rank over the negotiations in which somebody was last alone, one at least.
+    """One rank over the negotiations in which one rank alone was last, one at least.
 
     Attributes:
         n_last: those in which it was this rank; by chance it would have been ``expected``, the sum
             of 1 / ranks.
-        others_waited_ns: what the other ranks waited for it, added up over them.
+        others_waited_ns: waiting time of the other ranks for it, added up over them.
         held_up_ns: length of the union of the times from the last but one to it: what would not
             have been lost had it been as late as the next.
-        own_wait_ns: what it waited for others.
+        own_wait_ns: its waiting time for others.
     """
 
     rank: int = col()
@@ -138,7 +138,7 @@ class TensorWait:
 
 @row
 class Negotiations:
-    """What the timelines of a node hold, or those of all nodes.
+    """Negotiations in the timelines of a node, or in those of all nodes.
 
     Attributes:
         n_negotiations, n_unclear: those in which two ranks or more were seen ready, and the others:
@@ -272,7 +272,7 @@ def _ends_of(ready: _Ready) -> _Ends:
 
 
 def _rank_waits(ready: _Ready, ends: _Ends) -> Iterator[RankWait]:
-    """Yield each rank over the negotiations in which somebody was last alone."""
+    """Yield each rank over the negotiations in which one rank alone was last."""
     place = np.searchsorted(ends.place, ready.negotiation)
     is_clear = np.isin(ready.negotiation, ends.place[ends.last_rank >= 0])
     rank, place = ready.rank[is_clear], place[is_clear]

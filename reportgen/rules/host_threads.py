@@ -1,4 +1,4 @@
-"""HostThreads: what the traced host threads did, and which calls blocked them."""
+"""HostThreads: the work of the traced host threads, and the calls that blocked them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy
+from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
@@ -23,11 +23,12 @@ from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
 MOST_LINES = 16
-"""More lines than this cannot be told apart in a chart; all numbers stay in the table."""
+"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 _BLOCKING_CALL = re.compile(
-    r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|.*Wait"
+    r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|(?<!Stream)Wait"
 )
-"""Calls that wait for the GPU (docs/definitions.md, Traced host threads)."""
+"""Calls that wait for the GPU (docs/definitions.md, Traced host threads). StreamWaitEvent makes a
+stream wait and returns at once."""
 _PYTHON_WAIT = re.compile(
     r"(?:^|/)threading\.py\(\d+\): (?:wait|join)$|(?:^|/)selectors\.py\(\d+\): select$"
     r"|^<built-in method (?:acquire|sleep|poll|select) of "
@@ -132,7 +133,7 @@ def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
     is_work = np.isin(slices.kind, kinds) & ~step_marks(trace)
     is_wait = rows_named(trace, slices.name, _PYTHON_WAIT.search)
     is_wait &= slices.kind == SliceKind.PYTHON
-    is_blocking = rows_named(trace, calls.name, _BLOCKING_CALL.search)
+    is_blocking = _is_blocking(trace)
     threads = np.union1d(slices.thread, calls.thread)
     for thread in threads[threads != NONE].tolist():
         own, here = calls.thread == thread, slices.thread == thread
@@ -145,13 +146,20 @@ def _union(table: HostSlices | HostCalls, rows: Mask) -> Union:
     return union_of(table.start_ns[rows], table.end_ns[rows])
 
 
+def _is_blocking(trace: RankTrace) -> Mask:
+    """Return an (n_calls,) mask of calls that wait for the GPU, by name or by what they copy."""
+    is_blocking: Mask = rows_named(trace, trace.calls.name, _BLOCKING_CALL.search)
+    is_blocking[trace.gpu_ops.launch[replay.blocking_copies(trace)]] = True
+    return is_blocking
+
+
 def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
     """Yield the blocking calls of a rank one by one, each with the innermost operator around it.
 
     Outside of operators it is the innermost range or Python function.
     """
     calls, slices = trace.calls, trace.slices
-    rows = np.flatnonzero(rows_named(trace, calls.name, _BLOCKING_CALL.search))
+    rows = np.flatnonzero(_is_blocking(trace))
     found = slices_around(trace, rows, slices.kind == SliceKind.OPERATOR)
     is_other = np.isin(slices.kind, (SliceKind.ANNOTATION, SliceKind.PYTHON))
     is_other &= ~step_marks(trace)
@@ -179,7 +187,8 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         title="Calls that block the host",
         caption=(
             "Over all ranks, by time. The caller is the innermost operator around the call; "
-            "outside of operators the innermost range or Python function."
+            "outside of operators the innermost range or Python function. A copy counts where its "
+            "call returned only when it was done."
         ),
     )
     return Outcome(

@@ -36,8 +36,8 @@ FOLDED = {"TF32": "FP32", "BF16": "FP16", "INT64": "INT32", "INT16": "INT32"}
 _MATRIX = re.compile(
     r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
 )
-"""How products and convolutions are called. Libraries' names stand in the namespaces and types of
-other kernels, too, such as cuDNN's batch normalization: only the kernel's own name counts."""
+"""Names of products and convolutions. Libraries' names also appear in the namespaces and types of
+other kernels, such as cuDNN's batch normalization: only the kernel's own name counts."""
 _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(

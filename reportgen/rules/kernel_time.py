@@ -73,7 +73,7 @@ class Grouping(StrEnum):
 
     @property
     def suffix(self) -> str:
-        """Return what ends the ids of its rankings."""
+        """Return the ending of the ids of its rankings."""
         return "" if self is Grouping.NAME else f"_{self}"
 
     @property
@@ -128,7 +128,7 @@ class Params:
 
 
 def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
-    """Return what each name says on the first rank where it says anything."""
+    """Return the reading of each name on the first rank where it has one."""
     found: dict[str, Reading] = {}
     for name, reading in (item for rank in ranks for item in rank.items()):
         if found.get(name, UNKNOWN).precision is Precision.UNKNOWN:
@@ -137,7 +137,7 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
 
 
 def _first_caller(ranks: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return what launches each name on the first rank that says it."""
+    """Return the operator of each name on the first rank that records it."""
     return {name: caller for rank in reversed(ranks) for name, caller in rank.items()}
 
 
@@ -148,12 +148,12 @@ class RankKernels:
     Attributes:
         n_ops: GPU operations.
         durations: of each rank by each grouping.
-        readings: what the name of each kernel says.
+        readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        costs: what the host costs each rank.
+        costs: costs of the host of each rank.
     """
 
     n_ops: int = merged(sum)

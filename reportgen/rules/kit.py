@@ -1,4 +1,4 @@
-"""What a rule is written with: rows that are their own table, messages, parts that merge.
+"""Building blocks of rules: rows that are tables, messages, parts that merge.
 
 A rule file reads from top to bottom: its words (``About`` and the ``Message`` of each finding), its
 parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE``.
@@ -43,7 +43,7 @@ __all__ = [
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
 CHEAP_RATIO = 0.03
-"""What costs less than 3 % of the loop is no fault: the checkpoints, logs and evaluations of a
+"""A cost below 3 % of the loop is no fault: the checkpoints, logs and evaluations of a
 healthy job cost as much, and of many steps with plain random scatter some are always slow."""
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
 
@@ -53,16 +53,16 @@ AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A finding in words; what stands in braces is filled as ``reportgen.text.write`` does.
+    """A finding in words; braces are filled as ``reportgen.text.write`` does.
 
     Attributes:
         id: of the finding, stable: ``GPU-1``.
-        title, text, advice: what was found, with numbers; what to try.
+        title, text, advice: the finding with its numbers, and the remedy to try.
         severity: where the finding does not say another one.
         unit: of what was measured.
         exhibit: the id of the exhibit that shows it.
-        cause: what it is about, a word of ``Cause``; ``observation`` accuses nothing.
-        possible_causes: what may be behind it where the recording cannot tell.
+        cause: its cause, a word of ``Cause``; ``observation`` accuses nothing.
+        possible_causes: causes that are possible where the recording does not show the cause.
     """
 
     id: str
@@ -95,7 +95,7 @@ class Message:
             where: place and time.
             share: recoverable share of the time in 0-1, an upper bound.
             severity, exhibit, advice: others than the message's.
-            **values: what the words name, beside ``measured`` and ``threshold``.
+            **values: the values of the words, in addition to ``measured`` and ``threshold``.
         """
         values = {"measured": measured, "threshold": threshold, **values}
         return Finding(
@@ -147,7 +147,7 @@ def at_worker(worker: str, start_ns: int, end_ns: int) -> Where:
 
 
 def interval(what: str, where: Where) -> Interval:
-    """Return what was detected at a place in a known time, as ``intervals`` shows it."""
+    """Return detections at a place in a known time, as ``intervals`` shows them."""
     return Interval(
         node=where.node or "",
         device=where.device or "",
@@ -255,7 +255,7 @@ WITHOUT_EVENTS = Reason(
 
 
 class RecordedLoop(Protocol):
-    """What was recorded of a loop: framework events, and those of them that are steps."""
+    """Recorded events of a loop: framework events, and those of them that are steps."""
 
     @property
     def n_spans(self) -> int:
@@ -324,7 +324,7 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
 
 
 class Launching(Protocol):
-    """What of a rank decides which advice on its launches fits (``facts.host_costs``)."""
+    """Properties of a rank that decide which advice on its launches fits (``facts.host_costs``)."""
 
     @property
     def suits_graphs(self) -> bool: ...
@@ -334,7 +334,7 @@ class Launching(Protocol):
 
 
 def launching(costs: Sequence[Launching]) -> dict[str, str]:
-    """Return what advice on many launches names beside other things, empty where it does not fit.
+    """Return the part of the advice on many launches, empty where it does not fit.
 
     ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
     """

@@ -20,7 +20,8 @@ from reportgen.units import NS_PER_US
 
 LAUNCH, QUEUE = "launch", "queue"
 MOST_SLOWEST = 1_000
-"""More launches than this are never listed, whatever the parameter says; nobody reads them."""
+"""More launches than this are never listed, whatever the parameter says: the list would be too
+long."""
 ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
     reading=(

@@ -32,7 +32,7 @@ from reportgen.units import NS_PER_MINUTE
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
 MOST_GROUPS = 16
-"""More histograms than this cannot be told apart; then only those of the most uneven nodes."""
+"""More histograms than this cannot be distinguished; then only those of the most uneven nodes."""
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
@@ -284,7 +284,7 @@ def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: 
     load = next(load for load in loads if load.node == worst.node)
     used = [gpu.mean_pct for gpu in load.gpus if gpu.is_used]
     is_gap = _is_gap(worst)
-    # What could be won if the busiest GPU only had the mean of the used GPUs' work.
+    # Possible gain if the busiest GPU only had the mean of the used GPUs' work.
     share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
     message = OTHER_PATTERN if worst.is_of_used else PARTLY_USED
     if is_gap:

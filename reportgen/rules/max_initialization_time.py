@@ -24,15 +24,15 @@ SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
 twenty is no fault, even when a short loop is shorter still."""
 COSTLY = ((75.0, 0.05), (SHORT_START_S, 0.12))
-"""From how many seconds on, and from which share of the job: about a minute is what containers,
-devices and data take in many healthy jobs; more is worth a look if it is a twentieth of the job,
+"""Least seconds, and least share of the job: containers, devices and data take about a minute in
+many healthy jobs; more is worth a look if it is a twentieth of the job,
 less only if it takes an eighth."""
 LEAST_START_S = 5.0
 """No process imports its framework and opens its devices in less: this part is not to be won."""
 WORKED_RATIO = 0.5
 """GPUs at work for half of the time before the first step trained in it: its steps are lacking."""
 SUSTAINED_TICKS = 10
-"""A GPU that is at work in so many of twice as many samples has begun; less may be a test."""
+"""A GPU that is at work in this many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
 WORK, CORE_WORK = ("first_work_ns", "last_work_ns"), ("first_core_ns", "last_core_ns")
 QUIET_BYTES_PER_S = 1_000_000
@@ -207,7 +207,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     words, end = (OF_GPUS, BY_GPUS) if by_work else (OF_CORES, BY_GPUS.replace("GPUs", "cores"))
     by_cores = _phases_of_work(job, CORE_WORK)
     if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
-        by_work = by_cores  # those that are busy from the start on do not tell when training began
+        by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
     meanwhile = _meanwhile(job.rates)
     if by_work is not None:
@@ -308,7 +308,7 @@ def _finding(
         phases: of the job, if they are known.
         params: the limit.
         meanwhile: what went on before the loop.
-        is_whole: whether the loop was recorded from its start on.
+        is_whole: whether the loop was recorded from its start.
         words: by what the loop is known.
     """
     if phases is None or not sum(phases.parts_s):

@@ -20,7 +20,7 @@ from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
 MAX_LINES = 16
-"""More lines than this cannot be told apart in a chart."""
+"""More lines than this cannot be distinguished in a chart."""
 MOST_CELLS = 1_000
 """Points of a line: more than a screen has columns of pixels for it."""
 _OWN = "chosen: the rest is what a larger batch or one more loader process takes"
@@ -70,7 +70,7 @@ GPU_ROOM = kit.Message(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """From where on memory is nearly full, or has room."""
+    """Thresholds at which memory is nearly full, or has room."""
 
     host_pct: float = percentage(90, "a host that uses more memory is reported", source=_OWN)
     gpu_full_pct: float = percentage(95, "a GPU that stays above this is nearly full", source=_OWN)

@@ -41,7 +41,7 @@ PAGEABLE_COPIES = kit.Message(
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
         "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is done. From pinned memory (25 GB/s, nobody waits) {most.node} would be "
+        "host until it is done. From pinned memory (25 GB/s, without waiting) {most.node} would be "
         "done {most.won_ns:ns} sooner, {measured:pct} of {window}."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
@@ -276,7 +276,7 @@ def _shares(job: RankCopies) -> results.Exhibit:
 def _pageable_finding(
     rows: Sequence[Copies], job: RankCopies, limit_pct: float
 ) -> results.Finding | None:
-    """Return copies of pageable memory: a fault from what pinning wins on, else a reading."""
+    """Return copies of pageable memory: a fault if pinning saves enough, else a reading."""
     if not rows:
         return None
     total, most = kit.merge(rows), max(job.pinned, key=lambda item: item.pct)

@@ -19,7 +19,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.units import NS_PER_S, seconds
 
 MAX_HOLE_TICKS = 2
-"""An episode goes on over so many ticks: the rate of a loader that never stops still swings."""
+"""An episode goes on over this many ticks: the rate of a loader that never stops still swings."""
 
 ABOUT = About(
     checks="Whether a GPU idles while its node receives data as fast as the network allows.",
@@ -283,7 +283,7 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
 
 
 def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
-    """Return what means over minutes say, where they show a notable loss."""
+    """Return the finding from means over minutes, where they show a notable loss."""
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
         return []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +10,21 @@ from numpy.typing import NDArray
 
 from reportgen.facts import operators
 from reportgen.facts.intervals import nest, self_ns
+from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times, with_inner
 from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.results import ExhibitKind, Role, RuleId, Section
+from reportgen.results import Exhibit, ExhibitKind, Role, RuleId, Section
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of
 
+INDENT = "· "
+_SAY_NONE = (
+    "The trace holds no operators; nsys sees those of PyTorch under "
+    "torch.autograd.profiler.emit_nvtx()."
+)
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
     reading=(
@@ -70,6 +76,18 @@ class RankOperators:
     durations: operators.DurationValues = merged(kit.merge)
     self_ns: Mapping[str, int] = merged(kit.sum_by_key)
     gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
+    modules: ModuleTimes = merged(kit.merge)
+
+
+@kit.row
+class Module:
+    """One class of modules at one place of the tree, over all ranks."""
+
+    module: str = kit.col()
+    count: int = kit.col()
+    host_ns: int = kit.col("us", name="host_time_us", per=NS_PER_US)
+    gpu_ns: int = kit.col("us", name="gpu_time_us", per=NS_PER_US)
+    own_gpu_ns: int = kit.col("us", name="own_gpu_time_us", per=NS_PER_US)
 
 
 @kit.row
@@ -114,6 +132,7 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
         ),
         self_ns=by_name(_self_ns(trace, rows)),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
+        modules=module_times(trace),
     )
 
 
@@ -139,9 +158,10 @@ def _launched_ns(trace: RankTrace) -> Times:
 
 def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     """Report which operators took the time, by self time, ties by name."""
-    rows = _rows(kit.merge(ranks)) if ranks else []
-    if not rows:
-        return Outcome(missing="The trace holds no operators.")
+    job = kit.merge(ranks) if ranks else None
+    rows = _rows(job) if job else []
+    if not job or not rows:
+        return Outcome(missing=_SAY_NONE)
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
     by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))
     by_host, by_gpu = (
@@ -177,13 +197,45 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
     return Outcome(
         findings=[reading],
-        exhibits=[by_host, *([by_gpu] if gpu_time_ns > 0 else []), every],
+        exhibits=[
+            by_host,
+            *([by_gpu] if gpu_time_ns > 0 else []),
+            every,
+            *_module_tree(job.modules),
+        ],
         metrics={
             "n_operators": sum(item.count for item in rows),
             "n_distinct_operators": len(rows),
             "self_time_us": self_time_ns / NS_PER_US,
             "gpu_time_us": gpu_time_ns / NS_PER_US,
         },
+    )
+
+
+def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:
+    if not modules.count:
+        return
+    gpu_ns = with_inner(modules.gpu_ns)
+    rows = [
+        Module(
+            module=INDENT * (len(path) - 1) + path[-1],
+            count=modules.count[path],
+            host_ns=modules.host_ns[path],
+            gpu_ns=gpu_ns.get(path, 0),
+            own_gpu_ns=modules.gpu_ns.get(path, 0),
+        )
+        for path in in_order_of_tree(modules.host_ns)
+    ]
+    yield kit.table(
+        "modules",
+        rows,
+        Module,
+        title="Modules of the model",
+        caption=(
+            "Calls of nn.Module over all ranks, added up by the classes of the modules around "
+            "them; each dot is one level. Times hold those of the modules inside; "
+            "own_gpu_time_us does not. What the backward pass launches belongs to no module."
+        ),
     )
 
 

@@ -55,7 +55,7 @@ _OF_TRACES = (
 of a second to import and wait until they are asked for."""
 
 _OF_BOTH = ("timeline",)
-"""Modules of the rules that read whatever there is. They come last: what they hold is large."""
+"""Modules of the rules that read whatever there is. They come last: their modules are large."""
 
 if TYPE_CHECKING:
     BUILTIN_RULES: tuple[AnyRule, ...]
@@ -130,7 +130,7 @@ def _from_module(name: str) -> tuple[AnyRule, ...]:
 
 
 def _say(err: BaseException) -> str:
-    """Name what somebody else's module did when it was imported, which may be anything."""
+    """Name the exception of a foreign module when it was imported, which may be any."""
     return f"{type(err).__name__}: {err}"
 
 

@@ -39,7 +39,7 @@ class Failure:
 def measure_part(
     part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> dict[RuleId, Any]:
-    """Return what each rule measures on one part; a rule that breaks yields a ``Failure``.
+    """Return the measurement of each rule on one part; a rule that breaks yields a ``Failure``.
 
     Rules that read other kinds of parts are left out.
     """
@@ -87,7 +87,7 @@ def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
 
 
 def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult:
-    """Return what a rule makes of its measurements.
+    """Return the result of a rule from its measurements.
 
     Raises:
         Exception: whatever the rule raises.
@@ -130,7 +130,7 @@ def _status(reason: Reason | None, counters: Counters, findings: Sequence[Findin
 def present_details(
     rule: AnyRule, counters: Counters, details: results.Details, params: Any
 ) -> Presentation:
-    """Return what a rule says of a result that AWS's rule of this name wrote."""
+    """Return the result of a rule for a result that AWS's rule of this name wrote."""
     if rule.from_details is not None:
         found = rule.from_details(counters, details, params)
         return Presentation(
@@ -141,7 +141,7 @@ def present_details(
 
 
 def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult | Failure:
-    """Return what a rule says, or why it says nothing that can be saved."""
+    """Return the result of a rule, or a failure if it cannot be saved."""
     judged = guarded(rule, "judge", _saveable, rule, measurements, params)
     assert isinstance(judged, RuleResult | Failure)
     return judged
@@ -171,7 +171,7 @@ def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> A
 def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
     """Add what the rule declares: the page draws from results alone and knows no rules.
 
-    What helps is said where something was found: a remedy without a fault would mislead.
+    Remedies are given only with a finding: a remedy without a fault would mislead.
     """
     needs = tuple(need.value for need in rule.needs)
     advice = rule.about.advice if result.status is Status.TRIGGERED else ""
@@ -183,7 +183,7 @@ def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
 
 
 def _placed(item: results.Exhibit, rule: AnyRule) -> results.Exhibit:
-    """Return an exhibit with its declared place and depth; what the exhibit says itself counts."""
+    """Return an exhibit with its declared place and depth, unless it sets them itself."""
     place = item.place
     if place == results.NOWHERE:
         found = (place for pattern, place in rule.places.items() if fnmatchcase(item.id, pattern))

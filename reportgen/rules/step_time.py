@@ -22,14 +22,17 @@ from reportgen.text import join_names, part_of, plural, write
 from reportgen.units import NS_PER_US, seconds
 
 MOST_GROUPS = 16
-"""More distributions cannot be told apart in one chart."""
+"""More distributions cannot be distinguished in one chart."""
 LEAST_TO_COMPARE = 3
 COMPLETE_FROM_RATIO = 0.8
 """A first step with fewer operations than this share of the median lacks some: the recording began
 inside it (docs/definitions.md, Steps of a trace)."""
 LOADER_RATIO = 0.5
 """Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
-NO_STEPS = "The trace has no marks of steps: call prof.step() in the loop."
+NO_STEPS = (
+    "The trace has no marks of steps: call prof.step() in the loop, or for nsys mark each step "
+    "with an NVTX range named step_1, step_2, and so on."
+)
 ABOUT = About(
     checks="How long steps take, and which are much slower than the others.",
     reading="""A step lasts from its start to the start of the next; the last one to its own end.
@@ -126,9 +129,9 @@ class RankSteps:
     median_step_gpu_ops: float = kit.col()
 
     def excess_ns(self, times: float) -> NDArray[np.float64]:
-        """Return (n,) by how much steps of so many medians outlast the median, else 0.
+        """Return (n,) extra time of steps that last several medians, else 0.
 
-        Both clocks must tell it: a host that runs ahead takes long steps when the queue is full,
+        Both clocks must show it: a host that runs ahead takes long steps when the queue is full,
         and the GPUs keep their pace. They idle before the work of a slow step, or after it.
         """
         period_ns = self.steps.period_ns
@@ -139,7 +142,7 @@ class RankSteps:
         return np.where(is_slow, excess_ns, 0.0)
 
     def waited_ns(self, times: float) -> int:
-        """Return how much longer than usual the host waits for a batch in steps of so many medians.
+        """Return how much longer than usual the host waits for a batch in steps of several medians.
 
         Of each step it is at most its excess.
         """

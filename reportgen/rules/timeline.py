@@ -15,10 +15,10 @@ MOST_LANES = 2_000
 """More are not listed one by one; the file of the timeline has all of them."""
 
 ABOUT = About(
-    checks="What ran when, on every thread, process and stream.",
+    checks="Every event in time, on each thread, process and stream.",
     reading=(
         "Each lane is a thread of the host, a stream of a GPU, a phase of a worker or a counter; "
-        "an arrow leads from a call to what it started."
+        "an arrow leads from a call to the operation that it started."
     ),
     advice="Look at the moments that findings name.",
     section=results.Section(id="timeline", title="Timeline", order=25),

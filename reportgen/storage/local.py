@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,9 @@ from reportgen.storage.location import LINK, ObjectInfo
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11."""
 _CHUNK_BYTES = 1 << 24
+_NAME = re.compile(r"[A-Za-z0-9][\w-]{0,62}")
+_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_JOB_NAME = f"{_REMEDY} If it is a job of SageMaker: make-profiler-report sagemaker:REGION/{{}}"
 
 
 class LocalLocation:
@@ -113,13 +117,13 @@ def _existing_folder(path: Path, given: str) -> Path:
     except OSError as err:
         raise LocationError(
             f"Cannot open {given!r}: {_reason(err)}.",
-            hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
+            hint=_JOB_NAME.format(given) if _NAME.fullmatch(given) else _REMEDY,
             path=given,
         ) from err
     if not stat.S_ISDIR(mode):
         raise LocationError(
             f"{given!r} is a file, not the folder of a job.",
-            hint="Pass the folder that holds profiler-output/, or its system/ and framework/.",
+            hint=_REMEDY,
             path=given,
             is_file=stat.S_ISREG(mode),
         )

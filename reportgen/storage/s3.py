@@ -107,7 +107,7 @@ class S3Location:
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of an object that begins before its end; errors as ``read_bytes``."""
-        content, found = self._get(key, {"range": (start, start + n_bytes)})
+        content, found = self._get(key, {"range": (start, start + n_bytes)}, start, n_bytes)
         listed = self._listed.get(key)
         if listed and listed.version and found.version != listed.version:
             with self._lock:
@@ -165,13 +165,20 @@ class S3Location:
                 self._changed.add(key)
         return content
 
-    def _get(self, key: str, options: GetOptions) -> tuple[bytes, ObjectInfo]:
+    def _get(
+        self, key: str, options: GetOptions, start: int = 0, n_bytes: int | None = None
+    ) -> tuple[bytes, ObjectInfo]:
         import obstore
 
         def fetch() -> tuple[bytes, ObjectInfo]:
             answer = obstore.get(self._store, key, options=options)
             content = bytes(answer.bytes())
             version = answer.meta["e_tag"] or ""
+            listed = self._listed.get(key)
+            if listed is not None and version and version == listed.version:
+                there_bytes = listed.size_bytes - start
+                if len(content) < min(there_bytes if n_bytes is None else n_bytes, there_bytes):
+                    raise ConnectionError  # cut off on its way, though the length says otherwise
             return content, ObjectInfo(key=key, size_bytes=len(content), version=version)
 
         return self._ask("s3:GetObject", key, fetch)
@@ -180,13 +187,15 @@ class S3Location:
         """Return what a request answers; a lost connection is tried again a few times."""
         import obstore
 
+        began_s = time.monotonic()
         for number in range(1, _TRIES + 1):
             try:
                 return request()
             except (obstore.exceptions.BaseError, OSError) as err:
                 if number == _TRIES or kind_of(err) != "connection":
                     url = f"{self.root}/{key}".rstrip("/")
-                    raise explain(err, action=action, url=url) from None
+                    tried_s = time.monotonic() - began_s
+                    raise explain(err, action=action, url=url, tried_s=tried_s) from None
             time.sleep(_FIRST_PAUSE_S * 2 ** (number - 1))
         raise AssertionError
 

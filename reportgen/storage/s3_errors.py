@@ -42,10 +42,11 @@ def kind_of(err: Exception) -> str:
     return found or _KINDS.get(type(err).__name__, "connection")
 
 
-def explain(err: Exception, *, action: str, url: str) -> LocationError:
+def explain(err: Exception, *, action: str, url: str, tried_s: float = 0.0) -> LocationError:
     """Return the error to raise instead of one of obstore's.
 
-    ``action`` is the permission that was used, ``s3:GetObject``; ``url`` the bucket or object.
+    ``action`` is the permission that was used, ``s3:GetObject``; ``url`` the bucket or object;
+    ``tried_s`` how long it was tried.
     """
     kind = kind_of(err)
     if kind == "empty":
@@ -57,10 +58,10 @@ def explain(err: Exception, *, action: str, url: str) -> LocationError:
         )
     bucket = "/".join(url.split("/")[:3])
     message, hint = _SAYINGS[kind]
-    status = _STATUS.search(str(err))
+    status, retried = _STATUS.search(str(err)), f"retries for {tried_s:.1f} s"
     said = status[1] if status else "something that is not a list of S3"
     return PlaceError(
-        message.format(url=url, bucket=bucket, action=action, said=said),
+        message.format(url=url, bucket=bucket, action=action, said=said, retried=retried),
         hint=hint,
         path=url,
         reason=kind,
@@ -89,7 +90,7 @@ _SAYINGS = {
         "Restore it with `aws s3api restore-object`, then run the command again.",
     ),
     "throttled": (
-        "The store asks to slow down ({action} on {url}); several retries did not help.",
+        "The store asks to slow down ({action} on {url}); {retried} did not help.",
         "Run the command again in some minutes.",
     ),
     "region": (
@@ -105,7 +106,7 @@ _SAYINGS = {
         "Check --endpoint-url: it may be no address of an object store.",
     ),
     "connection": (
-        "The connection to the store failed ({action} on {url}); several retries did not help.",
+        "The connection to the store failed ({action} on {url}); {retried} did not help.",
         "Check the network and --endpoint-url, then run the command again.",
     ),
 }

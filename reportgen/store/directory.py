@@ -61,9 +61,10 @@ def load(report_dir: str | Path) -> Report:
     raw = _read(folder / REPORT_FILE)
     named = codec.decode(raw, path=str(folder / REPORT_FILE), results={})
     results: dict[RuleId, RuleResult] = {}
+    present = {path.name: path for path in folder.glob("*.json")}
     for rule_id, entry in named.rules.items():
-        path = folder / Path(entry.file).name
-        if path.is_file():
+        path = present.get(Path(entry.file).name)
+        if path is not None and path.is_file():
             results[rule_id] = _declared(result_codec.decode(_read(path), path=str(path)))
     return _timeline_read(
         codec.decode(raw, path=str(folder / REPORT_FILE), results=results), folder

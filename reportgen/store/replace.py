@@ -118,7 +118,7 @@ def _is_our_result(path: Path) -> bool:
         return False
     try:
         tree = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         return False
     key = "report_id" if path.name == REPORT_FILE else "reportgen"
     return isinstance(tree, dict) and key in tree

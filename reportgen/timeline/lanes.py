@@ -6,9 +6,10 @@ stands in one lane.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,9 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 256
 """Of a lane; what lies deeper shares the last row. Stacks of Python have at most some hundred."""
+
+MOST_ALIKE = 48
+"""Threads of a host, streams of a GPU, phases of a worker; further ones share a lane."""
 
 
 class LaneKind(StrEnum):
@@ -158,6 +162,14 @@ class PartLanes:
     steps: StepTimes = field(default_factory=no_steps)
 
 
+def joined_strips(parts: Sequence[Strips]) -> Strips:
+    """Return the strips of several lanes, one after the other."""
+    names = [item.name for item in fields(Strips)]
+    return Strips(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    )
+
+
 def strips_of(
     start_ns: Times,
     duration_ns: Times,
@@ -213,16 +225,38 @@ def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times
 
 
 def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
-    free_ns: list[int] = []
-    rows = []
+    """Return the lowest row that is free when each event begins."""
+    running: list[tuple[int, int]] = []
+    free: list[int] = []
+    rows, n_rows = [], 0
     for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
-        row = next((row for row, free in enumerate(free_ns) if free <= start_ns), len(free_ns))
-        row = min(row, MOST_ROWS - 1)
-        free_ns[row : row + 1] = [end_ns]
-        rows.append(row)
+        while running and running[0][0] <= start_ns:
+            heappush(free, heappop(running)[1])
+        if free:
+            row = heappop(free)
+        else:
+            row, n_rows = n_rows, n_rows + 1
+        heappush(running, (end_ns, row))
+        rows.append(min(row, MOST_ROWS - 1))
     return rows
 
 
-def counted(lanes: Iterable[Lane]) -> int:
-    """Return how many strips some lanes hold."""
-    return sum(lane.strips.n for lane in lanes if lane.strips is not None)
+def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Numbers]]:
+    """Return each code and its rows, in the order of codes; the rarest share the last of many.
+
+    Example:
+        >>> [(codes, rows.tolist()) for codes, rows in grouped(np.array([7, 3, 7]))]
+        [([3], [1]), ([7], [0, 2])]
+    """
+    found, first, count = np.unique(codes, return_index=True, return_counts=True)
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(count)
+    if found.size <= MOST_ALIKE:
+        kept = np.arange(found.size)
+    else:
+        kept = np.sort(np.lexsort((first, -count))[: MOST_ALIKE - 1])
+    groups = [([int(found[at])], order[ends[at] - count[at] : ends[at]]) for at in kept.tolist()]
+    rest = np.delete(found, kept)
+    if rest.size:
+        groups.append((rest.tolist(), np.sort(order[np.isin(codes[order], rest)])))
+    return groups

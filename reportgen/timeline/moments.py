@@ -52,8 +52,8 @@ def _of_steps(parts: Sequence[StagedPart]) -> Iterator[Moment]:
         return
     lengths_ns = np.array(part.step_end_ns) - np.array(part.step_start_ns)
     by_length = np.argsort(lengths_ns, kind="stable").tolist()
-    chosen = {by_length[len(by_length) // 2]: "median step", by_length[-1]: "slowest step"}
-    for row, what in chosen.items():
+    chosen = {by_length[-1]: "slowest step", by_length[len(by_length) // 2]: "median step"}
+    for row, what in reversed(chosen.items()):
         yield Moment(
             why=f"{what}: {part.step_number[row]}",
             start_ns=part.origin_ns + part.step_start_ns[row] - int(lengths_ns[row]) // _MARGIN,

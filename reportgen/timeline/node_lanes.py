@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from reportgen.profile import Clock, NodeProfile
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
+from reportgen.text import plural
 from reportgen.timeline.lanes import (
     Floats,
     Lane,
@@ -17,14 +18,10 @@ from reportgen.timeline.lanes import (
     PartLanes,
     StepTimes,
     Track,
+    grouped,
     no_steps,
     strips_of,
 )
-
-MOST_PHASES = 48
-"""Lanes of a worker; further phases share the last."""
-MOST_WORKERS = 64
-"""Of a node; further workers share the last."""
 
 
 def lanes_of_node(part: NodeProfile) -> PartLanes:
@@ -62,35 +59,32 @@ def _add_workers(
     step = spans.step
     detail = np.searchsorted(np.array(_numbers(spans), dtype=np.int64), step) + 1
     detail[step == NO_STEP] = 0
-    for worker, rows in _grouped(spans.worker, np.arange(spans.n_spans), MOST_WORKERS):
-        label = "further workers" if len(worker) > 1 else f"worker {spans.workers[worker[0]]}"
+    workers = grouped(spans.worker)
+    for codes, rows in sorted(workers, key=lambda item: _last(item[0], spans.workers)):
         host = len(lanes)
+        label = _label(codes, spans.workers, "worker")
         lanes.append(Lane(kind=LaneKind.HOST, label=label, parent=0))
-        for phase, own in _grouped(spans.phase[rows], rows, MOST_PHASES):
-            text = "further phases" if len(phase) > 1 else spans.phases[phase[0]]
+        for phase, places in sorted(grouped(spans.phase[rows]), key=lambda item: item[1][0]):
+            own = rows[places]
             strips = strips_of(
                 spans.start_ns[own] - origin_ns,
                 spans.duration_ns[own],
                 called[own],
                 detail=detail[own],
             )
+            text = spans.phases[phase[0]] if len(phase) == 1 else _label(phase, (), "phase")
             kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else LaneKind.PHASES
             lanes.append(Lane(kind=kind, label=text, parent=host, strips=strips))
 
 
-def _grouped(
-    codes: NDArray[np.signedinteger], rows: NDArray[np.int64], most: int
-) -> Iterator[tuple[list[int], NDArray[np.int64]]]:
-    """Yield the rows of each code, those of the first event first; the rarest share the last."""
-    if not codes.size:
-        return
-    found, first, count = np.unique(codes, return_index=True, return_counts=True)
-    kept = np.sort(np.lexsort((first, -count))[: most if found.size <= most else most - 1])
-    for place in kept[np.argsort(first[kept], kind="stable")].tolist():
-        yield [int(found[place])], rows[codes == found[place]]
-    rest = np.delete(found, kept)
-    if rest.size:
-        yield rest.tolist(), rows[np.isin(codes, rest)]
+def _label(codes: list[int], words: Sequence[str], what: str) -> str:
+    is_one = len(codes) == 1
+    return f"{what} {words[codes[0]]}" if is_one else plural(len(codes), f"further {what}")
+
+
+def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]]:
+    """Sort key that puts workers in the order of their numbers, and those together last."""
+    return len(codes) > 1, device_order(words[codes[0]])
 
 
 def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:

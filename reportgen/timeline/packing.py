@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, differences, pack_columns, zigzag
 from reportgen.text_safety import cut_middle
-from reportgen.timeline.lanes import Arrows, Strips, Times, Track
+from reportgen.timeline.lanes import MOST_ROWS, Arrows, Strips, Times, Track, joined_strips
 from reportgen.timeline.runs import Pieces
+from reportgen.timeline.shown import ShownLane, shown_lanes
 from reportgen.timeline.staged import Staged, StagedLane
 
 LONGEST_TEXT = 300
@@ -64,28 +65,45 @@ class Blocks:
 class PackedPart:
     """Packs the lanes of one part; ``shift_ns`` makes times of the file of those of the part."""
 
-    def __init__(self, staged: Staged, blocks: Blocks, *, shift_ns: int, lane: int) -> None:
-        """``lane``: the number of the part's first lane in the file."""
+    def __init__(
+        self, staged: Staged, blocks: Blocks, *, shift_ns: int, lane: int, most: int | None
+    ) -> None:
+        """``lane``: the number of the part's first lane in the file, of at most ``most``."""
         self.about, self.staged = staged.about, staged
         self.shift_ns, self.lane = shift_ns, lane
+        self.lanes = shown_lanes(staged.about.lanes, most)
+        self._lane_ids = np.full(len(staged.about.lanes), lane, dtype=np.int64)
+        for number, shown in enumerate(self.lanes, start=lane):
+            self._lane_ids[[member for member, _ in shown.members]] = number
         self._blocks = blocks
         self._names = np.full(len(self.about.names), -1, dtype=np.int64)
         self._details = np.full(len(self.about.details), -1, dtype=np.int64)
 
-    def events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
+    def events(self, lane: ShownLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
         """Return what begins in a range of the part's time, or reaches into it.
 
         What began before ``after_ns`` was in the window before.
         """
+        found = []
+        for number, row in lane.members:
+            strips = self._events(self.about.lanes[number], start_ns, end_ns, after_ns)
+            below = np.minimum(strips.row + row, MOST_ROWS - 1)
+            found.append(replace(strips, row=below.astype(np.int32)) if row else strips)
+        if len(found) == 1:
+            return found[0]
+        joined = joined_strips(found)
+        return joined.taken(np.lexsort((joined.row, joined.start_ns)))
+
+    def _events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
         strips = self.staged.strips.taken(slice(lane.first, lane.first + lane.n_events))
         low, first, end = np.searchsorted(strips.start_ns, (after_ns, start_ns, end_ns)).tolist()
         before = strips.start_ns[low:first] + strips.duration_ns[low:first] > start_ns
         rows = np.concatenate([low + np.flatnonzero(before), np.arange(first, end)])
         return strips.taken(rows)
 
-    def values(self, lane: StagedLane, start_ns: int, end_ns: int) -> Track:
+    def values(self, shown: ShownLane, start_ns: int, end_ns: int) -> Track:
         """Return the values of a counter in a range, and the one that holds at its begin."""
-        track = self.staged.track
+        lane, track = self.about.lanes[shown.members[0][0]], self.staged.track
         time_ns = track.time_ns[lane.first : lane.first + lane.n_events]
         low, high = np.searchsorted(time_ns, (start_ns, end_ns)).tolist()
         rows = slice(lane.first + max(low - 1, 0), lane.first + high)
@@ -110,10 +128,16 @@ class PackedPart:
             first, start_ns = after, until_ns
         return found
 
-    def pack_runs(self, runs: Pieces, start_ns: int, end_ns: int) -> Block:
-        """Add the runs of one lane."""
-        order = np.lexsort((runs.row, runs.start_ns))
-        runs = runs.taken(order)
+    def pack_runs(self, lane: ShownLane, runs: Pieces, start_ns: int, end_ns: int) -> Block:
+        """Add those runs of a part that stand in a lane."""
+        rows, first_row = [], []
+        for number, row in lane.members:
+            low, high = np.searchsorted(runs.lane, (number, number + 1)).tolist()
+            rows.append(np.arange(low, high))
+            first_row.append(np.full(high - low, row, dtype=np.int32))
+        runs = runs.taken(np.concatenate(rows))
+        runs = replace(runs, row=np.minimum(runs.row + np.concatenate(first_row), MOST_ROWS - 1))
+        runs = runs.taken(np.lexsort((runs.row, runs.start_ns)))
         columns: list[NDArray[Any]] = [
             differences(runs.start_ns, start_ns),
             runs.end_ns - runs.start_ns,
@@ -150,9 +174,9 @@ class PackedPart:
         )
         columns: list[NDArray[Any]] = [
             arrows.flow,
-            arrows.from_lane + self.lane,
+            self._lane_ids[arrows.from_lane],
             differences(arrows.from_start_ns, start_ns),
-            arrows.to_lane + self.lane,
+            self._lane_ids[arrows.to_lane],
             zigzag(arrows.to_start_ns - arrows.from_start_ns),
         ]
         block = self._block(0, start_ns, end_ns, columns)

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track
 from reportgen.timeline.runs import Pieces, coarser, pieces_of
 
-_INTERVALS, _LEAST_INTERVALS = 16_384, 64
-"""Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points."""
-_MOST_INTERVALS = 4_096
+_INTERVALS, _LEAST_INTERVALS = 32_768, 64
+"""Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
+and coarser ones are made of these."""
+_MOST_INTERVALS = 16_384
 _ABOUT = "about.json"
 
 

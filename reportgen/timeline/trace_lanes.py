@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
-from reportgen.text import format_bytes, format_count
+from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
     Arrows,
     Codes,
@@ -24,6 +24,7 @@ from reportgen.timeline.lanes import (
     Strips,
     Times,
     Track,
+    grouped,
     no_arrows,
     no_steps,
     strips_of,
@@ -137,21 +138,19 @@ class _Tree:
             self.add(kind, label, parent, strips=strips)
 
     def _add_host(self, rank: int, rows: Rows) -> None:
-        slices, calls, threads = self.trace.slices, self.trace.calls, self.trace.threads
+        slices, calls = self.trace.slices, self.trace.calls
         memory = list(self._memory_tracks(is_host=True))
         counters = list(self._counters())
         if not (rows.size or calls.start_ns.size or memory or counters):
             return
         host = self.add(LaneKind.HOST, "host", rank)
-        n_calls = np.bincount(calls.thread, minlength=len(threads))
-        n_slices = np.bincount(slices.thread[rows], minlength=len(threads))
         input_type = self.details.of_rows([slices.input_type[rows]], self._input_type)
-        has_processes = len({thread.pid for thread in threads}) > 1
-        for thread in np.lexsort((-n_slices, -n_calls)).tolist():
-            if not n_calls[thread] + n_slices[thread]:
-                continue
-            here = np.flatnonzero(slices.thread[rows] == thread)
-            own, called = rows[here], np.flatnonzero(calls.thread == thread)
+        groups = []
+        for codes, places in grouped(np.concatenate([slices.thread[rows], calls.thread])):
+            here = places[places < rows.size]
+            groups.append((codes, here, places[here.size :] - rows.size))
+        for codes, here, called in sorted(groups, key=lambda item: -item[2].size):
+            own = rows[here]
             self.lane_of_call[called] = len(self.lanes)
             strips = strips_of(
                 np.concatenate([slices.start_ns[own], calls.start_ns[called]]),
@@ -160,11 +159,20 @@ class _Tree:
                 detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
                 flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
             )
-            label = f"thread {threads[thread].tid}"
-            label += f" of process {threads[thread].pid}" if has_processes else ""
-            self.add(LaneKind.THREAD, label, host, strips=strips)
+            self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
+
+    def _called(self, codes: Sequence[int]) -> str:
+        """Return what a lane of some threads is called."""
+        threads = self.trace.threads
+        if len(codes) > 1:
+            return plural(len(codes), "further thread")
+        if codes[0] == NONE:
+            return "unknown thread"
+        thread = threads[codes[0]]
+        has_processes = len({thread.pid for thread in threads}) > 1
+        return f"thread {thread.tid}" + (f" of process {thread.pid}" if has_processes else "")
 
     def _input_type(self, code: int) -> str:
         return "" if code == NONE else f"first input {self.trace.input_types[code]}"
@@ -174,14 +182,15 @@ class _Tree:
         ops, syncs = trace.gpu_ops, trace.syncs
         names = {device.id: device.name for device in trace.devices}
         detail = self.details.of_rows([ops.shape, ops.bytes, ops.collective], self._said_of_op)
-        memory = dict(self._memory_of_devices())
-        for device in sorted({*ops.device.tolist(), *syncs.device.tolist(), *memory}):
-            label = f"GPU {device}" if device != NONE else "GPU without a number"
-            label += f" · {names[device]}" if names.get(device) else ""
-            gpu = self.add(LaneKind.GPU, label, rank)
-            on_gpu = np.flatnonzero(ops.device == device)
-            for stream in np.unique(ops.stream[on_gpu]).tolist():
-                rows = on_gpu[ops.stream[on_gpu] == stream]
+        memory = trace.memory
+        on_memory = memory.device[memory.device_type != HOST_MEMORY]
+        for codes, places in grouped(np.concatenate([ops.device, syncs.device, on_memory])):
+            gpu = self.add(LaneKind.GPU, _gpu_label(codes, names), rank)
+            on_gpu = places[places < ops.device.size]
+            waits = places[on_gpu.size :] - ops.device.size
+            waits = waits[waits < syncs.device.size]
+            for streams, of_stream in grouped(ops.stream[on_gpu]):
+                rows = on_gpu[of_stream]
                 self.lane_of_op[rows] = len(self.lanes)
                 strips = strips_of(
                     ops.start_ns[rows],
@@ -191,14 +200,16 @@ class _Tree:
                     flow=self.flow_of_call[ops.launch[rows]],
                     slack_ns=_SLACK_NS,
                 )
-                self.add(LaneKind.STREAM, f"stream {stream}", gpu, strips=strips)
-            waits = np.flatnonzero(syncs.device == device)
+                n = len(streams)
+                label = plural(n, "further stream") if n > 1 else f"stream {streams[0]}"
+                self.add(LaneKind.STREAM, label, gpu, strips=strips)
             if waits.size:
                 strips = strips_of(
                     syncs.start_ns[waits], syncs.duration_ns[waits], syncs.name[waits]
                 )
                 self.add(LaneKind.STREAM, "waits for streams and events", gpu, strips=strips)
-            for label, track in (*self._queue(on_gpu), *memory.get(device, ())):
+            held = self._memory_tracks(is_host=False, device=codes[0]) if len(codes) == 1 else ()
+            for label, track in (*self._queue(on_gpu), *held):
                 self.add(LaneKind.COUNTER, label, gpu, track=track)
 
     def _said_of_op(self, shape: int, n_bytes: int, collective: int) -> str:
@@ -241,12 +252,6 @@ class _Tree:
             track = Track(time_ns=counters.time_ns[rows], value=counters.value[rows])
             yield self.trace.tracks[code], track
 
-    def _memory_of_devices(self) -> Iterator[tuple[int, list[tuple[str, Track]]]]:
-        memory = self.trace.memory
-        is_gpu = memory.device_type != HOST_MEMORY
-        for device in np.unique(memory.device[is_gpu]).tolist():
-            yield device, list(self._memory_tracks(is_host=False, device=device))
-
     def _memory_tracks(self, *, is_host: bool, device: int = NONE) -> Iterator[tuple[str, Track]]:
         memory = self.trace.memory
         is_here = (memory.device_type == HOST_MEMORY) == is_host
@@ -283,6 +288,14 @@ def _step_times(told: StepRows) -> StepTimes:
     return StepTimes(
         number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
     )
+
+
+def _gpu_label(codes: Sequence[int], names: Mapping[int, str]) -> str:
+    if len(codes) > 1:
+        return plural(len(codes), "further GPU")
+    if codes[0] == NONE:
+        return "GPU without a number"
+    return f"GPU {codes[0]}" + (f" · {names[codes[0]]}" if names.get(codes[0]) else "")
 
 
 def _dimensions(text: str) -> str:

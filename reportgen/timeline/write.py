@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import is_far_apart
 from reportgen.results import timeline_file
-from reportgen.timeline.lanes import LaneKind, strips_of
+from reportgen.text import format_count
+from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
 from reportgen.timeline.packing import Block, Blocks, PackedPart
 from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
+from reportgen.timeline.shown import MOST_PARTS, lanes_of_each
 from reportgen.timeline.staged import Staged
 
 BUDGET_BYTES = 1_500_000
@@ -23,10 +25,11 @@ BUDGET_BYTES = 1_500_000
 
 _BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
 """Packed, with its arrow: what has more events than the budget allows is not packed to see it."""
-_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 300
+_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 160
 """About; of a lane without what is in its blocks."""
 _COARSE_SHARE = 0.4
 MOST_WINDOWS = 8
+_CUT = " (its begin)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,20 +95,24 @@ def timeline_of(
         marks: the findings that say when, most important first.
         budget_bytes: of the file; ``None`` keeps every event.
     """
-    parts = [Staged(folder) for folder in folders]
+    most = None if budget_bytes is None else lanes_of_each(len(folders))
+    n_shown = len(folders) if budget_bytes is None else min(len(folders), MOST_PARTS)
+    parts = [Staged(folder) for folder in folders[:n_shown]]
     axis = axis_of(parts)
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
     whole = Window(0, axis.length_ns, "everything")
     if budget_bytes is None or n_events * _BYTES_OF_EVENT <= budget_bytes:
-        pieces = _File(parts, axis, marks).made([whole])
+        pieces = _File(parts, axis, marks, most).made([whole], n_parts=len(folders))
         if budget_bytes is None or _size(pieces) <= budget_bytes:
             return pieces
-    n_lanes = sum(len(part.about.lanes) for part in parts)
+    n_lanes = sum(min(len(part.about.lanes), most or 0) for part in parts)
     resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
     left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
     windows = planned(parts, axis, marks, left // _BYTES_OF_EVENT_AT_MOST)
     while True:
-        pieces = _File(parts, axis, marks).made(windows, resolution_ns=resolution_ns)
+        pieces = _File(parts, axis, marks, most).made(
+            windows, resolution_ns=resolution_ns, n_parts=len(folders)
+        )
         if _size(pieces) <= budget_bytes or resolution_ns > axis.length_ns:
             return pieces
         if windows:
@@ -133,20 +140,28 @@ def _resolution_ns(parts: Sequence[Staged], most_runs: int) -> int:
 class _File:
     """The file while it is made."""
 
-    def __init__(self, parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark]) -> None:
+    def __init__(
+        self, parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most: int | None
+    ) -> None:
         self.axis = axis
         self.blocks = Blocks()
         self.marks = _placed(marks, parts, axis)
         first = 1 if self.marks else 0
         self.parts: list[PackedPart] = []
         for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
-            self.parts.append(PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first))
-            first += len(part.about.lanes)
+            packed = PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first, most=most)
+            self.parts.append(packed)
+            first += len(packed.lanes)
         self.of_lane: list[list[Block]] = [[] for _ in range(first)]
         self.arrows: list[Block] = []
 
-    def made(self, windows: Sequence[Window], *, resolution_ns: int | None = None) -> list[bytes]:
-        """Return the pieces of the file with some windows, and runs where there is a resolution."""
+    def made(
+        self, windows: Sequence[Window], *, resolution_ns: int | None = None, n_parts: int
+    ) -> list[bytes]:
+        """Return the pieces of the file with some windows, and runs where there is a resolution.
+
+        ``n_parts``: how many parts the job has, in the file or not.
+        """
         in_order = sorted(windows, key=lambda item: item.start_ns)
         for part in self.parts:
             if resolution_ns is not None:
@@ -158,26 +173,29 @@ class _File:
             ]
             for number in range(len(ranges_ns)):
                 self._add_window(part, ranges_ns[: number + 1])
-        return timeline_file.assemble(self._header(in_order, resolution_ns), self.blocks.packed)
+        header = self._header(in_order, resolution_ns)
+        if n_parts > len(self.parts):
+            shown, every = format_count(len(self.parts)), format_count(n_parts)
+            header["left_out"] = f"Of {every} nodes or ranks the first {shown} are shown."
+        return timeline_file.assemble(header, self.blocks.packed)
 
     def _add_runs(self, part: PackedPart, resolution_ns: int) -> None:
         start_ns, end_ns = -part.shift_ns, self.axis.length_ns - part.shift_ns
         runs = runs_of(part.staged.pieces, resolution_ns)
-        for number, lane in enumerate(part.about.lanes):
-            blocks = self.of_lane[part.lane + number]
+        for number, lane in enumerate(part.lanes, start=part.lane):
+            blocks = self.of_lane[number]
             if lane.kind == LaneKind.COUNTER:
                 track = thinned(part.values(lane, start_ns, end_ns), resolution_ns)
                 blocks.append(part.pack_values(track, 1, start_ns, end_ns))
             elif lane.n_events:
-                low, high = np.searchsorted(runs.lane, (number, number + 1)).tolist()
-                blocks.append(part.pack_runs(runs.taken(slice(low, high)), start_ns, end_ns))
+                blocks.append(part.pack_runs(lane, runs, start_ns, end_ns))
 
     def _add_window(self, part: PackedPart, ranges_ns: Sequence[tuple[int, int]]) -> None:
         """Add what a part has in the last of some ranges, and not in those before."""
         start_ns, end_ns = ranges_ns[-1]
         after_ns = ranges_ns[-2][1] if len(ranges_ns) > 1 else -(1 << 62)
-        for number, lane in enumerate(part.about.lanes):
-            blocks = self.of_lane[part.lane + number]
+        for number, lane in enumerate(part.lanes, start=part.lane):
+            blocks = self.of_lane[number]
             if lane.kind == LaneKind.COUNTER:
                 track = part.values(lane, start_ns, end_ns)
                 if track.time_ns.size:
@@ -207,16 +225,17 @@ class _File:
         if self.marks:
             yield self._findings()
         for part in self.parts:
-            for number, lane in enumerate(part.about.lanes, start=part.lane):
+            for number, lane in enumerate(part.lanes, start=part.lane):
                 parent = None if lane.parent is None else lane.parent + part.lane
-                of_counter = {"unit": lane.unit, "most": lane.most}
+                staged = part.about.lanes[lane.members[0][0]]
+                of_counter = {"unit": staged.unit, "most": staged.most}
                 yield {
                     "id": number,
                     "parent": parent,
                     "kind": lane.kind,
                     "label": lane.label,
                     "n_events": lane.n_events,
-                    "rows": lane.rows,
+                    "rows": min(lane.rows, MOST_ROWS),
                     "node": part.about.node,
                     "blocks": self.of_lane[number],
                     **(of_counter if lane.kind == LaneKind.COUNTER else {}),
@@ -302,7 +321,32 @@ def planned(
         if window is not None:
             windows.append(window)
             most_events -= n_events
+    if windows:
+        windows[0] = _grown(windows[0], windows[1:], parts, axis, most_events)
     return windows
+
+
+def _grown(
+    window: Window, others: Sequence[Window], parts: Sequence[Staged], axis: Axis, most_events: int
+) -> Window:
+    """Return a window with as much around it as further events allow, up to its neighbours."""
+    before = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
+    after = min(
+        (item.start_ns for item in others if item.start_ns >= window.end_ns), default=axis.length_ns
+    )
+    most_events += _count(window, parts, axis)
+    margin_ns, grown = window.end_ns - window.start_ns, window
+    while (grown.start_ns, grown.end_ns) != (before, after):
+        wider = replace(
+            window,
+            start_ns=max(window.start_ns - margin_ns, before),
+            end_ns=min(window.end_ns + margin_ns, after),
+            why=f"around the {window.why.removesuffix(_CUT)}",
+        )
+        if _count(wider, parts, axis) > most_events:
+            break
+        grown, margin_ns = wider, margin_ns * 2
+    return grown
 
 
 def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
@@ -319,7 +363,7 @@ def _fitted(
         shorter = 1
         while shorter <= least:
             end_ns = wanted.start_ns + (wanted.end_ns - wanted.start_ns) // shorter
-            why = wanted.why if shorter == 1 else f"{wanted.why} (its begin)"
+            why = wanted.why if shorter == 1 else f"{wanted.why}{_CUT}"
             nodes = None if is_all else frozenset([node])
             window = Window(wanted.start_ns, end_ns, why, nodes)
             n_events = _count(window, parts, axis)

@@ -1,4 +1,4 @@
-"""The report's sections and charts: what the notebook's cells call.
+"""The report's sections and charts, as the notebook's cells call them.
 
 ``section`` takes the saved report (``reportgen.load``) and shows itself at the end of a cell. The
 functions of single sections, ``idle_time(report)`` for ``section(report, "idle-time")``, are names

@@ -1,4 +1,4 @@
-"""What a notebook cell shows: a section of blocks, each HTML, some of them a chart as well.
+"""Output of a notebook cell: a section of blocks, each HTML, some of them also a chart.
 
 A chart is published twice in one output: as HTML for the page (a figure element that holds the
 figure as JSON, and its numbers as a table) and as plotly's MIME type for JupyterLab.
@@ -25,8 +25,8 @@ NOTEBOOK_ONLY = {"notebook_only": True}
 class Block:
     """A piece of a section, with a figure of plotly's if it is a chart.
 
-    ``is_for_notebook``: the page leaves it out, because it has its own. ``is_panel``: it stands
-    beside others where the page is wide. ``fold``: words of the fold behind which it waits together
+    ``is_for_notebook``: the page leaves it out, because it has another. ``is_panel``: it is next
+    to others where the page is wide. ``fold``: words of the fold behind which it waits together
     with its neighbours of the same words; empty where it is shown at once.
     """
 
@@ -55,7 +55,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageSection:
-    """What one function of ``reportgen.views`` returns: shows itself at the end of a cell.
+    """Return type of the functions of ``reportgen.views``: shows itself at the end of a cell.
 
     ``id`` and ``title`` are the page's anchor and entry in its navigation; without blocks it
     shows nothing and has no entry. ``is_folded``: the page shows one line of it, with ``said``,
@@ -114,7 +114,7 @@ def headed_section(
 ) -> PageSection:
     """Return blocks below a heading; a section that shows nothing where there are none.
 
-    ``said``: what stands beside the title of a folded section; without it the section is open.
+    ``said``: words beside the title of a folded section; without it the section is open.
     """
     if not blocks:
         return PageSection(id=section_id, title=title)

@@ -1,4 +1,4 @@
-"""What a thing is about decides its colour (``theme.HUES``): its role, else what it is called."""
+"""The subject of a thing decides its colour (``theme.HUES``): its role, else its name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from reportgen.results import OTHERS, Column, Exhibit, Role
 from reportgen.views.theme import N_SHADES, dash, shade
 
 PLAIN = "other"
-"""The colour of what speaks of nothing that has a colour of its own."""
+"""The colour of things without a subject that has a colour."""
 _REST = "idle"
 """The colour of what adds up the rest of a list, in all charts."""
 
@@ -91,7 +91,7 @@ def inks_of(
     """Return the colour of each line, group or row of an exhibit, by its declared role.
 
     The exhibit's own role is that of all that declare none; those without any role are coloured by
-    what their names and the exhibit's title speak of, as all were in format 1.
+    the subject of their names and of the exhibit's title, as all were in format 1.
     """
     declared = roles or (None,) * len(names)
     guessed = inks(names, exhibit.id, exhibit.title)
@@ -110,7 +110,7 @@ def inks_of_columns(exhibit: Exhibit, columns: Sequence[Column]) -> tuple[Ink, .
 def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     """Return the colour of each name; those that say little follow the context.
 
-    That are texts about the whole chart, such as its id and title, most telling first; only a
+    That are texts about the whole chart, such as its id and title, the clearest first; only a
     resource or a part of training that they name counts.
     """
     told = [_told(name, names) for name in names]
@@ -134,7 +134,7 @@ def _numbered(names: Sequence[str], hues: Sequence[str]) -> tuple[Ink, ...]:
 
 
 def _told(name: str, names: Sequence[str]) -> str:
-    """Return a part's name, that of the data loader where kernels tell it from the CPU's work."""
+    """Return a part's name; the data loader's where kernels distinguish it from CPU work."""
     return "data loader" if name == "cpu_input" and "compute" in names else name
 
 

@@ -1,4 +1,4 @@
-"""The sections of a comparison: what the cells of its notebook call."""
+"""The sections of a comparison, as the cells of its notebook call them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LEADS = {
     "moved": ("What moved", "Kernels, operators and functions whose time changed."),
     "resources": (
         "System and settings",
-        "What was changed, what a thousand steps cost, and how the machines were used.",
+        "Changed settings, the cost of a thousand steps, and the use of the machines.",
     ),
     "metrics": ("Numbers", "Every number of both reports side by side."),
 }

@@ -44,7 +44,7 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
 
 
 _LISTED = frozenset({ExhibitKind.TABLE, ExhibitKind.TIMELINE})
-"""Kinds that are tables; what a timeline draws stands in a file of its own."""
+"""Kinds that are tables; the drawing of a timeline is in a separate file."""
 
 _TIMED = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND, ExhibitKind.HEATMAP, ExhibitKind.SPANS})
 """Kinds whose x axis is the job's time: a zoom in one of them zooms all."""
@@ -56,7 +56,7 @@ def anchor_of(rule_id: str, exhibit_id: str) -> str:
 
 
 def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[Block]:
-    """Return exhibits in their order; neighbours that are small enough stand side by side.
+    """Return exhibits in their order; neighbours that are small enough are side by side.
 
     Those without rows are named together at the end.
     """
@@ -76,7 +76,7 @@ def exhibit_blocks(exhibits: Sequence[Exhibit], context: ChartContext) -> list[B
 
 
 def _room_of(exhibit: Exhibit) -> str:
-    """Return whether an exhibit can stand beside one like it."""
+    """Return whether an exhibit can be next to one like it."""
     if exhibit.kind is ExhibitKind.SHARES:
         return _SHARES
     n_lines = exhibit.n_rows if exhibit.kind is ExhibitKind.BOXES else len(exhibit.columns)
@@ -94,8 +94,8 @@ def _said(exhibit: Exhibit) -> str:
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:
     """Return an exhibit as HTML, with a figure where its kind is drawn by script.
 
-    Whatever a stranger's rule put into it, the sections around it stay: what cannot be drawn as its
-    kind is a table that says so, and what does not even fit a table is named.
+    Whatever a stranger's rule put into it, the sections around it stay: an exhibit that cannot be
+    drawn as its kind is a table that says so, and one that does not even fit a table is named.
     """
     for show in (_as_kind, _as_table):
         try:

@@ -49,7 +49,7 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
 
 
 def summary_rows(report: Report) -> tuple[Fact, ...]:
-    """Return every row of the summary; what the input cannot tell is a dash with its reason."""
+    """Return every row of the summary; an absent value is a dash with its reason."""
     summary = report.summary
     if is_of_traces(report):
         return (*_whole_rows(report, "recording"), _nodes(report, most=12))

@@ -1,8 +1,8 @@
 """A figure's two written forms: plotly's own for Jupyter, and a smaller one for the page.
 
-In the page's form every distinct array stands once in a ``pool``, as its type, its bytes in base64,
-and the scale and offset of its numbers; ``{"pool": 3}`` names it,
-``{"outline": "x", "of": [0, 2, 3]}`` and ``{"pairs": [2, 3]}`` are worked out by the page's script
+In the page's form every distinct array appears once in a ``pool``, as its type, its bytes in
+base64, and the scale and offset of its numbers; ``{"pool": 3}`` names it, ``{"outline": "x", "of":
+[0, 2, 3]}`` and ``{"pairs": [2, 3]}`` are worked out by the page's script
 (``templates/script/charts.js``).
 """
 

@@ -1,4 +1,4 @@
-"""A finding as a card: how bad, what, evidence, where and when, what to do, what it may win."""
+"""A finding as a card: severity, title, evidence, place and time, advice and possible gain."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from reportgen.results import Cause, Finding, Severity
 from reportgen.text import format_pct, join_names
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import link_of, title_of
+from reportgen.views.timeline.lanes import Spot, spot_of
 from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
@@ -51,6 +52,7 @@ class Card:
     evidence: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
     possible_causes: str = ""
+    spot: Spot | None = None
 
     @property
     def place(self) -> str:
@@ -71,7 +73,7 @@ def apart(cards: Sequence[Card]) -> list[Card]:
 def cards_of(report: Report) -> list[Card]:
     """Return one card for each cause, the most important first, with its symptoms below it.
 
-    Of several causes with one id the symptoms stand below the first, the most important.
+    Of several causes with one id the symptoms are below the first, the most important.
     """
     listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
     present = {item.finding.id for item in report.findings}
@@ -112,15 +114,18 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
         possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
+        spot=None if report.timeline_data is None else spot_of(where, report.timeline_data),
     )
 
 
 def _format_threshold(finding: Finding) -> str:
-    """Write the threshold; a unit of several words stands behind the measured value alone."""
+    """Write the threshold; a unit of several words follows only the measured value."""
     if finding.threshold is None:
         return ""
-    is_repeated = finding.measured is not None and " " in finding.unit
-    return prose(format_value(finding.threshold, "" if is_repeated else finding.unit))
+    unit, _, words = finding.unit.partition(" ")
+    if finding.measured is not None and words:
+        unit = unit if unit == "%" else ""
+    return prose(format_value(finding.threshold, unit))
 
 
 def _gain(finding: Finding) -> tuple[str, str]:
@@ -134,7 +139,7 @@ def _gain(finding: Finding) -> tuple[str, str]:
 
 
 def _part(finding: Finding) -> str:
-    """Return what the cause takes beside larger ones, where that is less than its bound."""
+    """Return the share of the cause next to larger ones, where that is less than its bound."""
     share, part = finding.estimate, finding.attributed_ratio
     if share is None or part is None or part >= share.share_ratio:
         return ""

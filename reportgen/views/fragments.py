@@ -18,7 +18,7 @@ from reportgen.views.instants import timed
 from reportgen.views.theme import resolved, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
-_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "notebook.css")
+_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "lanes.css", "notebook.css")
 _PACKED_FROM = 2_000
 _BREAKS = re.compile(r"(?<=[_:./])(?=[^_:./\s])|(?<=[a-z])(?=[A-Z])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -31,7 +31,7 @@ def render(name: str, **values: object) -> Markup:
 
 
 def script_json(tree: object) -> Markup:
-    """Return JSON that cannot end the script element it stands in, nor begin a comment."""
+    """Return JSON that cannot end its script element, nor begin a comment."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)

@@ -27,7 +27,7 @@ _PARTLY_FROM_PCT = 20.0
 _UNTOLD_FROM_PCT = 50.0
 """Where most of the time was not measured, the rest says little about the job."""
 _UNRECORDED_FROM_RATIO = 0.5
-"""GPUs at work for so much of the time outside the recorded loop train in it, too."""
+"""GPUs at work for this share of the time outside the recorded loop also train in it."""
 _NOT_MEASURED = "was not measured: too much to judge it."
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
@@ -46,7 +46,7 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """The first picture: what it says, what it divides, and its parts from left to right."""
+    """The first picture: its sentence, its whole, and its parts from left to right."""
 
     says: str
     whole: str
@@ -141,7 +141,7 @@ def _cpu_picture(report: Report) -> Picture | None:
 
 
 def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:
-    """Return the parts from left to right: work, idling from its largest cause on, the rest."""
+    """Return the parts from left to right: work, idling by cause, largest first, the rest."""
     columns = {column.name: column.values for column in budget.columns}
     names = [str(name) for name in columns["part"]]
     values = [value or 0.0 for value in numbers(columns["gpu_s"])]

@@ -16,7 +16,7 @@ from reportgen.views.fragments import render
 from reportgen.views.values import ABSENT, format_number, format_value
 
 _FIRST_ROWS = 100
-"""So many rows stand in the page for readers without scripts."""
+"""Number of rows in the page for readers without scripts."""
 _SHEETS = ("style/tokens.css", "style/components.css", "style/index.css")
 
 

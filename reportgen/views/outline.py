@@ -1,4 +1,4 @@
-"""What results declare: in which section a rule stands, and what links lead to it."""
+"""Declarations of results: the section of a rule, and the links that lead to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reportgen.views.validation import has_shape
 
 ALL_CHECKS_ID = "rules-summary"
 KERNELS, SYSTEM = "kernel traces", "system metrics"
-"""What a rule may need, as results say it."""
+"""Needs of rules, as results name them."""
 _LAST = 1_000_000
 
 
@@ -28,7 +28,7 @@ def title_of(rule_id: str, report: Report) -> str:
 
 
 def section_of(rule_id: str, report: Report) -> Section:
-    """Return the section of a rule; one that declares none has its own."""
+    """Return the section of a rule; one that declares none has a separate one."""
     declared = about_of(rule_id, report).section
     own = anchor_of("rule", rule_id)
     return declared or Section(id=own, title=title_of(rule_id, report), order=_LAST)
@@ -64,11 +64,11 @@ def has_dashboard(report: Report) -> bool:
 
 
 def is_of_traces(report: Report) -> bool:
-    """Return whether kernel traces are all there is: what was recorded is not the whole job."""
+    """Return whether there are only kernel traces: the recording is not the whole job."""
     needs = [about_of(rule_id, report).needs for rule_id in report.rules]
     return (KERNELS,) in needs and not any(SYSTEM in one and KERNELS not in one for one in needs)
 
 
 def context_of(rule_id: str, report: Report) -> ChartContext:
-    """Return what a rule's charts must know."""
+    """Return the facts that a rule's charts need."""
     return ChartContext(rule_id=rule_id, is_unix=report.job.clock == "unix")

@@ -1,4 +1,4 @@
-"""What a job's profiler was asked to record: a table, and why something may be absent."""
+"""The configuration of a job's profiler: a table, and why something may be absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LAST_S = 4_102_444_800
 
 
 def profiling_table(profiling: Profiling) -> Exhibit:
-    """Return what was to be recorded, a row for each kind of data."""
+    """Return the configured recording, a row for each kind of data."""
     rows = [("system metrics", _interval(profiling), "")]
     for kind in ProfilingKind:
         window = profiling.window(kind)
@@ -33,13 +33,13 @@ def profiling_table(profiling: Profiling) -> Exhibit:
         "profiling",
         ExhibitKind.TABLE,
         title="What was profiled",
-        caption=f"{is_off}As the profiler's configuration asks for it; not what was found.",
+        caption=f"{is_off}As configured for the profiler, whether it was found or not.",
         columns=[("what", "", names), ("asked_for", "", extents), ("details", "", details)],
     )
 
 
 def was_asked_for(kind: ProfilingKind | None, report: Report) -> bool:
-    """Return whether the profiler was asked to record something, as far as one can tell."""
+    """Return whether the profiler was asked to record something, as far as that is known."""
     asked = report.profiling
     if asked is None or kind is None or asked.is_disabled:
         return False

@@ -28,7 +28,7 @@ MOST_ROWS = 2_000
 MOST_CELLS = 2_400
 UNIT_COLUMN = "unit"
 _PARTS = frozenset({"part", "cause"})
-"""Columns whose names may have words of their own."""
+"""Columns whose names may have special words."""
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
 _DAY_LENGTH = len("2026-07-03")
@@ -83,7 +83,7 @@ def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
     shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
-        _worded(column, exhibit.place)
+        worded(column, exhibit.place)
         for column in exhibit.columns
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
@@ -146,7 +146,7 @@ def _instants(column: Column, stop: int) -> list[str]:
     ]
 
 
-def _worded(column: Column, place: Place) -> Column:
+def worded(column: Column, place: Place) -> Column:
     """Return a column of parts in the words declared for them; causes without signs of codes."""
     if column.name not in _PARTS or not (place.words or column.name == "cause"):
         return column

@@ -62,7 +62,7 @@ SCALES: dict[str, tuple[str, ...]] = {
     "light": ("#f1f4f8", "#c3dbf0", "#7fb4de", "#3583c0", "#0b5596", "#072f57"),
     "dark": ("#1b222c", "#173d63", "#1d5f9c", "#3b8ad0", "#83bdf0", "#dcefff"),
 }
-"""Heat maps: one hue whose lightness tells the amount, so it survives any colour vision."""
+"""Heat maps: one hue whose lightness shows the amount, which works with any colour vision."""
 
 _SHADES = ((0.0, 0.0), (0.36, 0.0), (-0.42, 0.0), (0.16, -0.055))
 """Per shade: how much it is mixed with white (or black), and how far its hue turns (of 1)."""

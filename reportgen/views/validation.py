@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind
 
 BAND_PARTS = ("_min", "_mean", "_max")
-"""What the columns of a curve of a ``band`` end in."""
+"""Endings of the columns of a curve of a ``band``."""
 
 _SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
     ExhibitKind.SERIES: (frozenset(), 2),
@@ -42,7 +42,7 @@ def _has_columns(exhibit: Exhibit) -> bool:
 
 
 def bands_of(exhibit: Exhibit) -> list[str]:
-    """Return the names of a ``band`` exhibit's curves; columns that belong to none are left out."""
+    """Return the names of a ``band`` exhibit's curves; other columns are left out."""
     columns = {column.name for column in exhibit.columns}
     means = [item.name for item in exhibit.columns if item.name.endswith("_mean")]
     names = [name.removesuffix("_mean") for name in means]

@@ -61,7 +61,7 @@ class Shown:
 
 
 def shorten(text: str, *, most: int = _LONGEST_NAME) -> Shown:
-    """Shorten a long name in its middle: both ends of operator and file names tell most."""
+    """Shorten a long name in its middle: both ends of such names say most."""
     whole = clean(text)
     if len(whole) <= most:
         return Shown(text=whole)
@@ -138,8 +138,8 @@ def format_value(value: Scalar, unit: str) -> str:
         return format_bytes(_three_digits(value))
     if unit in _BYTE_RATES:
         return f"{format_bytes(_three_digits(value))}/s"
-    if unit == "%":
-        return format_pct(value)
+    if unit.startswith("%"):
+        return f"{format_pct(value)}{clean(unit[1:])}"
     number, counted = format_number(value), clean(unit)
     if number == "1" and _COUNTED.search(counted):
         counted = counted[:-1]  # 1 step
@@ -225,7 +225,7 @@ def format_moment(time_s: float) -> str:
 def plotly_date(time_ms: float) -> str | None:
     """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
 
-    What lies in no year from 1 to 9999 is ``None``: nothing can be drawn there.
+    A time in no year from 1 to 9999 is ``None``: nothing can be drawn there.
 
     Example:
         >>> plotly_date(1_783_071_021_500.0), plotly_date(1_783_071_000_000.0)

@@ -1,4 +1,4 @@
-"""The report in one sentence: what is wrong, how bad it is, and who could not look."""
+"""The report in one sentence: the fault, how bad it is, and checks that could not look."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
 _TOLD_FROM = 2
-"""What one check says of itself need not stand in the verdict."""
+"""Statements of one check about itself need not be in the verdict."""
 _MOST_UNLOOKED = "No problem found, but most checks could not look."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
@@ -52,7 +52,7 @@ def verdict_of(report: Report) -> ReportVerdict:
 
 
 def named_finding(report: Report) -> RankedFinding | None:
-    """Return what the verdict names: the top fault, else the reading that could win most.
+    """Return the finding of the verdict: the top fault, else the reading that could win most.
 
     A busy GPU that computes in a slow number format is no fault, but a reader must hear of it.
     """

@@ -2,6 +2,7 @@
 import "./folds.js";
 import "./charts.js";
 import "./reader.js";
+import "./lanes_soon.js";
 import "./tables.js";
 import "./shortcuts.js";
 import "./paper.js";

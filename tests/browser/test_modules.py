@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from reportgen.assets import templates_dir
+from tests.views.lane_files import leb128, zigzag
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
@@ -169,3 +171,115 @@ def test_numbers_of_a_pool_keep_absent_values(page):
         "NaN",
         "11.5",
     ]
+
+
+SIGNED = [0, 1, -1, 127, -128, 300, 2**31, -(2**40), 2**51]
+
+
+def test_numbers_of_the_timeline_are_unpacked_as_they_were_packed(page):
+    packed = list(leb128(zigzag(np.array(SIGNED, dtype=np.int64))))
+    code = "[...own.decode(new Uint8Array(it), it.n, 1)[0]].map(own.signed)"
+    assert run(page, "lane_numbers", code.replace("it.n", str(len(SIGNED))), packed) == SIGNED
+
+
+@pytest.mark.parametrize(
+    ("limit", "lowest", "above"), [(0, 0, 0), (1, 0, 1), (2, 1, 3), (2.5, 3, 3), (9, 4, 4)]
+)
+def test_places_in_a_rising_column(page, limit, lowest, above):
+    code = "[own.lowest([1, 2, 2, 5], it), own.above([1, 2, 2, 5], it)]"
+    assert run(page, "lane_numbers", code, limit) == [lowest, above]
+
+
+def _columns(*strips: tuple[int, ...]) -> list[list[int]]:
+    return [list(column) for column in zip(*strips, strict=True)]
+
+
+@pytest.mark.parametrize("unit", [1, 7, 100, 3_000, 10**9])
+def test_each_strip_of_a_range_is_told_once_whatever_the_zoom(page, unit):
+    chance = np.random.default_rng(unit)
+    starts = np.sort(chance.integers(0, 100_000, 2_000))
+    lengths = np.minimum(chance.integers(0, 90, 2_000), np.append(np.diff(starts), 50))
+    strips = [(int(at), int(long), 0, 1, 0, 0) for at, long in zip(starts, lengths, strict=True)]
+    code = (
+        "(() => { const told = []; const [row] = own.rowsOf(it.columns, 0);"
+        " own.eachMark(row, 20000, 80000, it.unit, (at, next) => told.push([at, next]));"
+        " return told; })()"
+    )
+    told = run(page, "lane_rows", code, {"columns": _columns(*strips), "unit": unit})
+    inside = [
+        at
+        for at, (start, long, *_) in enumerate(strips)
+        if start < 80_000 and start + long > 20_000
+    ]
+    listed = [at for first, stop in told for at in range(first, stop)]
+    assert set(inside) <= set(listed)
+    assert listed == list(range(listed[0], listed[-1] + 1))
+    assert all(
+        stop == first + 1 or all(strips[at][1] < unit for at in range(first, stop))
+        for first, stop in told
+    )
+
+
+def test_runs_are_shown_only_between_ranges_that_are_kept_in_full(page):
+    blocks = [
+        {"level": 1, "from": 0, "to": 100, "rows": []},
+        {"level": 0, "from": 20, "to": 30, "rows": []},
+        {"level": 0, "from": 60, "to": 70, "rows": []},
+    ]
+    code = "own.piecesOf({kind: 'stream', blocks: it}, 5, 90).map(([b, f, t]) => [b.level, f, t])"
+    assert run(page, "lane_rows", code, blocks) == [
+        [1, 5, 20],
+        [1, 30, 60],
+        [1, 70, 90],
+        [0, 20, 30],
+        [0, 60, 70],
+    ]
+
+
+def test_the_operator_of_a_call_is_the_innermost_that_encloses_it(page):
+    columns = _columns(
+        (0, 90, 0, 1, 0, 0), (10, 40, 1, 2, 0, 0), (12, 20, 2, 3, 0, 0), (15, 5, 3, 4, 0, 7)
+    )
+    code = (
+        "(() => { const rows = own.rowsOf(it, 0); const lane = { blocks: [{ level: 0, rows }] };"
+        " const call = own.eventAt(lane, 15, 7);"
+        " return own.enclosing(call, name => name !== 3).row.name[0]; })()"
+    )
+    assert run(page, "lane_rows", code, columns) == 2
+
+
+def test_folded_groups_hide_what_is_in_them(page):
+    lanes = [
+        {"id": 0, "parent": None},
+        {"id": 1, "parent": 0},
+        {"id": 2, "parent": 1},
+        {"id": 3, "parent": 0},
+    ]
+    code = (
+        "own.laidOut(it, new Set([1]), () => 10)"
+        ".map(({ lane, depth, top, isFolded }) => [lane.id, depth, top, isFolded])"
+    )
+    assert run(page, "lane_rows", code, lanes) == [
+        [0, 0, 0, False],
+        [1, 1, 10, True],
+        [3, 1, 20, False],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("own.timeText(812345)", "812.3 µs"),
+        ("own.timeText(2300000, 9)", "2.3 ms"),
+        ("own.timeText(999)", "999 ns"),
+        ("own.timeText(71e9)", "71 s"),
+        ("own.amountText(2090000000, 'bytes')", "2.09 GB"),
+        ("own.amountText(93.04, '%')", "93 %"),
+        (
+            "own.instantText('1694128201541000000', 2300000)",
+            "2023-09-07 23:10:01.543300 UTC",
+        ),
+    ],
+)
+def test_numbers_of_the_timeline_are_written_for_people(page, code, said):
+    assert run(page, "lane_words", code) == said

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from reportgen.intake import discover, read_node
-from reportgen.pipeline.exported import TimelineFormat, TimelineOptions, make_timeline
+from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
 from tests.browser.perfetto_ui import PerfettoUi, opened_ui
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import kernel, launch, ranked, small_events, span, trace_text, write_trace

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from reportgen.cli.settings import communication_settings, top_settings
+from reportgen.cli.settings import communication_settings, read_settings, top_settings
+from reportgen.errors import ConfigError
 from reportgen.rules.base import param_specs
 from reportgen.rules.registry import BUILTIN_RULES
 
@@ -28,3 +31,12 @@ def test_an_option_reaches_every_rule_that_has_its_parameter(
 
 def test_options_that_are_not_given_set_nothing() -> None:
     assert top_settings(None) == communication_settings(None) == {}
+
+
+@pytest.mark.parametrize("text", [b"a = ", b"\xff", b"a = " + b"[" * 100_000 + b"]" * 100_000])
+def test_a_configuration_that_is_none_is_refused(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_bytes(text)
+
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_settings((), path)

@@ -71,8 +71,6 @@ def test_a_range_is_cut(tmp_path: Path, options: list[str], n_slices: int) -> No
 def test_findings_of_a_saved_report_are_markers_and_can_be_zoomed_to(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    from tests.index.test_read import save
-    from tests.views.reports import busy_report  # after the fixture's folder
 
     report = busy_report()
     save(tmp_path / "saved", report)

@@ -41,7 +41,7 @@ class Cluster:
         self.scheduler = self._start(
             "scheduler", "--port", str(self.port), "--scheduler-file", str(self.file)
         )
-        wait_until(self.file.exists)
+        wait_until(lambda: self.file.exists() and self.file.read_text().endswith("}"))
         self.port = int(self.address.rpartition(":")[2])
 
     @property

@@ -259,6 +259,16 @@ def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:
     assert len(waited.system_metrics()) == 2
 
 
+def test_a_file_that_was_opened_and_not_yet_written_has_not_arrived(tmp_path: Path) -> None:
+    path = write_minute(tmp_path, b"")
+    with pytest.raises(LocationError, match=r"in 0 s\. Its files are still empty\."):
+        wait_for_job(str(tmp_path), timeout_s=0)
+
+    write_minute(tmp_path, [system_line("cpu0", 1.0, START_S)])
+    assert path.stat().st_size
+    assert len(wait_for_job(str(tmp_path), timeout_s=0).system_metrics()) == 1
+
+
 def test_waiting_in_vain_says_so(tmp_path: Path) -> None:
     with pytest.raises(LocationError, match=r"No profiler files arrived .* in 0\.1 s"):
         wait_for_job(str(tmp_path), timeout_s=0.1, poll_s=0.02)

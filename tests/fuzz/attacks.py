@@ -373,6 +373,22 @@ def job_line_of_300_mb(folder: Path) -> Path:
     return folder
 
 
+def job_damaged_hour(folder: Path) -> Path:
+    """An hour of 96 cores, 160 MB packed into 8, with a broken line every half minute."""
+    hour_s = int(START_S) // 3_600 * 3_600
+    path = write_minute(folder, b"", minute_s=hour_s)
+    path.unlink()
+    names = [f"cpu{core}{kind}" for core in range(96) for kind in ("", "_iowait")]
+
+    def ticks() -> Iterable[bytes]:
+        for tick in range(7_200):
+            lines = [system_line(name, tick % 97, hour_s + tick / 2) for name in names]
+            yield ("\n".join(["garbage", *lines] if tick % 60 == 0 else lines) + "\n").encode()
+
+    _packed(path.with_name(f"{path.name}.gz"), ticks())
+    return folder
+
+
 def job_timeline_line_of_300_mb(folder: Path) -> Path:
     _minute(folder)
     _steps(folder)
@@ -449,6 +465,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         job_step_above_2_63,
         job_event_at_1e18, job_all_events_at_1e18, job_sample_at_1e18, job_node_not_utf8,
         job_node_not_utf8_with_events, job_thousand_gpus, job_line_of_300_mb,
+        job_damaged_hour,
         job_timeline_line_of_300_mb, job_million_functions, job_bomb, job_bomb_of_ends,
         traces_without_a_clock, horovod_of_one_line,
         aws_nested,

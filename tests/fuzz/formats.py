@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +20,7 @@ from random import Random
 
 from reportgen.publish import is_unchanged, read_notebook
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
+from sample_data.nsight_report import COLUMNS, training
 from sample_data.python_profiles import BETWEEN, dump_bytes, tree_bytes, write_profile
 from tests.end_to_end.command import run_here
 from tests.fuzz import samples
@@ -285,6 +288,35 @@ def kernel_trace_tree(folder: Path, chance: Random) -> Case:
     return Case(path=folder)
 
 
+def nsight_report(folder: Path, chance: Random) -> Case:
+    """Change the bytes of a report of Nsight Systems, cut it off, or put nonsense in a column."""
+    path = folder / "run.sqlite"
+    path.write_bytes(_report())
+    kind = chance.randrange(3)
+    if kind == 0:
+        path.write_bytes(mutate_bytes(_report(), chance))
+    elif kind == 1:
+        path.write_bytes(_report()[: chance.randrange(len(_report()))])
+    else:
+        _change_column(path, chance)
+    return Case(path=path if chance.random() < 0.5 else folder)
+
+
+def _change_column(path: Path, chance: Random) -> None:
+    table = chance.choice(sorted(set(COLUMNS) - {"OSRT_API", "GPU_METRICS"}))
+    column = chance.choice(COLUMNS[table].split())
+    value = chance.choice([None, -1, 2**63 - 1, -(2**63), 1e300, "x", b"\xff\x00", "n" * 100_000])
+    with closing(sqlite3.connect(path)) as writer, suppress(sqlite3.Error):
+        writer.execute(f'UPDATE {table} SET "{column}" = ? WHERE rowid % 3 = 0', [value])
+        writer.commit()
+
+
+@cache
+def _report() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        return training().write(Path(folder) / "run.sqlite").read_bytes()
+
+
 @cache
 def _trace(rank: int = 0) -> bytes:
     events = [*small_events(), *(step(number, 100.0 * number, 100.0) for number in range(2, 6))]
@@ -371,6 +403,7 @@ FORMATS: Mapping[str, Builder] = {
     "python": python_profiles,
     "kineto": kernel_trace,
     "kineto-tree": kernel_trace_tree,
+    "nsight": nsight_report,
     "keras": keras_timeline,
     "horovod-tree": horovod_tree,
     "recorder": recorder_cards,
@@ -379,7 +412,7 @@ FORMATS: Mapping[str, Builder] = {
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "samples": ("known", "minute", "array"),
     "events": ("timeline", "metadata", "keras", "horovod", "horovod-tree", "tensorflow", "python"),
-    "kernel traces": ("kineto", "kineto-tree"),
+    "kernel traces": ("kineto", "kineto-tree", "nsight"),
     "reports": ("saved", "aws"),
     "recordings": ("recorder",),
     "settings": ("config", "profiler", "notebook"),

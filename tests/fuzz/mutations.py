@@ -95,7 +95,7 @@ def mutate_json(content: bytes, chance: Random) -> bytes:
 
 def mutate_values(content: bytes, chance: Random) -> bytes:
     """Return a JSON document with other values of the same types: its shape stays as it was."""
-    tree = json.loads(content)
+    tree = [json.loads(content)]
     leaves: list[tuple[Any, Any]] = []
 
     def collect(holder: Any) -> None:
@@ -107,7 +107,7 @@ def mutate_values(content: bytes, chance: Random) -> bytes:
     for holder, key in chance.choices(leaves, k=chance.choice([1, 1, 2, 8])) if leaves else ():
         alike = [odd for odd in ODD_VALUES if type(odd) is type(holder[key])]
         holder[key] = chance.choice([*alike, None])
-    return json.dumps(tree).encode("utf-8", "surrogatepass")
+    return json.dumps(tree[0]).encode("utf-8", "surrogatepass")
 
 
 def _change_tree(tree: Any, chance: Random) -> None:

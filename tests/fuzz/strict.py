@@ -29,8 +29,8 @@ def damaged_minute(content: bytes, minute_s: float) -> bool:
         if not _is_number(value) or not _is_number(time_s):
             return False
         is_percentage = item["Type"] in {"cpu", "gpu"} and str(item.get("Dimension")) in _PERCENT
-        is_possible = 0 <= value <= 100 or not is_percentage
-        return bool(is_possible and abs(time_s - minute_s) < 86_400)
+        is_possible = 0 <= float(value) <= 100 or not is_percentage
+        return bool(is_possible and abs(float(time_s) - minute_s) < 86_400)
 
     return _is_damaged(content, is_sample)
 
@@ -39,17 +39,19 @@ def damaged_timeline(content: bytes) -> bool:
     """Return whether a timeline holds something that cannot be an event."""
 
     def is_event(item: Any) -> bool:
-        if not isinstance(item, dict):
-            return False
+        if isinstance(item, list):
+            return all(map(is_event, item))  # brackets more than needed
         if item == {}:
             return True
+        if not isinstance(item, dict):
+            return False
         if str(item.get("ph")) not in _KNOWN_PHASES:
             return False
         if item["ph"] in {"M", "C"}:
             return True
         is_timed = _is_number(item.get("ts"))
         return is_timed and (
-            item["ph"] != "X" or (_is_number(item.get("dur")) and item["dur"] >= 0)
+            item["ph"] != "X" or (_is_number(item.get("dur")) and float(item["dur"]) >= 0)
         )
 
     return _is_damaged(content, is_event)
@@ -90,8 +92,8 @@ def _may_be_several(line: str) -> bool:
 
 
 def _is_number(value: object) -> bool:
-    is_plain = isinstance(value, int | float) and not isinstance(value, bool)
+    """Return whether a value is a number, or the text of one."""
     try:
-        return is_plain and math.isfinite(float(value))  # type: ignore[arg-type]  # is_plain
-    except OverflowError:
+        return not isinstance(value, bool) and math.isfinite(float(value))  # type: ignore[arg-type]  # caught
+    except (OverflowError, TypeError, ValueError):
         return False

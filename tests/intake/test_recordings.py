@@ -108,7 +108,8 @@ def test_what_is_missing_or_was_lost_is_remarked(tmp_path: Path) -> None:
 
 def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> None:
     fault = {"kind": "fault", "hook": "torch.optimizer", "error": "TypeError"}
-    lines = "\n".join([json.dumps(fault)] * 2 + ["{broken", json.dumps({"kind": "not_seen"})])
+    broken = ["{broken", '{"x":' + "[" * 5_000]
+    lines = "\n".join([json.dumps(fault)] * 2 + broken + [json.dumps({"kind": "not_seen"})])
     found = job(tmp_path, {"recorder.json": CARD, "recorder/faults/0-node-1-7.jsonl": lines})
 
     assert remarks(found) == [

@@ -12,7 +12,7 @@ from reportgen.assets import templates_dir
 from reportgen.publish.scripts import joined, plain
 
 FOLDER = templates_dir() / "script"
-ENTRIES = ("main.js",)
+ENTRIES = ("main.js", "lanes.js")
 MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "early.js")
 _DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:const|let|function|class) (?:\[([^\]]*)\]|(\w+))", re.MULTILINE
@@ -43,8 +43,15 @@ def test_a_module_stands_once_and_after_those_that_it_imports(tmp_path):
     ]
 
 
-def test_modules_of_one_page_share_a_scope_so_no_name_stands_twice():
-    names = Counter(name for path in MODULES if path.name != "index.js" for name in _declared(path))
+def _imported(path: Path) -> set[Path]:
+    found = re.findall(r'^import [^;"]*"\./([\w.]+)";\n', path.read_text("utf-8"), re.MULTILINE)
+    return {path}.union(*(_imported(FOLDER / name) for name in found))
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_modules_of_one_script_share_a_scope_so_no_name_stands_twice(entry):
+    modules = _imported(FOLDER / entry)
+    names = Counter(name for path in modules for name in _declared(path))
     assert [name for name, count in names.items() if count > 1] == []
 
 

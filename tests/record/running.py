@@ -78,7 +78,10 @@ class Terminal:
 
     def expect(self, text: str) -> None:
         """Wait until a text is printed, and forget what came up to it."""
-        until(lambda: text in self._read(), f"{text!r} in {self.output!r}")
+        try:
+            until(lambda: text in self._read(), repr(text))
+        except AssertionError as err:
+            raise AssertionError(f"{err} in {self.output!r}") from err
         self.output = self.output.partition(text)[2]
 
     def close(self) -> None:

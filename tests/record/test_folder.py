@@ -21,6 +21,7 @@ from reportgen.record.folder import (
     open_recording,
     process_start,
     read_clock,
+    read_json,
     replace_json,
 )
 from reportgen.record.minute_files import MinuteFiles
@@ -165,3 +166,11 @@ def test_a_server_that_sets_the_times_of_files_shows_how_far_our_clock_is_ahead(
     assert ours == {"ahead_ns": 3_001_000_000, "bound_ns": 11_000_000}
     assert own_disk is None
     assert file_clock(paths[0], 0, 0, tmp_path / "no such list") is None
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"a":', "[" * 100_000])
+def test_a_card_that_is_none_says_nothing(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "card.json"
+    path.write_text(text)
+
+    assert read_json(path) == {}

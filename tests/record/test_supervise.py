@@ -32,7 +32,7 @@ import signal, sys, time
 seen = []
 def interrupted(number, frame):
     seen.append(number)
-    print("interrupt", len(seen), flush=True)
+    print(f"interrupt {len(seen)}", flush=True)
     if len(seen) == 2:
         sys.exit(5)
 signal.signal(signal.SIGINT, interrupted)
@@ -311,7 +311,7 @@ def counts(number: signal.Signals) -> str:
         "seen = []\n"
         "def got(*_):\n"
         "    seen.append(1)\n"
-        "    print('got', len(seen), flush=True)\n"
+        "    print(f'got {len(seen)}', flush=True)\n"  # in one piece: the shell writes as well
         f"signal.signal({int(number)}, got)\n"
         "print('up', flush=True)\n"
         "while len(seen) < 2: time.sleep(0.01)\n"

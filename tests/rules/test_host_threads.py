@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from reportgen.profile.trace_tables import SliceKind
+from reportgen.profile.trace_tables import GpuKind, SliceKind
 from reportgen.results import ReasonCode, RuleResult, Status
 from reportgen.rules.host_threads import RULE
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
+
+MEMCPY = int(GpuKind.MEMCPY)
 
 
 def column(result: RuleResult, exhibit: str, name: str) -> list[Any]:
@@ -35,6 +37,30 @@ def test_threads_are_busy_but_for_calls_that_block(mark: str) -> None:
     assert column(result, "host_threads", "blocked_us") == [30.0]
     assert column(result, "host_threads", "blocked_pct") == [30.0]
     assert column(result, "blocking_calls", "caller") == ["aten::item"]
+
+
+@pytest.mark.parametrize(
+    ("name", "call_us", "blocked_us"),
+    [
+        ("cudaMemcpyAsync", 30.0, 30.0),
+        ("cudaMemcpyAsync", 29.0, 0.0),
+        ("cudaStreamWaitEvent", 30.0, 0.0),
+        ("urEventWait", 29.0, 29.0),
+    ],
+)
+def test_a_copy_blocks_where_its_call_returns_only_when_it_is_done(
+    name: str, call_us: float, blocked_us: float
+) -> None:
+    """A copy to pageable memory does, whatever its call is named; a stream waits by itself."""
+    is_copy = name == "cudaMemcpyAsync"
+    copy = ("Memcpy DtoH (Device -> Pageable)", 20.0, 20.0, {"correlation": 1, "kind": MEMCPY})
+    trace = rank_trace(
+        gpu=[copy] if is_copy else [],
+        calls=[(name, 10.0, call_us, {"correlation": 1})],
+        steps=[(1, 0.0, 100.0)],
+    )
+
+    assert column(run(RULE, trace), "host_threads", "blocked_us") == [blocked_us]
 
 
 def test_the_caller_is_the_innermost_operator_whatever_the_numbers_say() -> None:

@@ -85,6 +85,17 @@ def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
     assert finding.where.end_s == pytest.approx(1_783_071_000.0002, abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("n_ranks", "idling"), [(1, "the GPU was"), (2, "the 2 GPUs together were")]
+)
+def test_a_fault_says_whose_idle_time_it_counts(n_ranks: int, idling: str) -> None:
+    """What is won is of one rank, the idle time of all."""
+    traces = [gap_trace((190.0, 10.0), rank=rank) for rank in range(n_ranks)]
+    (finding,) = (item for item in run(RULE, *traces).findings if item.id == "IDLE-5")
+
+    assert f"of the time, {idling} idle: the host" in finding.text
+
+
 def start_trace(length_us: float, **more: Any) -> RankTrace:
     """A kernel, a stretch in which the host allocates, and 500 ms of kernels."""
     begin = 500_000.0 + length_us

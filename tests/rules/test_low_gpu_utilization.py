@@ -50,7 +50,8 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
 
     assert found is not None
     assert found.severity is Severity.CRITICAL
-    assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, "%")
+    unit = "% (lowest 95th percentile of a window)"
+    assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, unit)
     assert "gpu0 on algo-1 is only 40.0 %" in found.title
     assert "In 2 of 2 judged minutes" in found.text
     assert (found.where.node, found.where.device) == ("algo-1", "gpu0")

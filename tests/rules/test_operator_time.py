@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import Status
 from reportgen.rules.operator_time import RULE
+from tests.facts.test_modules import a_model
 from tests.rules.kernels.builders import launched_kernels, rank_trace
 from tests.rules.samples import column, run
 
@@ -56,3 +58,17 @@ def test_without_operators_it_says_so() -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert "no operators" in result.reason.text
+
+
+def test_modules_are_a_tree_over_all_ranks() -> None:
+    one = a_model()
+    operator = {"kind": SliceKind.OPERATOR}
+    named = rank_trace(slices=[("aten::mm", 0.0, 5.0, operator)], rank=1)
+
+    result = run(RULE, one, replace(one, rank=2), named)
+
+    assert column(result, "modules", "module") == ["Net", "· Block", "· · Linear"]
+    assert column(result, "modules", "count") == [2, 4, 4]
+    assert column(result, "modules", "host_time_us") == [200.0, 140.0, 60.0]
+    assert column(result, "modules", "gpu_time_us") == [24.0, 24.0, 14.0]
+    assert column(result, "modules", "own_gpu_time_us") == [0.0, 10.0, 14.0]

@@ -21,10 +21,11 @@ def node(
     )
 
 
-def steady(name: str = "algo-1", *, gpu: float | None = 80.0, cpu: float = 50.0) -> NodeProfile:
-    columns: dict[str, Any] = {"cpu0": [cpu] * 10}
-    if gpu is not None:
-        columns["gpu0"] = [gpu] * 10
+def steady(
+    name: str = "algo-1", *, gpu: float | None = 80.0, cpu: float | None = 50.0
+) -> NodeProfile:
+    levels = {"cpu0": cpu, "gpu0": gpu}
+    columns: dict[str, Any] = {key: [its] * 10 for key, its in levels.items() if its is not None}
     return node(name, **columns)
 
 
@@ -97,13 +98,16 @@ def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said(
     [
         (69.99, 69.99, "SYS-1"),
         (69.99, 70.0, "SYS-2"),
+        (0.0, None, "SYS-1"),
         (70.0, 20.0, "SYS-6"),
         (70.01, 20.0, "SYS-3"),
         (None, 70.0, "SYS-4"),
         (None, 69.99, "SYS-4"),
     ],
 )
-def test_each_node_gets_the_reading_that_fits(gpu: float | None, cpu: float, expected: str) -> None:
+def test_each_node_gets_the_reading_that_fits(
+    gpu: float | None, cpu: float | None, expected: str
+) -> None:
     findings = run(RULE, steady(gpu=gpu, cpu=cpu)).findings
 
     assert [item.id for item in findings] == [expected]

@@ -40,6 +40,12 @@ def test_no_such_folder_is_said_with_the_path(tmp_path: Path) -> None:
         open_location(str(tmp_path / "gone"))
 
 
+def test_the_bare_name_of_a_job_is_answered_with_the_command_that_finds_it() -> None:
+    with pytest.raises(LocationError) as info:
+        open_location("my-job-2026-03-23")
+    assert info.value.hint.endswith("make-profiler-report sagemaker:REGION/my-job-2026-03-23")
+
+
 def test_a_file_is_no_folder(tmp_path: Path) -> None:
     (tmp_path / "f").write_text("x")
     with pytest.raises(LocationError, match="is a file, not the folder of a job"):

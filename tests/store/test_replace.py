@@ -112,6 +112,7 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:
         ("profiler-report/notes.txt", "mine"),
         ("profiler-report/other.json", '{"mine": 1}'),
         ("profiler-report/broken.json", "{"),
+        ("profiler-report/deep.json", "[" * 100_000),
         ("profiler-report", "a file"),
     ],
 )

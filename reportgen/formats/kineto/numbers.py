@@ -72,7 +72,7 @@ def _number_in(value: Any) -> Any:
             value = int(last, 16 if last.lower().startswith("0x") else 10)
         except ValueError:
             return ABSENT
-    if value == _UNSET:
+    if value == _UNSET or isinstance(value, bytes):
         return ABSENT
     return 2**63 - 1 if abs(value) > _LARGEST else value
 

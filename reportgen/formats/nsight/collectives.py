@@ -84,7 +84,7 @@ def _read_ranges(
     names = (*NVTX_COLUMNS, "binaryData")
     for batch in reading.batches("NVTX_EVENTS", names, "binaryData IS NOT NULL"):
         threads = reading.threads(batch["globalTid"]).tolist()
-        starts_us = reading.after_base_us(reading.numbers(batch["start"])).tolist()
+        starts_us = reading.after_base_us(reading.times_ns(batch["start"])).tolist()
         told = zip(texts_of(reading, batch), batch["binaryData"], strict=True)
         for thread, start_us, (text, raw) in zip(threads, starts_us, told, strict=True):
             values = _values(raw, schemas)

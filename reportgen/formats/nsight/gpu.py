@@ -146,11 +146,10 @@ def read_memory(reading: ProcessReading) -> None:
         size = reading.numbers(batch["bytes"], absent=0)
         operation = reading.numbers(batch["memoryOperationType"])
         kind = reading.numbers(batch["memKind"])
-        start_ns = reading.numbers(batch["start"])
         is_host = (kind >= 0) & (kind <= _LAST_OF_HOST)
-        rows = np.isin(operation, (_ALLOCATED, _FREED)) & (start_ns != ABSENT)
+        rows = np.isin(operation, (_ALLOCATED, _FREED))
         columns = {
-            "start_us": reading.after_base_us(start_ns),
+            "start_us": reading.after_base_us(reading.times_ns(batch["start"])),
             "device_type": np.where(is_host, HOST_MEMORY, _GPU_MEMORY),
             "device": reading.numbers.devices(batch["deviceId"]),
             "change_bytes": np.where(operation == _FREED, -size, size),

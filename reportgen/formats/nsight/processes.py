@@ -86,3 +86,7 @@ def _by_process(report: Report, table: str, column: str, value: str) -> Iterator
     )
     for batch in report.rows(query, table=table):
         yield from ((key, found) for key, found in batch if isinstance(key, int))
+    if table in report.damage:  # no sum of its rows is to be had, but the rows before the damage
+        for part in report.columns(table, [column]):
+            keys = {one >> TID_BITS for one in part[column] if isinstance(one, int)}
+            yield from ((key, 0) for key in keys)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kineto.numbers import NumberReader
 from reportgen.formats.nsight.processes import TID_BITS, pid_of
 from reportgen.formats.nsight.source import Report
 from reportgen.units import NS_PER_US
@@ -52,8 +53,7 @@ class ProcessReading:
 
     def spans(self, batch: Batch, texts: Sequence[str]) -> Columns:
         """Return when events began, how long they lasted, and the codes of their names."""
-        start_ns = self.numbers(batch["start"], absent=NO_TIME_NS)
-        end_ns = self.numbers(batch["end"], absent=NO_TIME_NS)
+        start_ns, end_ns = self.times_ns(batch["start"]), self.times_ns(batch["end"])
         duration_us = (end_ns - start_ns) / NS_PER_US
         duration_us[(start_ns == NO_TIME_NS) | (end_ns == NO_TIME_NS)] = np.nan
         return {
@@ -61,6 +61,11 @@ class ProcessReading:
             "duration_us": duration_us,
             "name": self.names(texts),
         }
+
+    def times_ns(self, values: Sequence[Any]) -> NDArray[np.int64]:
+        """Return times as the report counts them, ``NO_TIME_NS`` where there is none."""
+        found = self.numbers(values, absent=NO_TIME_NS)
+        return np.where(found == ABSENT, NO_TIME_NS, found)
 
     def after_base_us(self, time_ns: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return times in microseconds after the base, NaN where there is none."""
@@ -92,7 +97,7 @@ class ProcessReading:
             if "start" not in self.report.tables.get(table, ()):
                 continue
             for batch in self.report.columns(table, ["start"], f"start > 0 LIMIT {_SAMPLED_ROWS}"):
-                starts_ns = self.numbers(batch["start"], absent=0)
+                starts_ns = NumberReader()(batch["start"], absent=0)
                 return int(np.median(starts_ns)) // NS_PER_US * NS_PER_US
         return 0
 

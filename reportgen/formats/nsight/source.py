@@ -113,8 +113,7 @@ def open_report(path: Path) -> Iterator[Report]:
     with _opened_folder(path) if path.is_dir() else _opened_file(path) as report:
         if not any(name in report.tables for name in _OWN):
             raise FormatError(
-                f"{printable(path.name)!r} holds no tables of Nsight Systems "
-                f"({len(report.tables)} tables of other names).",
+                f"{printable(path.name)!r} holds no table of Nsight Systems.",
                 hint="Pass an export: nsys export --type=sqlite REPORT.nsys-rep",
             )
         yield report
@@ -136,6 +135,7 @@ def _opened_file(path: Path) -> Iterator[Report]:
         try:
             connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S)
             connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+            connection.execute("PRAGMA writable_schema=ON")  # a file that is cut off opens, too
             tables = _tables_of(connection)
         except sqlite3.Error as err:
             if connection is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables, build_tables
 from reportgen.formats.nsight.collectives import read_collectives
+from reportgen.formats.nsight.devices import devices_of, read_gpu_metrics
 from reportgen.formats.nsight.gpu import (
     read_calls,
     read_copies,
@@ -20,15 +20,14 @@ from reportgen.formats.nsight.gpu import (
     read_syncs,
 )
 from reportgen.formats.nsight.host import read_nvtx, read_system_calls
-from reportgen.formats.nsight.processes import pid_of
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
-from reportgen.profile import Device, Recorded
+from reportgen.profile import Recorded
 from reportgen.units import NS_PER_S
 
 _READERS: tuple[Callable[[ProcessReading], None], ...] = (
     read_kernels, read_copies, read_calls, read_syncs, read_memory, read_nvtx, read_system_calls,
-    read_collectives,
+    read_collectives, read_gpu_metrics,
 )  # fmt: skip
 _SINCE_1970_NS = 1_262_304_000 * NS_PER_S
 """2010: times of a recording that are larger count from 1970 (``--ts-normalize=true``)."""
@@ -94,36 +93,7 @@ def _header(report: Report, key: int | None, near_ns: int, *, has_memory: bool) 
     version = exported.get("EXPORT_PRODUCT_VERSION")
     return TraceHeader(
         base_ns=epoch_ns,
-        devices=tuple(_devices(report, key)),
+        devices=devices_of(report, key),
         versions={"nsight_systems": printable(str(version))[:40]} if version else {},
         recorded=frozenset({Recorded.MEMORY} if has_memory else ()),
-    )
-
-
-def _devices(report: Report, key: int | None) -> list[Device]:
-    """Return the GPUs by the numbers that the process has for them."""
-    names = ("id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor")
-    gpus = {row[0]: row for row in report.all_rows("TARGET_INFO_GPU", names)}
-    told = report.all_rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
-    own = {
-        cuda: gpu
-        for gpu, cuda, pid in told
-        if isinstance(cuda, int) and (key is None or pid in {None, pid_of(key)})
-    }
-    numbered = own or {gpu: gpu for gpu in gpus if isinstance(gpu, int)}
-    return [
-        _device(number, gpus[numbered[number]])
-        for number in sorted(numbered)
-        if numbered[number] in gpus
-    ]
-
-
-def _device(number: int, row: tuple[Any, ...]) -> Device:
-    memory, units, major, minor = (item if isinstance(item, int) else None for item in row[2:])
-    return Device(
-        id=number,
-        name=printable(str(row[1] or f"GPU {number}"))[:80],
-        memory_bytes=memory,
-        compute_capability=None if major is None or minor is None else f"{major}.{minor}",
-        multiprocessors=units,
     )

@@ -6,7 +6,7 @@ Our own recorder packs the minutes of a closed hour into one file (docs/formats.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import accumulate
@@ -16,8 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError
-from reportgen.formats.decompression import Packing, unpacked_whole
+from reportgen.formats.decompression import (
+    PIECE_BYTES,
+    Packing,
+    in_pieces,
+    no_more_than_written,
+    unpacked,
+)
 from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.json_text import to_text
 from reportgen.profile import Quality
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location
@@ -32,6 +39,7 @@ PACKED_RATIO = 25
 """How much longer samples are than what they are packed into. Source: measured."""
 
 _MINUTE_S, _HOUR_S = 60, 3_600
+_HEAD_BYTES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,21 +67,22 @@ class SystemFile:
         """Return about how long its text is."""
         return self.size_bytes * (PACKED_RATIO if self.is_packed else 1)
 
-    def text_of(self, content: bytes, problems: Diagnostics | None = None) -> bytes:
-        """Return its text, unpacked if need be.
+    def pieces(self, content: bytes, problems: Diagnostics | None = None) -> Iterator[bytes]:
+        """Yield its text, unpacked if need be, in pieces of whole lines (``in_pieces``).
 
         Raises:
             LocationError: it is damaged and there are no ``problems`` to note that in.
         """
         if not self.is_packed:
-            return content
+            is_utf8 = len(content) <= PIECE_BYTES or to_text(content[:_HEAD_BYTES])[1] == "UTF-8"
+            yield from in_pieces((content,)) if is_utf8 else (content,)
+            return
         packing = Packing()
-        text = unpacked_whole((content,), packing)
+        yield from in_pieces(no_more_than_written(unpacked((content,), packing), packing))
         if packing.is_damaged or packing.is_cut_off:
             if problems is None:
                 raise LocationError(f"{self.key} is damaged.")
             problems.remark("This packed file is damaged; its beginning was read.", path=self.key)
-        return text
 
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""
@@ -140,11 +149,11 @@ class BlockSource:
         for file, packed in zip(self.files, contents, strict=True):
             if isinstance(packed, LocationError):
                 raise packed
-            content = file.text_of(packed)
-            self._line_counts.append(sum(1 for line in content.split(b"\n") if line.strip()))
-            spool.write(content)
-            if not content.endswith(b"\n"):
-                spool.write(b"\n")
+            n_lines = 0
+            for piece in file.pieces(packed):
+                n_lines += sum(1 for line in piece.split(b"\n") if line.strip())
+                spool.write(piece if piece.endswith(b"\n") else piece + b"\n")
+            self._line_counts.append(n_lines)
         spool.flush()
         return str(spool.name)
 

@@ -7,7 +7,6 @@ the JSON arrays of 2020, several objects on a line.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import starmap
@@ -28,9 +27,6 @@ UNREADABLE = -2
 MAX_SERIES, MAX_GPUS = 4_096, 256
 """Of one node; more can only be damage: each series is a column, and pairs of GPUs are looked at.
 A p4d has 216 series and 8 GPUs, which can be cut into 56."""
-
-_ENDLESS_LINE = re.compile(rb"(?m)^[^\n]{%d,}+" % (64 << 20))
-"""A minute may be one array on one line, of some megabytes."""
 
 
 class SeriesCodes:
@@ -128,7 +124,7 @@ class LineReading:
 
 def read_lines(content: bytes) -> LineReading:
     """Read a minute file of any variant, also one whose objects go over lines; never raises."""
-    text, encoding = to_text(_ENDLESS_LINE.sub(b"?", content))
+    text, encoding = to_text(content)
     reading = LineReading(encoding=encoding)
     items = whole_array(text)
     if items is not None:

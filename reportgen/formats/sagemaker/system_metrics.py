@@ -85,23 +85,11 @@ def read_small_block(
     """Read some minute files of one node without DuckDB; see ``read_block``."""
     contents = files[0].location.read_many([file.key for file in files])
     return [
-        _read_typed(file, content, codes, problems)
+        _rows_of_content(file, content, codes, problems)
         if isinstance(content, bytes)
         else _unread(file, content, codes, problems)
         for file, content in zip(files, contents, strict=True)
     ]
-
-
-def _read_typed(
-    file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
-) -> RawRows:
-    content = file.text_of(content, problems)
-    read = read_typed(content, codes)
-    if read is None:
-        return _rows_of_content(file, content, codes, problems)
-    rows, nodes = read
-    _remark_foreign(nodes, file.node, problems)
-    return rows
 
 
 def _read_fast(
@@ -202,7 +190,7 @@ def _read_slowly(file: SystemFile, codes: SeriesCodes, problems: Diagnostics) ->
         raise
     except LocationError as err:
         return _unread(file, err, codes, problems)
-    return _rows_of_content(file, file.text_of(content, problems), codes, problems)
+    return _rows_of_content(file, content, codes, problems)
 
 
 def _unread(
@@ -218,9 +206,27 @@ def _unread(
 def _rows_of_content(
     file: SystemFile, content: bytes, codes: SeriesCodes, problems: Diagnostics
 ) -> RawRows:
-    reading = read_lines(content)
+    parts, n_lines = [_rows_of(LineReading(), codes)], 0
+    for piece in file.pieces(content, problems):
+        parts.append(_rows_of_piece(file, piece, codes, problems, after_line=n_lines))
+        n_lines += piece.count(b"\n")
+    return RawRows(
+        code=np.concatenate([part.code for part in parts]),
+        time_s=np.concatenate([part.time_s for part in parts]),
+        value=np.concatenate([part.value for part in parts]),
+    )
+
+
+def _rows_of_piece(
+    file: SystemFile, piece: bytes, codes: SeriesCodes, problems: Diagnostics, *, after_line: int
+) -> RawRows:
+    read = read_typed(piece, codes)
+    if read is not None:
+        _remark_foreign(read[1], file.node, problems)
+        return read[0]
+    reading = read_lines(piece)
     for number in reading.broken_lines:
-        problems.add(Quality.LINES_BROKEN, file.key, detail=f"line {number}")
+        problems.add(Quality.LINES_BROKEN, file.key, detail=f"line {after_line + number}")
     problems.add(Quality.BYTES_LOST, file.key, reading.bytes_lost)
     if reading.encoding != "UTF-8":
         problems.remark(f"This file is {reading.encoding}, not UTF-8; it was read.", path=file.key)

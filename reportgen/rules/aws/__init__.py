@@ -1,1 +1,1 @@
-"""What only the results of AWS's rules need."""
+"""Parts that only the results of AWS's rules need."""

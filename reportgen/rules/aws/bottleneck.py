@@ -1,6 +1,6 @@
-"""What CPUBottleneck and IOBottleneck share: ticks in which a GPU idles while cores are hot.
+"""Common part of CPUBottleneck and IOBottleneck: ticks with an idle GPU and hot cores.
 
-Each of the two rules has its parameters and its words; the rest stands here.
+Each of the two rules has its parameters and its words; the rest is here.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ def _nothing(_part: NodeProfile) -> tuple[Starving, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
-    """What tells the two rules apart.
+    """The differences of the two rules.
 
     Attributes:
         cores: the series in which cores are hot.
         finding_id: ``CPU-1`` or ``IO-1``.
         waits_for: the heading of the finding.
-        hot: what a hot core does: ``above 90.0 %`` follows.
+        hot: verb for a hot core: ``above 90.0 %`` follows.
         part: name of the slice of bottleneck ticks.
         advice: where some of the cores are hot.
         narrow_advice, used_up_advice: where few of them, or nearly all, are; the second may be the
             same as ``advice``.
-        narrow: what it means that only a few cores of many were hot.
+        narrow: meaning of few hot cores among many.
         narrow_severity: how much that matters at most.
-        cause: what it means that GPUs idle then.
+        cause: the cause that idle GPUs then have.
         starving: finds the minutes in which GPUs idle in gaps shorter than a tick.
     """
 
@@ -273,7 +273,7 @@ def _finding(
 
 
 def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
-    """Return what means over minutes say, where they show a notable loss."""
+    """Return the finding from means over minutes, where they show a notable loss."""
     worst = worst_of(job.starving)
     if worst is None:
         return None

@@ -1,4 +1,4 @@
-"""The evidence of CPUBottleneck and IOBottleneck: what all ticks were, when and how wide it was."""
+"""The evidence of CPUBottleneck and IOBottleneck: kinds of ticks, times and width."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reportgen.text import format_pct, plural
 from reportgen.units import NS_PER_S
 
 MAX_SPANS = 1000
-"""More stretches than this cannot be told apart on an axis of time."""
+"""More stretches than this cannot be distinguished on an axis of time."""
 DURING = " during bottlenecks"
 
 

@@ -27,7 +27,7 @@ _TITLES: Mapping[str, tuple[str, str]] = {
 }
 """AWS's member -> our exhibit id and title."""
 _ROLES = {"loader": Role.IO, "backward": Role.STEP, "forward": Role.GPU}
-"""What other framework work is about, by the first of these words in its name."""
+"""Roles of other framework work, by the first of these words in its name."""
 
 
 def breakdown_details(
@@ -59,7 +59,7 @@ def exhibits_of_breakdown(
 ) -> Iterator[Exhibit]:
     """Yield one ``shares`` exhibit per member that has something to share.
 
-    ``with_others`` adds the time between steps; ``prefix`` (``"outlier_"``) stands before the ids,
+    ``with_others`` adds the time between steps; ``prefix`` (``"outlier_"``) precedes the ids,
     ``during`` (``" during slow steps"``) behind the titles.
     """
     step_ns = largest_first(breakdown.step_ns)
@@ -142,7 +142,7 @@ def _pct(total_ns: Mapping[str, int]) -> Details:
 
 
 def _role(member: str, name: str) -> Role:
-    """Return what a part is about."""
+    """Return the role of a part."""
     if name == OTHERS:
         return Role.IDLE
     if member == "ratio":
@@ -156,7 +156,7 @@ def _role(member: str, name: str) -> Role:
 
 
 def _remark(details: Details, member: str) -> str:
-    """Return what is known to be wrong with AWS's member (docs/rules.md)."""
+    """Return the known error of AWS's member (docs/rules.md)."""
     phase, ratio = details.get("phase"), details.get("ratio")
     is_overall = isinstance(phase, dict) and OTHERS in phase
     if member == "phase" and is_overall:

@@ -24,7 +24,7 @@ class LastViolation:
 
     Attributes:
         first_ns, last_ns: times of the first and of the newest violation.
-        members: what it adds to the entry of its node.
+        members: additions to the entry of its node.
     """
 
     first_ns: int
@@ -35,7 +35,7 @@ class LastViolation:
 def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> Details:
     """Return ``{node: {device: …}, "last_timestamp": µs, …}``; ``{}`` without violations.
 
-    Nodes and devices stand in the order of their first violation, minute by minute, and
+    Nodes and devices are in the order of their first violation, minute by minute, and
     ``last_timestamp`` (start of the minute of the newest violation) after the first node
     (docs/rules.md, LowGPUUtilization).
     """

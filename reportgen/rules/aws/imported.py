@@ -94,7 +94,7 @@ def _presented(
 
 
 def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
-    r"""Read ``"threshold:50\ncpu_threshold:90"``; what is absent or not valid has its default.
+    r"""Read ``"threshold:50\ncpu_threshold:90"``; an absent or invalid value has its default.
 
     Aliases count (StepOutlier prints ``threshold`` for ``stddev``); the rule's own name wins.
 
@@ -118,7 +118,7 @@ def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:
 
 
 def has_gpus(details: Mapping[RuleId, Details], datapoints: Mapping[RuleId, int]) -> bool:
-    """Return whether any result saw a GPU; where none can tell, yes."""
+    """Return whether any result saw a GPU; yes where it is unknown."""
     usage = details.get(RuleId("OverallSystemUsage"), {})
     if "GPU" in usage:
         return bool(usage["GPU"])

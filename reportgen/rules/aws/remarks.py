@@ -17,7 +17,7 @@ _LAST_EDGE_PCT = 98
 
 
 def remarks_on(rule_id: RuleId, counters: Counters, details: Details) -> tuple[str, ...]:
-    """Return what a reader must know about one result, sentence by sentence."""
+    """Return remarks for readers of one result, sentence by sentence."""
     remark = _REMARKS.get(rule_id)
     return tuple(remark(counters, details)) if remark else ()
 

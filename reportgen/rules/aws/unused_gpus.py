@@ -1,4 +1,4 @@
-"""What SageMaker's results of one rule say about GPUs that another rule shows to be never used."""
+"""Results of SageMaker's rules about GPUs that another rule shows to be never used."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _is_used(bins: JsonValue, n_samples: int) -> bool:
 
 
 def felt_details(rule_id: RuleId, details: Details, use: GpuUse) -> Details:
-    """Return the details from which the findings of a rule are made.
+    """Return the details of which the findings of a rule are made.
 
     Of the GPUs that idle at a bottleneck, and of those with room for a batch, the unused ones are
     left out; LowGPUUtilization learns of the GPUs that it does not name. The rest is as it was.

@@ -100,10 +100,10 @@ COLLECTIVES_CAPTION = (
 
 
 OFTEN_RATIO = 0.4
-"""A rank is late, and not only stopped once, if so much of the waiting is left without the eighth
-of the collectives, in a row, in which the others wait longest ..."""
+"""A rank is late, and not only stopped once, if this share of the waiting is left without the
+eighth of the collectives, in a row, in which the others wait longest ..."""
 LEAST_OFTEN = 4
-"""... of at least so many."""
+"""... of at least this many."""
 
 
 @kit.row
@@ -191,7 +191,7 @@ def _waiting(
     waits: Sequence[Collective],
     params: Params,
 ) -> Finding | None:
-    """Return that one rank is late time and again; what happens once is no late rank."""
+    """Return that one rank is late time and again; a single delay is no late rank."""
     begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
     waiting = exchanges.waiting_in(meetings, begins_ns)
     late, window_ns = exchanges.late_rank(waiting), _window_ns(ranks)
@@ -320,7 +320,7 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
 
 
 def _bandwidths(ranks: Sequence[RankCollectives]) -> list[Bandwidth]:
-    """Return what was transferred by name and size of the group, most time first."""
+    """Return transfers by name and size of the group, most time first."""
     totals = kit.sum_by_key(
         {(item.name, item.group_size): np.array([1, item.duration_ns, item.bytes])}
         for rank in ranks

@@ -178,7 +178,7 @@ def _cause_of(job: NodeLoaders) -> Cause:
 
 
 def _cause_by_number(job: NodeLoaders) -> Cause:
-    """Return why the loop waits where nobody knows what the node did: the number of loaders."""
+    """Return why the loop waits where the work of the node is unknown: the number of loaders."""
     if _is_crowded(job):
         return Cause.TOO_MANY_LOADERS
     has_room = job.has_processes and job.n_loaders + job.n_processes <= len(job.cores)
@@ -199,12 +199,12 @@ def _computing_ratio(job: NodeLoaders, load: InputLoad) -> float:
 
 
 def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
-    """Return whether there are so many loader processes that they must take turns on the cores."""
+    """Return whether there are more loader processes than cores, so that they take turns."""
     return job.has_processes and job.n_loaders > ratio * len(job.cores)
 
 
 def _usual(loads: Sequence[InputLoad]) -> InputLoad:
-    """Return what the node did whose cores were busiest in the median of the nodes."""
+    """Return the work of the node whose cores were busiest in the median of the nodes."""
     return sorted(loads, key=lambda load: load.busy_cores)[len(loads) // 2]
 
 

@@ -1,4 +1,4 @@
-"""What Dataloader measures on a node: waits, loaders, batches, and how busy the host was."""
+"""Measurement of Dataloader on a node: waits, loaders, batches, and how busy the host was."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ MOST_FUNCTIONS = 3
 """So many functions of a slow batch are named."""
 LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
 """Waits for first batches that make up more than half of all waiting are a start: other loaders
-would not shorten them. Where nothing tells when an epoch begins, the waits of one step in fifty, or
-of three, stand for them."""
+would not shorten them. Where the start of an epoch is unknown, the waits of one step in fifty, or
+of three, represent them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class Params:
     )
 
     def limits(self, n_cores: int) -> tuple[float, float]:
-        """Return the range of loaders that fits so many cores."""
+        """Return the range of loaders that fits a number of cores."""
         return self.min_threshold / 100 * n_cores, self.max_threshold / 100 * n_cores
 
 
@@ -82,13 +82,13 @@ class NodeLoaders:
         has_processes: whether batches are loaded by processes; TensorFlow loads in threads.
         n_processes: training processes of a node that load data.
         waiting: per training process, how its loop waited.
-        load: what each node did while its loop waited, where known.
+        load: the work of each node while its loop waited, where known.
         loop_load: the same in its whole loop.
         step_wait_ns: of each step, the longest wait of all workers.
         steps_ns: from the first to the last begin of a step, of the worker with the longest time.
         least_cycle_ns: from step to step without waits for data, of the worker with the least.
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
-        told_loaders: of each node, the loader processes that its workers were told to start.
+        told_loaders: of each node, the loader processes that its workers were configured to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it.
     """
@@ -125,7 +125,7 @@ class NodeLoaders:
 
     @property
     def n_loaders(self) -> int:
-        """Return how many loader processes a node has: as told, else as they were counted."""
+        """Return how many loader processes a node has: as configured, else as they were counted."""
         return self.n_counted if self.told_loaders is None else self.told_loaders
 
     @property
@@ -187,7 +187,7 @@ class NodeLoaders:
 
     @property
     def num_workers(self) -> int | None:
-        """Return how many loaders each training process was told to start, where known."""
+        """Return how many loaders each training process was configured to start, where known."""
         return self.setup.num_workers if self.setup else None
 
     @property
@@ -237,7 +237,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
 
 
 def _told_loaders(spans: SpanTable) -> int | None:
-    """Return how many loader processes the workers of a node were told to start, where known.
+    """Return how many loader processes the workers of a node were configured to start, where known.
 
     Of several loaders of a worker, as for training and for validation, the larger counts.
     """
@@ -414,7 +414,7 @@ def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
 
 
 def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
-    """Return what was in slow and in other batches of the process with these events."""
+    """Return the functions in slow and in other batches of the process with these events."""
     sides = (times.is_slow, ~times.is_slow)
     totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
     ends = (spans.start_ns, spans.end_ns)

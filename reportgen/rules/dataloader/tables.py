@@ -29,7 +29,7 @@ DEVICES = {
 }
 """Samples that are compared between slow and other batches, by the column that shows them."""
 MOST_SLOW = 50
-"""More slow batches or waits than this fill a table that nobody reads; the slowest stay."""
+"""More slow batches or waits than this make a table too long to read; the slowest stay."""
 
 
 @row
@@ -90,7 +90,7 @@ class BatchUse:
 
 @row
 class BatchContents:
-    """What was in the slow batches of a process and in its others.
+    """Functions in the slow batches of a process and in its others.
 
     ``use`` and ``n_samples`` are (2, 3) sums and counts of the samples of ``DEVICES``.
     """

@@ -1,4 +1,4 @@
-"""What Dataloader says: change the number of workers only where numbers speak for it."""
+"""Messages of Dataloader: change the number of workers only where numbers speak for it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CACHE = """Copy or cache the data before the training: the first reads are slow,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """What a cause of waiting adds to a finding: a sentence, and what to do."""
+    """Additions of a cause of waiting to a finding: a sentence, and advice."""
 
     text: str
     advice: str
@@ -166,7 +166,7 @@ NO_PREFETCH = replace(
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
 
-# What SageMaker's results say
+# Messages about SageMaker's results
 
 FEW_OF_AWS = Message(
     id="DL-1",

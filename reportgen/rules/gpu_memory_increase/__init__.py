@@ -19,12 +19,12 @@ from reportgen.text import device_label, format_place, format_places, part_of
 from reportgen.units import NS_PER_S, seconds
 
 AGREEMENT_FROM = 0.7
-"""A trend is reported from this agreement in rank on (Kendall's tau): of eight minutes in random
-order, the fewest that are judged, less than one in a hundred reaches it."""
+"""A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
+random order, the fewest that are judged, less than one in a hundred reaches it."""
 MAX_LINES = 16
-"""More lines than this cannot be told apart in a chart."""
+"""More lines than this cannot be distinguished in a chart."""
 MAX_ROWS = 500
-"""Nobody reads more rows than this; all are counted."""
+"""More rows than this are too long to read; all are counted."""
 
 ABOUT = About(
     checks="Whether GPU memory activity jumps suddenly, or climbs minute by minute.",
@@ -87,8 +87,8 @@ CLIMBS = replace(
     text=(
         "The 95th percentile rises by {trend.slope:.2f} points a minute; of all pairs of minutes, "
         "or parts of a short job, the later one is higher clearly more often than lower (Kendall's "
-        "tau {trend.agreement:.2f}, told from {agreement_from:.1f}). This concerns {affected}. "
-        + CAUTION
+        "tau {trend.agreement:.2f}, reported at {agreement_from:.1f} or more). This concerns "
+        "{affected}. " + CAUTION
     ),
     exhibit="levels",
 )

@@ -1,4 +1,4 @@
-"""What GPUMemoryIncrease measures of each GPU: jumps of its memory activity, and a trend."""
+"""Measurement of GPUMemoryIncrease for each GPU: jumps of its memory activity, and a trend."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 LEVEL_PCT = 95.0
-"""A minute's level is its 95th percentile: what the load reaches, whatever it does between."""
+"""A minute's level is its 95th percentile: the level that the load reaches, whatever it does
+between."""
 MAX_JUMPS = 200
 """A fluctuating load has thousands of jumps; all are counted, those that matter are kept."""
 LEAST_IN_PART = 5
@@ -33,7 +34,7 @@ HUNDREDTHS = 100
 TREND_MINUTES = 8
 TREND_PARTS = 16
 """Fewer minutes at work than the first show no trend: that a few points rise one after the other is
-easily chance. A shorter time at work is cut into so many equal parts instead."""
+easily chance. A shorter time at work is cut into this many equal parts instead."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""GPUTimeBudget: what each GPU's time went into, in parts that exclude each other."""
+"""GPUTimeBudget: where each GPU's time went, in parts that exclude each other."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LEAST_TICKS = 2
 LEAST_TOLD_PCT = 1.0
 """A part below this share is hardly worth the effort to win it back."""
 UNRECORDED_PCT = 50.0
-"""GPUs at work for so much of a start or an end trained in it: its steps are lacking."""
+"""GPUs at work for this share of a start or an end trained in it: its steps are lacking."""
 
 Metrics = dict[str, float | int | None]
 
@@ -92,7 +92,7 @@ def _costs(
     usd_per_gpu_hour: float | None,
     gpus: Sequence[GpuBudget],
 ) -> Metrics:
-    """Return what all GPU time, the idle time and, by samples, what is unused cost; by a price."""
+    """Return the cost of all GPU time, of idle time and, by samples, of unused time."""
     if usd_per_gpu_hour is None:
         return {}
     idle_ns = sum(totals.get(part, 0) for part in parts.idle)

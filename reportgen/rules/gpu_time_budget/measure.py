@@ -1,4 +1,4 @@
-"""What GPUTimeBudget measures: each GPU's time in parts that exclude each other.
+"""Measurement of GPUTimeBudget: each GPU's time in parts that exclude each other.
 
 From samples, the first part that fits a sampling instant takes it, until the next one. Where
 kernels were traced the parts are exact, over the headline window of the rank.
@@ -38,7 +38,7 @@ IO_MEAN_PCT = 20.0
 """A GPU above the first is busy, up to ``IDLE_BELOW_PCT`` idle; cores that wait for I/O by more
 than the second on average hold it up (docs/rules.md, GPUTimeBudget)."""
 JITTER_OF_INTERVAL = 0.1
-"""Samples come early or late by so much of their interval; lengths are known no better."""
+"""Samples come early or late by this share of their interval; lengths are known no better."""
 LEAST_UNUSED_TICKS = 100
 """Fewer samples do not show that the job never uses a GPU: it may be held up."""
 LEAST_STRETCH_TICKS = 2
@@ -46,12 +46,12 @@ LEAST_STRETCH_TICKS = 2
 MOST_STRETCHES = 200
 """The longest of each node are kept, as many as a chart can show; all count."""
 N_BLOCKS = 1_000
-"""Without steps the time of a node is kept in so many equal blocks."""
+"""Without steps the time of a node is kept in this many equal blocks."""
 
 Mask = NDArray[np.bool_]
 Codes = NDArray[np.int8]
 Rows = tuple[str, Instants, Instants]
-"""What the data has a row of (steps, or blocks of time), starts and lengths of all rows."""
+"""The kind of rows of the data (steps, or blocks of time), starts and lengths of all rows."""
 
 _CODE = {part: code for code, part in enumerate(SAMPLED.order)}
 
@@ -239,7 +239,7 @@ def _rows(part: NodeProfile, length_ns: Instants) -> Rows:
 def _sampled_parts(
     codes: Codes, tick_ns: Instants, length_ns: Instants, rows: Rows
 ) -> dict[Part, Instants]:
-    """Return (n_rows,) ns of each part; what no tick stands for is not measured."""
+    """Return (n_rows,) ns of each part; time without a tick is not measured."""
     _, start_ns, rest_ns = rows
     found = {}
     for part, code in _CODE.items():

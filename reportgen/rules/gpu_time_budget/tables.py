@@ -1,4 +1,4 @@
-"""The parts of GPUTimeBudget, what is measured of them, and the exhibits that show them."""
+"""The parts of GPUTimeBudget, their measurements, and the exhibits that show them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _S_PER_HOUR = 3600
 
 
 class Part(StrEnum):
-    """What a GPU's time went into."""
+    """Parts of a GPU's time."""
 
     INITIALIZATION = "initialization"
     BUSY_HIGH = "busy_high"
@@ -96,7 +96,7 @@ _PARTS_OF_ROLE = {
     Role.MEMORY: (Part.MEMORY,),
 }
 ROLES = {part: role for role, parts in _PARTS_OF_ROLE.items() for part in parts}
-"""What a part is about; all others are the GPU's own work, or its launch."""
+"""Roles of parts; all others are work of the GPU itself, or its launch."""
 
 
 @row
@@ -127,7 +127,8 @@ class GpuBudget:
         hot_ns: of the parts, with a core above 90 %; empty where only kernels were traced.
         n_stretches, stretches_ns: how many long idle stretches, and their sum.
         worked_ns: how long it was above 10 % before the loop, and after it.
-        unused_ns: of the parts, what its utilization leaves: a partly busy GPU is idle in between.
+        unused_ns: of the parts, the share without utilization: a partly busy GPU is idle in
+        between.
     """
 
     node: str
@@ -178,7 +179,7 @@ class PartTime:
 
 
 def usd_of(time_ns: int, usd_per_gpu_hour: float | None) -> float | None:
-    """Return what some GPU time costs, ``None`` without a price."""
+    """Return the cost of some GPU time, ``None`` without a price."""
     if usd_per_gpu_hour is None:
         return None
     return round(time_ns / NS_PER_S / _S_PER_HOUR * usd_per_gpu_hour, USD_DIGITS)

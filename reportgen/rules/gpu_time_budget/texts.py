@@ -1,4 +1,4 @@
-"""The prose of GPUTimeBudget: what parts are called, what they mean and what to try."""
+"""The prose of GPUTimeBudget: names of parts, their meaning and advice."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNRECORDED = {
     Part.INITIALIZATION: "before the first recorded step",
     Part.FINALIZATION: "after the last recorded step",
 }
-"""What lies outside the loop, where GPUs may have trained in steps that were not recorded."""
+"""Parts outside the loop, where GPUs may have trained in steps that were not recorded."""
 IN_LOOP = " within the loop"
 WORKED = (
     " GPUs were at work in {worked:pct} of the time {place}: training probably went on there and "
@@ -66,11 +66,11 @@ TRACED_TABLE_CAPTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """What is said of a part that is the largest.
+    """Words about a part that is the largest.
 
     Attributes:
         where: in the title; ``meaning`` where it is empty.
-        cause: what it is about; of a part with several causes, or none, that GPU time is lost.
+        cause: its cause; for a part with several causes, or none, that GPU time is lost.
     """
 
     meaning: str
@@ -140,7 +140,7 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
 }
 TRACE_STEPS = """Look at small kernels, copies and synchronization: record a kernel trace of some
     steps."""
-"""What to do about idling that framework events do not explain."""
+"""Advice on idling that framework events do not explain."""
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
         cause=Cause.EXPOSED_COMMUNICATION,
@@ -267,4 +267,4 @@ _TRACED = PartWords(
 PICTURE_WORDS = (_SAMPLED, _TRACED)
 """The words of the first picture."""
 PARTS = tuple(PartWords(names=words.names) for words in PICTURE_WORDS)
-"""What tables call the parts."""
+"""Names of the parts in tables."""

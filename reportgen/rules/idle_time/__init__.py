@@ -33,13 +33,13 @@ ABOUT = About(
     checks="Why each GPU idled: data loading, synchronization, a slow host, gaps, waits.",
     reading="""Each gap belongs to the operation that ends it: until its launch was called the host
         was late, then the call itself took time, then the device did. The causes add up to the idle
-        time. The speed-up is an upper bound: what is gained if the cause vanishes.""",
+        time. The speed-up is an upper bound: the gain if the cause vanishes.""",
     advice="Begin with the largest cause; the bound says how much it can save.",
     section=results.Section(id="idle-time", title="Idle time", order=40),
 )
 
 MOST_STRETCHES = 1_000
-"""So many stretches are listed, the longest: more cannot be told apart in a chart."""
+"""Number of stretches that are listed, the longest: a chart cannot show more of them."""
 LEAST_START_NS = NS_PER_S
 """Creating a context and loading libraries take seconds; a shorter stretch may be anything."""
 
@@ -174,7 +174,7 @@ def _findings(
         yield from _once(costs, params.threshold_won_pct)
     for fault in texts.FAULTS:
         found = _fault(fault, told, costs, params)
-        if found and start:  # what happens once is nothing to win in each step
+        if found and start:  # a single event is no gain in each step
             text = found.text + texts.LOOKS_LIKE_A_START
             found = replace(found, severity=results.Severity.INFO, estimate=None, text=text)
         if found:
@@ -250,6 +250,7 @@ def _fault(
         won=won.won_ns[fault.cost] if won and fault.cost else 0,
         won_by=won.node if won else "",
         window=_window(told) if won is None else kit.window_name([won.window]),
+        idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
         **kit.launching(costs),
     )

@@ -1,4 +1,4 @@
-"""What IdleTime measures: the causes and the long stretches of each device in each window."""
+"""Measurement of IdleTime: causes and long stretches of each device in each window."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Stretch:
         lane: the device.
         cause: the cause that takes most of it; ``name`` for people.
         start_ns, end_ns: ns UTC.
-        before: what ended it.
+        before: the operation that ended it.
     """
 
     lane: str = col()
@@ -63,7 +63,7 @@ class Stretch:
 
 @row
 class CostWon:
-    """What one rank would win without one cost."""
+    """Gain of one rank without one cost."""
 
     rank: int = col()
     cost: str = col()

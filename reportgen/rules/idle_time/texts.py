@@ -1,4 +1,4 @@
-"""What IdleTime says: the names of causes, and the faults with what to try."""
+"""Messages of IdleTime: names of causes, and faults with advice."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
 BUSY = "busy"
+IDLING = "the GPU was idle"
+IDLING_TOGETHER = "the {n:count GPU} together were idle"
 AT_THE_END = "the end of the window"
 _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
@@ -78,7 +80,7 @@ FIRST_USE = Message(
     title="First use takes {measured:pct} of the time: kernels are loaded, compiled or tried",
     text="""On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try
         kernels before they first run. Without them the rank would be done {won:ns} sooner,
-        {measured:pct} of {window}. It happens once; what comes after is not slower for it.""",
+        {measured:pct} of {window}. It happens once and does not slow later steps.""",
     advice="""Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1,
         warmup=1, active=3). Starts become faster with a cache of compiled kernels and with shapes
         that stay; CUDA graphs do not help.""",
@@ -101,7 +103,7 @@ class Fault:
 
     Attributes:
         idle_for: the causes of idling that it joins.
-        cost: what is won without it decides; ``None`` where the idle time does.
+        cost: the gain without it decides; ``None`` where the idle time does.
     """
 
     message: Message
@@ -117,8 +119,7 @@ def _fault(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
         text=(
-            "For {lost:ns}, {measured:pct} of {window}, the GPU was idle: "
-            f"{meaning}.{{of_worst}}"
+            f"For {{lost:ns}}, {{measured:pct}} of {{window}}, {{idling}}: {meaning}.{{of_worst}}"
         ),
         advice=advice,
         exhibit="idle_shares",

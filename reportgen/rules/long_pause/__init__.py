@@ -87,7 +87,7 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
 
 
 def _lost_ratio(groups: Sequence[JobPause]) -> float:
-    """Return what the pauses cost the worker, or the node, that lost most by them.
+    """Return the cost of the pauses for the worker, or the node, that lost most by them.
 
     Workers wait for each other, so their pauses are not added up.
     """
@@ -163,7 +163,7 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
 
 
 def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
-    """Return what went on where the costliest pause was."""
+    """Return the functions that ran where the costliest pause was."""
     place = worst.main.node, worst.main.worker
     found = [item for item in meanwhile if (item.node, item.worker) == place]
     return [hint for item in found for hint in texts.hints_of(item)]

@@ -1,4 +1,4 @@
-"""What LongPause measures: when workers, or all GPUs of a node, paused, and what went on then."""
+"""Measurement of LongPause: pauses of workers or GPUs, and the functions in them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ evaluation: this is no pause."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """What a pause must cost, and how much must be known of a rhythm; AWS has no such rule."""
+    """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
 
     threshold_pct: float = param(
         3,
@@ -114,7 +114,7 @@ class Pause:
 
 @row
 class Meanwhile:
-    """What went on in the pauses of one worker, or of one node's GPUs, against the other time.
+    """Functions in the pauses of one worker, or of one node's GPUs, and in the other time.
 
     ``contents`` are ``None`` where no framework events were recorded.
     """
@@ -136,7 +136,7 @@ class NodePauses:
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
         n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
-        n_unaligned: nodes that could be compared by their clocks alone, which nobody aligned.
+        n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
         pauses: of workers where there are steps, else of GPUs.
         meanwhile: of each worker, or node, that paused.
     """

@@ -1,4 +1,4 @@
-"""What LongPause says: how long the job paused, what went on meanwhile, and what to try."""
+"""Messages of LongPause: how long the job paused, the functions meanwhile, and advice."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from reportgen.rules.long_pause.measure import Meanwhile
 from reportgen.text import write
 
 FILLS_RATIO = 0.5
-"""What takes more than half of the extra time of a pause is named."""
+"""A function that takes more than half of the extra time of a pause is named."""
 WAITS_FROM_PCT = 20.0
 """Cores wait for I/O by this share of their time: GPUTimeBudget's threshold."""
 CORE_FROM_PCT = 90.0
@@ -88,7 +88,7 @@ ALONE = " The other workers went on."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hint:
-    """What went on in pauses, in a sentence, and what to do about it if that is known.
+    """The functions in pauses, in a sentence, and advice if there is any.
 
     ``function`` is the name of a function that the advice is about.
     """

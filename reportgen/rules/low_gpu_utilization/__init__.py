@@ -143,7 +143,7 @@ def _unused(
     """Return the finding about GPUs that the job never uses, of all those that are ``known``."""
     message, values = _unless_used(texts.UNDER_USED, known, params)
     first = gpus[0]
-    return replace(message, text=texts.EVER_USED).finding(
+    return replace(message, text=texts.EVER_USED, unit=texts.EDGES.unit).finding(
         measured=first.work_p95_pct,
         threshold=params.threshold_p95,
         severity=kit.fault_severity(len(gpus) / len(known)),
@@ -178,7 +178,7 @@ def _idle_edge(
     every: Sequence[GpuUse],
     edge_of: Callable[[GpuUse], IdleEdge | None],
 ) -> Finding:
-    """Return what a message says of the long idle start, or end, of some GPUs."""
+    """Return the values of a message about the long idle start, or end, of some GPUs."""
     edges = [edge for gpu in gpus if (edge := edge_of(gpu))]
     worst, edge = max(
         zip(gpus, edges, strict=True), key=lambda pair: (pair[1].length_ns, pair[0].gpu)
@@ -229,7 +229,7 @@ def _finding(
     params: Params,
     **values: Any,
 ) -> Finding:
-    """Return what a message says of the GPUs with one fault, and of the worst of them.
+    """Return the values of a message about the GPUs with one fault, and the worst of them.
 
     They alone waste time: one that is under-used could work more all the time, one that swings
     works between its rests. ``every`` are the GPUs that the job uses.
@@ -359,7 +359,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
 def _imported(
     message: kit.Message, found: Sequence[Entry], field: str, details: results.Details, **words: Any
 ) -> Finding:
-    """Return what a message says of the entries of SageMaker's details with one fault."""
+    """Return the values of a message about the entries of SageMaker's details with one fault."""
     node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
     return message.finding(
         measured=numbers[field],

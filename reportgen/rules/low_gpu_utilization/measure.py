@@ -1,4 +1,4 @@
-"""What LowGPUUtilization measures: how each GPU of a node was used, minute by minute."""
+"""Measurement of LowGPUUtilization: use of each GPU of a node, minute by minute."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_S
 
 LOST_RATIO = 0.05
-"""A GPU that idles for so much of the recording before its work, or after it, is reported."""
+"""A GPU that idles for this share of the recording before its work, or after it, is reported."""
 START_NS = 15 * NS_PER_S
 END_NS = 30 * NS_PER_S
 """Imports and the first use of a GPU take up to the first in any job, saving and uploading a model
@@ -48,7 +48,7 @@ class Params:
 
 
 class Verdict(StrEnum):
-    """What is wrong with a GPU."""
+    """Faults of a GPU."""
 
     UNDER_USED = "under-used"
     FLUCTUATING = "fluctuating"
@@ -86,7 +86,7 @@ class IdleEdge:
 
 
 def _verdict(gpu: GpuUse) -> Verdict:
-    """Return what is wrong with a GPU: the condition that held in more minutes at work."""
+    """Return the fault of a GPU: the condition that held in more minutes at work."""
     low, fluctuating = gpu.low.work_ns.size, gpu.fluctuating.work_ns.size
     if not gpu.judged_minutes:
         return Verdict.NOT_JUDGED
@@ -108,7 +108,8 @@ class GpuUse:
             idles below ``threshold_p5``.
         steady_p95_pct: the 95th percentile of its means over some seconds at work.
         rest_spread_ratio: over which part of the working range four fifths of the rests spread.
-        rested_ratio: what its rests below ``threshold_p5`` take of the working range; samples at
+        rested_ratio: share of the working range that its rests below ``threshold_p5`` take;
+        samples at
             both ends of a rest count as far as they are below its usual use.
         hot_when_idle_pct: share of those idle samples in which a CPU core was busy or waited for
             I/O; 0 without idle samples.
@@ -262,7 +263,7 @@ def _work_of(
 ) -> tuple[samples.WorkRange, IdleEdge | None, IdleEdge | None]:
     """Return the working range of a GPU without its long idle edges, and these.
 
-    What lies before the first step is the start of the job, not that of a GPU.
+    The time before the first step is the start of the job, not that of a GPU.
     """
     work = samples.work_range(series.time_ns, series.values, idle_below=idle_below, loop_ns=loop_ns)
     begin, last = work.first if loop_ns else 0, series.values.size - 1

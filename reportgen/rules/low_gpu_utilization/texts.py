@@ -1,4 +1,4 @@
-"""The prose of LowGPUUtilization: what is wrong with a GPU, and what to try."""
+"""The prose of LowGPUUtilization: faults of a GPU, and advice."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ UNDER_USED = kit.Message(
         and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
     advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
         samples do not show that it waits for the host.""",
+    unit="% (lowest 95th percentile of a window)",
     exhibit="utilization",
 )
 STEADILY_LOW = replace(
     UNDER_USED,
+    unit="% (95th percentile of means over 10 s)",
     title="GPU under-used: {gpu.gpu} on {gpu.node} works at {gpu.work_mean_pct:pct} all the time",
     text="""Averaged over 10 s its use stays below {measured:pct} for 95 % of its time at work, and
         it hardly rests: less than {gpu.work_p5_pct:pct} was seen in 5 % of the samples. This
@@ -31,6 +33,7 @@ STEADILY_LOW = replace(
 )
 BEGAN_LATE = replace(
     UNDER_USED,
+    unit="% of the time",
     cause=results.Cause.LONG_START,
     title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {edge.pct:pct} of the
         time""",
@@ -80,6 +83,7 @@ FLUCTUATING = kit.Message(
         this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
     advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
         other GPUs, checkpoints or logging.""",
+    unit="% (lowest 5th percentile of a window)",
     exhibit="utilization",
 )
 
@@ -93,6 +97,7 @@ EDGES = kit.Message(
         {params.window:count sample} reached into its idle start or end. At work its 95th percentile
         is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
     advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
+    unit="% (95th percentile at work)",
     exhibit="utilization",
 )
 IMPORTED_LOW = kit.Message(
@@ -103,10 +108,12 @@ IMPORTED_LOW = kit.Message(
         rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
     advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
         nothing, raise the batch size.""",
+    unit="% (95th percentile)",
     exhibit="boxes",
 )
 IMPORTED_FLUCTUATING = replace(
     IMPORTED_LOW,
+    unit="% (5th percentile)",
     id=FLUCTUATING.id,
     cause=FLUCTUATING.cause,
     title="GPU swings between busy and idle: {place}",

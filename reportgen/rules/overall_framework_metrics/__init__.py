@@ -65,8 +65,8 @@ HOST_WORK = Message(
     title="Work of the script between steps takes {measured:pct} of the loop",
     text="""Behind each step of {worst.worker} the script does something for {worst.each_ns:ns}
         that is neither a step nor a wait for a batch, and comes back with each of
-        {worst.n_steps:count step}.{gpus} Single pauses and what happens every so many steps are not
-        counted.""",
+        {worst.n_steps:count step}.{gpus} Single pauses and events that recur after several steps
+        are not counted.""",
     advice="""Look at what the script does between two steps: metrics that are read with .item() or
         .cpu(), logging, progress bars, callbacks, checkpoints on the main thread. Do it less often,
         in its own thread, or on the GPU.""",
@@ -224,11 +224,11 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
 
 
 def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
-    """Return what lies between steps: work of the script where it costs enough, else its share."""
+    """Return the finding on time between steps: work of the script, or the share alone."""
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
-    # A bound may be high since little is known: what is seen must be worth it as well.
+    # A bound may be high since little is known: the observed time must be worth it as well.
     if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= CHEAP_RATIO:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
@@ -294,7 +294,7 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
 
 
 def _recording(job: FrameworkSums) -> Finding | None:
-    """Return the details whose recording makes steps longest, ``None`` when none does."""
+    """Return the details whose recording makes steps longest, ``None`` without any."""
     compared = [item for item in job.overheads if (item.longer_pct or 0) >= RECORDING_FROM_PCT]
     if not compared:
         return None

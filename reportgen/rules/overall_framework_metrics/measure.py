@@ -1,4 +1,4 @@
-"""What OverallFrameworkMetrics measures: sums of events, operators, functions, stages of a batch.
+"""Measurement of OverallFrameworkMetrics: sums of events, operators, functions, stages of a batch.
 
 A stage that nothing recorded speaks of is unknown, never 0. Forward passes and operators are often
 recorded for some steps only; then their share is of those steps.
@@ -36,7 +36,7 @@ from reportgen.rules.overall_framework_metrics.recorded import Recorded, recorde
 from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
 
 WHOLE_FROM_RATIO = 0.9
-"""What was recorded in this share of the steps was recorded in all of them: a few are missing at
+"""Details of this share of the steps are taken as recorded in all of them: a few are missing at
 the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -46,7 +46,7 @@ _share = partial(kit.percentage, source="AWS's report notebook", is_printed=Fals
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """Parameters of ours; AWS's rule has none, so none is printed."""
+    """Parameters of ours; AWS's rule has none, so the page prints none."""
 
     others_pct: float = _share(25, "time between steps above this share is reported")
     pass_pct: float = _share(70, "a forward or backward pass above this share of both is reported")
@@ -68,7 +68,7 @@ _STAGE_WORDS: Mapping[Stage, str] = {
     Stage.OUTPUT: "save checkpoint callback callbacks log logging summary write",
     Stage.TRANSFER: "memcpy htod dtoh copy to pin",
 }
-"""What names speak of a stage, in lower case; of the loader's, the loop's own and of operators."""
+"""Words of names that show a stage, in lower case; of the loader, of the loop and of operators."""
 _DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
 
 
@@ -251,7 +251,7 @@ def bucket_times(union: intervals.Union, width_ns: int) -> dict[int, int]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What was observed of one worker: windows of time, and how many of its steps they hold."""
+    """Observation of one worker: windows of time, and how many of its steps they hold."""
 
     windows: intervals.Union
     n_steps: int
@@ -288,7 +288,7 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:
-    """Return which events speak of each stage that has events of its own."""
+    """Return the events of each stage that has separate events."""
     classes, loader = classes_of(spans), loader_rows(spans)
     is_operator = np.isin(classes, (SpanClass.CPU, SpanClass.GPU))
     forward, backward = (
@@ -335,7 +335,7 @@ def _stages_of_worker(
             yield seen.stage(
                 stage, intervals.overlap_ns(seen.windows, busy), sums.sums_by_name(events)
             )
-    # What is left has no recorded function: within the steps, and between them.
+    # The rest has no recorded function: within the steps, and between them.
     functions = spans.where(sums.is_function(spans))
     busy = intervals.union_of(functions.start_ns, functions.end_ns)
     in_steps = intervals.union_of(steps.start_ns, steps.end_ns)

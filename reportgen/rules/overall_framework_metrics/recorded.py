@@ -1,4 +1,4 @@
-"""What was recorded when: each kind of event, how long it takes, and which steps it covers."""
+"""Recorded events: each kind, how long it takes, and which steps it covers."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ MOST_NAMES = 3
 MOST_FUNCTIONS = 30
 MOST_BUCKETS = 240
 MOST_NODES_APART = 8
-"""At most 31 functions in 240 stretches of time, whatever the job: more cannot be told apart."""
+"""At most 31 functions in 240 stretches of time, whatever the job: more cannot be distinguished."""
 OTHER_FUNCTIONS = "all other functions"
 LEAST_STEPS = 5
 """Steps on both sides that a comparison needs: the median of fewer is chance."""
@@ -33,7 +33,7 @@ LEAST_STEPS = 5
 
 AT_WORK_BELOW = 0.25
 """GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
-what the host launched before."""
+earlier launches of the host."""
 
 
 def _host_ratio(item: Between) -> float | None:
@@ -48,7 +48,7 @@ def _host_ratio(item: Between) -> float | None:
 
 @row
 class Between:
-    """What lies between the steps of one worker, again and again, without waits for batches.
+    """Recurring work between the steps of one worker, without waits for batches.
 
     Attributes:
         n_steps, loop_ns: its steps and its loop.
@@ -283,7 +283,7 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
 class FunctionTime:
     """One function of one node, over its workers; bucket ``b`` begins at ``b * width_ns``.
 
-    ``is_relative`` times are of a clock of their own, not to be laid beside those of others.
+    ``is_relative`` times are of a separate clock and cannot be compared with those of others.
     """
 
     node: str
@@ -363,7 +363,7 @@ def _as_one_node(functions: Sequence[FunctionTime], name: str) -> list[FunctionT
 
 
 def _common_width_ns(functions: Sequence[FunctionTime], most: int) -> int:
-    """Return the smallest power of two, in ns, by which all functions lie in so many buckets."""
+    """Return the smallest power of two, in ns, with which few buckets hold all functions."""
     width_ns = max(item.width_ns for item in functions)
     first_ns = min(min(item.bucket_ns) * item.width_ns for item in functions)
     last_ns = max(max(item.bucket_ns) * item.width_ns for item in functions)
@@ -390,11 +390,11 @@ def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
     return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
 
 
-# What recording costs
+# Costs of recording
 
 
 class Detail(StrEnum):
-    """What was recorded of some steps only."""
+    """Details that were recorded for some steps only."""
 
     OPERATORS = "operators"
     MODULES = "model parts"

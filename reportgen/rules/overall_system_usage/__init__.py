@@ -26,7 +26,7 @@ from reportgen.text import format_ns, join_names, part_of, plural, write
 from reportgen.units import NS_PER_S
 
 HIGH_PCT = 70.0
-"""From here on AWS's report calls a resource well used (docs/rules.md)."""
+"""At this level AWS's report calls a resource well used (docs/rules.md)."""
 DECIMALS = 2
 """AWS rounds its statistics to two decimals."""
 
@@ -46,6 +46,11 @@ BOTH_HAVE_ROOM = kit.Message(
     text="{scope}{node}: {levels}.",
     advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
     exhibit="usage",
+)
+GPUS_HAVE_ROOM = replace(
+    BOTH_HAVE_ROOM,
+    title="GPUs have room: GPU p95 {measured:pct}",
+    advice="Raise the batch size, or take a smaller GPU.",
 )
 CPU_IS_BUSY = replace(
     BOTH_HAVE_ROOM,
@@ -77,7 +82,7 @@ BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
     cause=results.Cause.GPU_SWINGS,
-    title="GPUs are well used at times only: GPU median {measured:pct}",
+    title="GPUs are busy only part of the time: GPU median {measured:pct}",
     advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
 )
 NOT_SAMPLED = kit.Message(
@@ -153,7 +158,7 @@ def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
 
 
 def _rounded(value: float) -> results.JsonValue:
-    """Round as AWS does: what is not positive is the integer 0."""
+    """Round as AWS does: a value that is not positive is the integer 0."""
     return float(np.round(value, DECIMALS)) if value > 0 else 0
 
 
@@ -254,8 +259,9 @@ def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.M
     if gpu is None:
         if cpu:
             yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
-    elif gpu.p95 < HIGH_PCT and cpu:
-        yield CPU_IS_BUSY if cpu.p95 >= HIGH_PCT else BOTH_HAVE_ROOM, gpu.p95
+    elif gpu.p95 < HIGH_PCT:
+        is_busy = cpu is not None and cpu.p95 >= HIGH_PCT
+        yield CPU_IS_BUSY if is_busy else BOTH_HAVE_ROOM if cpu else GPUS_HAVE_ROOM, gpu.p95
     else:
         yield WELL_USED if gpu.p50 > HIGH_PCT else BUSY_AT_TIMES, gpu.p50
 
@@ -299,7 +305,7 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
 
 
 def _curves(title: str, order: int) -> Place:
-    """Return the place of curves that stand in the timeline alone; 20 are the steps there."""
+    """Return the place of curves that are in the timeline alone; 20 are the steps there."""
     track = TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
     return Place(timeline=track)
 

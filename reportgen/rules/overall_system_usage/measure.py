@@ -1,4 +1,4 @@
-"""What OverallSystemUsage measures: how one node used its resources, and when it was sampled."""
+"""Measurement of OverallSystemUsage: use of the resources of one node, and when it was sampled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What PythonFunctions measures: profiles by stage, and which of them cover what does not train.
+"""Measurement of PythonFunctions: profiles by stage, and those that cover other work than training.
 
 The time between the end of a wait for a batch and the next forward pass is no training: copies,
 metrics, printing. A Python profile that covers it says which functions ran (docs/rules.md, Work
@@ -23,8 +23,8 @@ from reportgen.units import NS_PER_S, NS_PER_US
 
 STAGE = "from the batch to the forward pass"
 LEAST_COVER = 0.9
-"""A profile covers a time when it covers so much of it: the clock of a profile and that of the
-events are read one after the other, by the same hook."""
+"""A profile covers a time when it covers at least this share of it: the clock of a profile and that
+of the events are read one after the other, by the same hook."""
 US_PER_S = 1_000_000
 _FORWARD = ("Forward", "ForwardPass")
 

@@ -51,7 +51,7 @@ SLOW = kit.Message(
         than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
         {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
-        collection and the CPU and GPU curves; what happens only then is the cause.""",
+        collection and the CPU and GPU curves; events that occur only then are the cause.""",
     unit="steps",
     exhibit="outliers",
 )
@@ -66,7 +66,7 @@ FEW = replace(
 HANDFUL = 5
 MOST_SLOW_RATIO = 0.2
 """A few long steps are single pauses, a matter of LongPause. Where more than a fifth of all steps
-is slow, there are two kinds of steps, and none is an exception."""
+is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
 RHYTHM = " They come in a rhythm: {nth}."
@@ -175,7 +175,7 @@ def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
     if missing is not None or any(item.aws_entry for item in job.series):
         return missing
     if not job.series:
-        text = f"Of {plural(job.loop.n_steps, 'step')} none is of mode {params.mode}."
+        text = f"Of {plural(job.loop.n_steps, 'step')} not one is of mode {params.mode}."
         return results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
     longest = max(job.series, key=lambda item: item.n_steps)
     return kit.too_few(TOO_FEW, s=longest, least=params.min_steps)
@@ -229,7 +229,7 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
     later_ns = [
         length_ns
         for start_ns, length_ns in zip(starts_ns, lengths_ns, strict=True)
-        if start_ns > series.start_ns  # what the first step takes longer belongs to the start
+        if start_ns > series.start_ns  # extra time of the first step belongs to the start
     ]
     above_median_ns = sum(later_ns) - len(later_ns) * series.p50_s * NS_PER_S
     extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)

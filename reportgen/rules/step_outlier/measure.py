@@ -1,4 +1,4 @@
-"""What StepOutlier measures: the steps of each worker and phase, and which of them are slow."""
+"""Measurement of StepOutlier: the steps of each worker and phase, and which of them are slow."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ class StepSeries:
         minute_ns, minute_outliers: when the series was judged, and how many outliers there were
             then.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
-        marks: every so many steps in order of time, at most MOST_MARKS of them.
-        during_outliers, functions, other_functions: what the worker did during its outliers, and
-            what overlaps its outliers and its other steps; empty with few outliers.
+        marks: steps at even distances in order of time, at most MOST_MARKS of them.
+        during_outliers, functions, other_functions: work of the worker during its outliers, and
+            functions that overlap its outliers and its other steps; empty with few outliers.
     """
 
     worker: str = col()
@@ -307,7 +307,7 @@ def _listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
 
 
 def _marks(steps: PhaseSteps) -> PhaseSteps:
-    """Return every so many steps in order of time, the first and the last of them always."""
+    """Return steps at even distances in order of time, always with the first and the last."""
     ordered = steps.where(np.lexsort((steps.step, steps.start_ns)))
     stride = -(-ordered.n_steps // (MOST_MARKS - 1))
     last = ordered.n_steps - 1

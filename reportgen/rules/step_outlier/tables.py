@@ -24,7 +24,7 @@ from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_S
 
 MOST_LINES = 8
-"""More lines than this cannot be told apart in one chart; then they become one."""
+"""More lines than this cannot be distinguished in one chart; then they become one."""
 SECONDS_DIGITS = 6
 PACE_DIGITS = 4
 TIME_DIGITS = 3
@@ -158,7 +158,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
 
 
 def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
-    """Give lines of training a colour of their own where other phases stand beside them."""
+    """Give lines of training their own colour where there are other phases."""
     named = list(zip(_line_names(series), series, strict=True))
     trained = {name for name, item in named if item.word in PREFERRED_PHASES}
     if len(trained) == len(named):
@@ -301,7 +301,7 @@ def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
 
 
 def workers_of(details: Details) -> dict[str, Mapping[str, Any]]:
-    """Return what AWS's rule says of each worker, those with statistics."""
+    """Return the entry of AWS's rule for each worker, those with statistics."""
     entries = details.get("step_details")
     return {
         worker: entry

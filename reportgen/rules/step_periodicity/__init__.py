@@ -27,12 +27,12 @@ MOST_NUMBERS = 6
 SHORT_PERIOD = 32
 HALF_CYCLE_RATIO = 0.5
 """Every few steps one that is a little longer is what gradient accumulation looks like: workers
-exchange gradients and the optimizer runs once for up to so many batches, which takes less than
+exchange gradients and the optimizer runs once for up to this many batches, which takes less than
 half of a step. A larger share or a longer period has another reason."""
 LEAST_TICKS = 3
 """With fewer samples inside slow steps their mean is chance."""
 HEAVIER_BY_PCT = 20.0
-"""The host clearly works harder when its busiest core gains so many percent points."""
+"""The host clearly works harder when its busiest core gains this many percentage points."""
 
 ABOUT = About(
     checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
@@ -187,7 +187,7 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     )
 
 
-# What is said of a rhythm
+# Words about a rhythm
 
 
 def _rhythm(group: SharedPeriod) -> str:

@@ -1,4 +1,4 @@
-"""What StepPeriodicity measures: the rhythms of a node's steps, and what ran in slow ones."""
+"""Measurement of StepPeriodicity: rhythms of a node's steps, and functions in slow ones."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ MOST_SLOW_RATIO = 0.4
 MOST_EVENTS = 500
 MOST_RECURRENCES = 3
 PERFECT_FROM_RATIO = 0.9
-"""A rhythm that holds so many of the slow cycles, and misses none, needs no rival."""
+"""A rhythm that holds this share of the slow cycles, and misses none, needs no rival."""
 PREFERS_TIME_BY = 1.0
 """Seconds are reported instead of steps when they are ten times less likely chance."""
 NESTED_FALSE_ALARM_LOG10 = -2.0
 FURTHER_FALSE_ALARM_LOG10 = -4.0
-"""Once a rhythm is found, what is left is taken for another one only when that is surer: random
-outliers are left, too."""
+"""Once a rhythm is found, the rest is taken for another one only when that is surer: random
+outliers also remain."""
 NEIGHBOURS_FROM_PERIOD = 8
 """In longer periods a slow cycle just beside an expected place belongs to it, too; not before the
 first and behind the last, for the very first step is often slow."""
@@ -119,10 +119,10 @@ class Period:
     """One rhythm of the steps of one worker and phase.
 
     Attributes:
-        label: what it is called; given when the rhythms of all workers are known.
+        label: its name; given when the rhythms of all workers are known.
         drawn: the longest steps of each stretch of the series.
         usual_ns: median cycle of the steps that are not slow.
-        cost_ns: what all occurrences take above the usual.
+        cost_ns: time of all occurrences above the usual.
         is_between: whether the pause behind the step is what is slow.
         slowest: the ``MOST_MARKS`` costliest occurrences; ``windows`` is when those were slow.
         contents, loads: what ran in the slow part of all against normal steps, and how busy the
@@ -247,7 +247,7 @@ def _drawn(steps: PhaseSteps) -> PhaseSteps:
     return steps.where(order[np.searchsorted(stretch[order], np.arange(most))])
 
 
-# Slow cycles that recur: every so many steps, or every so many seconds
+# Slow cycles that recur after a number of steps, or of seconds
 
 
 def slow_events(steps: PhaseSteps) -> Events:
@@ -321,7 +321,7 @@ def _best(
 
 
 def _levels(events: Events) -> Iterator[Integers]:
-    """Yield rows of events that are slow by at least so much, and by no more than so much."""
+    """Yield rows of events that are slow by an amount between two bounds."""
     least = float(events.excess_ns.min())
     known: set[bytes] = set()
     for level in range(MOST_LEVELS):

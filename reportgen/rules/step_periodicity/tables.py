@@ -18,7 +18,7 @@ LISTED_FROM_RATIO = 0.01
 """So many functions of a rhythm are listed, those that differ by 1 % of the extra time or more,
 by the size of the difference; the others hardly matter."""
 ALWAYS_THERE_RATIO = 0.98
-"""What fills normal steps as well says nothing about slow ones."""
+"""A function that also fills normal steps says nothing about slow ones."""
 DIGITS = 6
 
 
@@ -177,8 +177,8 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         Compared,
         title="What ran in slow steps and in normal ones",
         caption="""Means per step, or per pause where the pause is slow, over all workers of the
-            rhythm. A function inside another counts in both. What runs in the background at its
-            usual rate has evidence 0, what filled all of the extra time 100 %.""",
+            rhythm. A function inside another counts in both. A function at its usual rate in the
+            background has evidence 0, one that filled all of the extra time 100 %.""",
     )
 
 

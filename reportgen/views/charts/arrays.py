@@ -32,8 +32,8 @@ _MOST_MILLISECONDS = ABSENT_OF["u4"] - 1
 class Numbers:
     """Values as bytes, little-endian: ``stored x scale + offset``.
 
-    Absent values are NaN in floats and ``ABSENT_OF`` in whole numbers. The values stand in rows
-    of ``n_columns`` if that is not 0.
+    Absent values are NaN in floats and ``ABSENT_OF`` in whole numbers. The values form rows of
+    ``n_columns`` if that is not 0.
     """
 
     dtype: Literal["f4", "f8", "u2", "u4"]
@@ -130,7 +130,7 @@ def outline(
 ) -> tuple[list[Number], list[Number]]:
     """Return x and y of an envelope's outline, one closed piece per stretch without gaps.
 
-    ``None`` in ``low`` or ``high`` is a gap; ``None`` stands between the pieces.
+    ``None`` in ``low`` or ``high`` is a gap; ``None`` separates the pieces.
     """
     xs: list[Number] = []
     ys: list[Number] = []

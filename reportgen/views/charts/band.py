@@ -41,7 +41,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BandInfo:
-    """What a band chart shows."""
+    """Content of a band chart."""
 
     time_x: Curve
     bands: tuple[Band, ...]

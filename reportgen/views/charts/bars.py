@@ -46,7 +46,7 @@ class BarRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BarsInfo:
-    """What a bar chart shows: bars for the first group and all others of its unit."""
+    """Content of a bar chart: bars for the first group and all others of its unit."""
 
     label: str
     name_head: str

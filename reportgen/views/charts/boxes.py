@@ -29,7 +29,7 @@ class BoxShape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxesInfo:
-    """What a box plot shows; ``n_left_out`` boxes are in the table only."""
+    """Content of a box plot; ``n_left_out`` boxes are in the table only."""
 
     boxes: tuple[BoxShape, ...]
     scale: UnitScale

@@ -21,9 +21,9 @@ _LABEL_PX = 14
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatmapInfo:
-    """What a heat map shows: cells[row][column] in the unit of its scale.
+    """Content of a heat map: cells[row][column] in the unit of its scale.
 
-    ``nodes`` has the node of each row where the exhibit tells it, and is empty otherwise.
+    ``nodes`` has the node of each row where the exhibit has it, and is empty otherwise.
     """
 
     rows: tuple[str, ...]

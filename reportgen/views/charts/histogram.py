@@ -39,7 +39,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramInfo:
-    """What a histogram shows: bins in the axis's unit; ``n_left_out`` groups are in the table."""
+    """Content of a histogram: bins in the axis's unit; ``n_left_out`` groups are in the table."""
 
     bin_start: list[float | None]
     bin_end: list[float | None]
@@ -98,7 +98,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
 
 
 def _marked(exhibit: Exhibit, found: HistogramInfo) -> Drawing:
-    """Draw a row of marks for each group; marks of one bin stand beside each other."""
+    """Draw a row of marks for each group; marks of one bin are side by side."""
     names = [group.name for group in found.groups]
     suffix = " %" if found.scale.is_percent else ""
     return layout.drawn(

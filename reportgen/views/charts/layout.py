@@ -1,4 +1,4 @@
-"""What all drawn charts share: context, axes, units, fonts, hover."""
+"""Common parts of all drawn charts: context, axes, units, fonts, hover."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FINE_BELOW_MS = 60_000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartContext:
-    """What a chart must know besides its exhibit.
+    """Facts that a chart needs besides its exhibit.
 
     ``time_range_s`` is from when to when its time axis reaches, ``left_px`` how much room is left
     of it, where others below it do so too.
@@ -47,7 +47,7 @@ class ChartContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drawing:
-    """A chart ready for the page: figure (colours as tokens), height, words, what it leaves out."""
+    """A chart ready for the page: figure (colours as tokens), height, words, parts left out."""
 
     figure: Figure
     height_px: int
@@ -70,7 +70,7 @@ class UnitScale:
 
     @property
     def suffix(self) -> str:
-        """Return what stands behind a number."""
+        """Return the suffix of a number."""
         return f" {self.label}" if self.label else ""
 
     @property
@@ -299,7 +299,7 @@ def axis_name(index: int) -> str:
 def panel_axes(lines: Sequence[tuple[str, int]], scales: Sequence[UnitScale]) -> dict[str, Any]:
     """Return one y axis per panel, from top to bottom, for (name, panel) of each line.
 
-    A panel of one line is named after it where there are several panels to tell apart.
+    A panel of one line is named after it where there are several panels.
     """
     n_panels = len(scales)
     height = (1 - _GAP * (n_panels - 1)) / n_panels

@@ -1,6 +1,6 @@
 """The pie of a whole's parts: sectors from twelve o'clock on, each with its share where it fits.
 
-The table beside it has all names; a short one stands in its sector too, where that is large.
+The table beside it has all names; a large sector also shows a short name.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class SeriesLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesInfo:
-    """What a series chart shows: common instants, curves, and a scale per panel."""
+    """Content of a series chart: common instants, curves, and a scale per panel."""
 
     time_x: list[float | None]
     lines: tuple[SeriesLine, ...]

@@ -1,4 +1,4 @@
-"""``shares``: what a whole is made of, as a pie or as one bar, and its legend."""
+"""``shares``: the parts of a whole, as a pie or as one bar, and its legend."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class SharePart:
 
     @property
     def is_hatched(self) -> bool:
-        """Return whether a pattern tells it from another part of its colour."""
+        """Return whether a pattern distinguishes it from another part of its colour."""
         return self.colour.index >= N_SHADES
 
     @property
     def bar_label(self) -> str:
-        """Return what stands on it in a bar: nothing where the bar is too narrow for it."""
+        """Return its label in a bar: nothing where the bar is too narrow for it."""
         return self.pct.text if self.width_pct >= _LABEL_FROM_PCT else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharesInfo:
-    """What a pie or a bar shows; parts in the order of the exhibit, small ones as one at the end.
+    """Content of a pie or a bar; parts in the order of the exhibit, small ones as one at the end.
 
     SageMaker's results hold shares alone: ``has_amounts`` is then false.
     """
@@ -161,15 +161,15 @@ def _parts(
 
 
 def swatches_of(parts: Sequence[SharePart]) -> tuple[str, ...]:
-    """Return what paints the swatch of each part in a table beside its pie."""
+    """Return the paint of the swatch of each part in a table beside its pie."""
     kept, small = split(parts)
     return tuple(kept[-1].ink if part in small else part.ink for part in parts)
 
 
 def info(exhibit: Exhibit) -> SharesInfo:
-    """Return what a ``shares`` exhibit shows.
+    """Return the content of a ``shares`` exhibit.
 
-    Of many parts the smallest are one in the picture, "others (n)", and rows of their own in the
+    Of many parts the smallest are one in the picture, "others (n)", and separate rows in the
     legend.
     """
     kept, small = split(parts_of(exhibit))
@@ -196,7 +196,7 @@ def named(name: Scalar, full_name: Scalar) -> Shown:
 
 
 def split(parts: Sequence[SharePart]) -> tuple[list[SharePart], list[SharePart]]:
-    """Return what a picture shows, and the parts that are one in it, "others (n)", if any.
+    """Return the parts of a picture, and those that are one in it, "others (n)", if any.
 
     Where there are many parts the largest stay; those too small to see, and what its rule already
     calls the others, do not.

@@ -1,4 +1,4 @@
-"""``spans``: what happened from when to when, one lane per place."""
+"""``spans``: intervals of events, one lane per place."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class SpanGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpansInfo:
-    """What a span chart shows; ``n_left_out`` spans are in the table only."""
+    """Content of a span chart; ``n_left_out`` spans are in the table only."""
 
     lanes: tuple[str, ...]
     groups: tuple[SpanGroup, ...]

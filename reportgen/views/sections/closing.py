@@ -1,4 +1,4 @@
-"""How far to trust the report: what is not in it, what was odd, what computed the numbers."""
+"""How far to trust the report: missing data, oddities, and the source of the numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SYSTEM_HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absent:
-    """What the recording lacks, why, and how to record it.
+    """Data that the recording lacks, why, and how to record them.
 
     ``anchors`` are where links to the missing sections lead; none where a section is there.
     """
@@ -52,10 +52,10 @@ class Notes:
 
 
 def not_recorded(report: Report) -> PageSection:
-    """List what kernel traces could not tell, each with how to record it; nothing without them."""
+    """List data that kernel traces lack and how to record them; nothing without traces."""
     absent = absent_of(report)
     blocks = [block_of("absent", items=absent)] if absent else []
-    lead = "What this recording does not contain, and how to record it."
+    lead = "Data that this recording does not contain, and how to record them."
     said = join_names([item.title for item in absent])
     return headed_section("not-recorded", "Not recorded", blocks, lead=lead, said=said)
 
@@ -89,12 +89,12 @@ def absent_of(report: Report) -> tuple[Absent, ...]:
 
 
 def data_quality(report: Report) -> PageSection:
-    """Show what was read, what was skipped, and every remark with its file."""
+    """Show read and skipped data, and every remark with its file."""
     counters = report.data_quality.counters
     n_lost = sum(counters.get(name, 0) for name in LOSS_COUNTERS)
     kind, word = ("warning", "input skipped") if n_lost else ("ok", "complete")
     state = State(kind=kind, word=word)
-    lead = "What was read, and what could not be used. Nothing is dropped silently."
+    lead = "Data that were read, and data that could not be used. Nothing is dropped silently."
     blocks = [pairs_block("quality-counters", "Counted while reading", quality_rows(report))]
     notes = notes_of(report)
     if notes.first:
@@ -106,7 +106,7 @@ def data_quality(report: Report) -> PageSection:
 
 
 def quality_rows(report: Report) -> tuple[Fact, ...]:
-    """Return the counters: what was read first, then the losses, largest first."""
+    """Return the counters: first the data that were read, then the losses, largest first."""
     counters = dict(report.data_quality.counters)
     ordered = sorted(counters, key=lambda name: (name != "files_read", -counters[name]))
     return tuple(
@@ -130,7 +130,7 @@ def notes_of(report: Report) -> Notes:
 def appendix(report: Report) -> PageSection:
     """Show what made the report: clock, id, versions; and how to take its advice.
 
-    Where the input lay is not shown: that stands in ``report.json`` alone, so a page tells its
+    The place of the input is not shown: it is in ``report.json`` alone, so that a page shows its
     readers no paths, and a job gives the same page from wherever it is read.
     """
     is_unix = report.job.clock == "unix"
@@ -143,7 +143,7 @@ def appendix(report: Report) -> PageSection:
     ]
     made = pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS)
     blocks = [made, block_of("disclaimer")]
-    said = "What made this report, and how to take its advice"
+    said = "The software behind this report, and how to take its advice"
     return headed_section("appendix", "Appendix", blocks, lead="", said=said)
 
 

@@ -1,4 +1,4 @@
-"""What a reader sees first: the verdict, the top findings, the job in time."""
+"""The first part of the page: the verdict, the top findings, the job in time."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def findings(report: Report) -> PageSection:
 
 
 def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
-    """Return what the fragment of the findings prints."""
+    """Return the values of the fragment of the findings."""
     # A reading waits folded when faults fill the screen.
     first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
     return {
@@ -83,7 +83,7 @@ def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
 
 
 def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
-    """Return what else is wrong, or could be won, for lines below the verdict, which names one."""
+    """Return further faults and gains, for lines below the verdict, which names one."""
     told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
     is_named = named_finding(report) is not None
     return told[is_named : CARDS_AT_ONCE + is_named]
@@ -111,7 +111,7 @@ def _n_faults(cards: Sequence[Card]) -> int:
 
 
 def losses_of(report: Report) -> list[str]:
-    """Return what part of the input could not be used: ``2 files skipped``."""
+    """Return the part of the input that could not be used: ``2 files skipped``."""
     counters = report.data_quality.counters
     return [
         plural(counters[name], *words)

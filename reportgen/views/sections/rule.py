@@ -1,4 +1,4 @@
-"""What a section says of a rule, from its result alone: a stranger's rule gets the same as ours."""
+"""The section of a rule, from its result alone: a foreign rule gets the same as ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from reportgen.views.values import ABSENT, format_number, format_value
 
 CARDS_AT_ONCE = 4
 MOST_GROUPED_ROWS = 50
-"""So many rows of a further grouping stand on the page, which would be too large with all."""
+"""Number of rows of a further grouping on the page, which would be too large with all."""
 _METRIC_UNITS = (
     ("_bytes_per_s", "bytes/s"),
     ("_bytes", "bytes"),
@@ -45,7 +45,7 @@ def rule_section(report: Report, rule_id: str) -> PageSection:
 
 
 def rule_blocks(report: Report, rule_id: str) -> list[Block]:
-    """Return what a section says of a rule that the report holds, without a heading.
+    """Return the content of a section about a rule of the report, without a heading.
 
     Exhibits that stand elsewhere are left out: with their findings where that is a section of
     theirs, with a link where it is the dashboard.
@@ -127,7 +127,7 @@ def _top_of(table: Exhibit) -> Exhibit:
 
 
 def _is_quiet(rule_id: str, report: Report) -> bool:
-    """Return whether a rule that looks for a fault found nothing to tell."""
+    """Return whether a rule that looks for a fault found nothing."""
     is_ok = report.rules[RuleId(rule_id)].status is Status.OK
     return about_of(rule_id, report).is_quiet and is_ok and not findings_of(rule_id, report)
 
@@ -201,7 +201,7 @@ def findings_of(rule_id: str, report: Report) -> list[Finding]:
 
 
 def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> list[Block]:
-    """Return links to the findings that stand in full above, and the others as cards."""
+    """Return links to the findings that are shown in full above, and the others as cards."""
     if not findings:
         return []
     above = {card.anchor for card in cards_of(report)}

@@ -1,4 +1,4 @@
-"""All checks in one table: what each looked for, how it ended, its counters and parameters."""
+"""All checks in one table: question, outcome, counters and parameters of each."""
 
 from __future__ import annotations
 

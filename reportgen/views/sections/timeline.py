@@ -1,24 +1,28 @@
-"""The job over time: curves, phases, what was detected, and which functions ran in a range."""
+"""The job over time: curves, phases, detections, and the functions that ran in a range."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from reportgen.errors import FormatError
 from reportgen.report import Report
-from reportgen.results import Track
+from reportgen.results import ExhibitKind, Track
 from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
 from reportgen.views.figure_encoding import page_form, plotly_form
 from reportgen.views.fragments import figure_text, render, script_json
-from reportgen.views.outline import context_of
+from reportgen.views.outline import context_of, exhibits_of
+from reportgen.views.sections.rule import notice_block
 from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
+from reportgen.views.tables import TableInfo, table_of
 from reportgen.views.timeline import tracks
 from reportgen.views.timeline.figure import AxisExtent, draw, slots_of
 from reportgen.views.timeline.functions import FunctionTable, functions_of
+from reportgen.views.timeline.lanes import lanes_block
 from reportgen.views.timeline.refined import refined_traces
 from reportgen.views.values import heading_of, plot_label, shorten
 
@@ -27,21 +31,47 @@ _LEAD = (
     "Everything over one time axis. Zoom into one panel and all charts of the page follow; the "
     "functions below are those of the range in view."
 )
+_LEAD_OF_LANES = (
+    "What ran when, from the host to the GPUs: zoom in, and click an event for its details."
+)
 _SKETCH_SHRINK = 0.8
 """Less, and the names of lanes would lie on their bars."""
 _SHORTEST_S = 1.0
-"""What is shown of a job that was sampled once."""
+"""Length shown of a job that was sampled once."""
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
 
 
 def timeline(report: Report) -> PageSection:
-    """Show curves, phases and detected intervals over one time axis; nothing without curves."""
+    """Show curves, phases and detected intervals over one time axis, and the lanes of events."""
+    axis, lanes = _axis_blocks(report), _lanes_blocks(report)
+    return headed_section(ID, TITLE, [*axis, *lanes], lead=_LEAD if axis else _LEAD_OF_LANES)
+
+
+def _lanes_blocks(report: Report) -> list[Block]:
+    """Return the lanes of events, where the report has their file."""
+    if report.timeline_data is None:
+        return []
+    try:
+        return [lanes_block(report.timeline_data, _counts(report))]
+    except FormatError as err:
+        return [notice_block("skipped", err.message, err.hint)]
+
+
+def _counts(report: Report) -> TableInfo | None:
+    """Return how many events each lane has, as a table."""
+    found = (it for it in exhibits_of(report) if it[1].kind is ExhibitKind.TIMELINE)
+    rule_id, item = next(found, (None, None))
+    return table_of(item, is_unix=True, file=f"{rule_id}.json") if item else None
+
+
+def _axis_blocks(report: Report) -> list[Block]:
+    """Return curves, phases and detected intervals; nothing without curves."""
     is_unix = report.job.clock == "unix"
     context = ChartContext(rule_id=ID, is_unix=is_unix)
     panels = tracks.panels_of(report, is_unix=is_unix)
     job = _job_extent(report, panels, context)
     if job is None or not panels:
-        return PageSection(id=ID, title=TITLE)
+        return []
     lanes = [lane for lane in tracks.lanes_of(report) if _is_of_job(lane, job)]
     extent = _extent(job, lanes)
     functions = functions_of(report)
@@ -55,7 +85,7 @@ def timeline(report: Report) -> PageSection:
         exhibit_block(item, context_of(rule_id, report))
         for rule_id, item, _ in tracks.tracks_of(report, Track.BELOW)
     ]
-    return headed_section(ID, TITLE, blocks, lead=_LEAD)
+    return blocks
 
 
 def _axis_block(
@@ -140,7 +170,7 @@ def _facts(
     extent: AxisExtent,
     context: ChartContext,
 ) -> dict[str, Any]:
-    """Return what the script says when the pointer is over the axis: times in seconds."""
+    """Return the values that the script shows under the pointer: times in seconds."""
     slots, _ = slots_of(len(lanes), len(panels))
     starts = tracks.step_starts(report)
     return {

@@ -1,4 +1,4 @@
-"""The sections of rules, all by one walker: which there are and what stands in them is declared."""
+"""The sections of rules, all by one walker: sections and their content are declared."""
 
 from __future__ import annotations
 
@@ -71,13 +71,14 @@ def section(report: Report, section_id: str) -> PageSection:
 def other_rules(report: Report) -> Sections:
     """Show all sections that no cell of the notebook shows: those of plugins and later versions.
 
-    A rule that does not apply to the job stands in the list of all checks only.
+    A rule that does not apply to the job is only in the list of all checks.
     """
     return Sections(
         parts=tuple(
             rules_section(section_id, report)
             for section_id in section_ids(report)
-            if section_id not in FUNCTIONS.values() and _is_of_job(section_id, report)
+            if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
+            and _is_of_job(section_id, report)
         )
     )
 
@@ -138,7 +139,7 @@ def _named_rule(report: Report) -> RuleId | None:
 
 
 def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
-    """Return what a folded section says: its first finding, else what it lacked or looked for."""
+    """Return the line of a folded section: its first finding, else missing data or its question."""
     titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
@@ -147,7 +148,7 @@ def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
-    """Return what a rule shows in a section that is not its own, and a state where it is absent."""
+    """Return the exhibits of a rule in another section, and a state where it is absent."""
     exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}

@@ -1,4 +1,4 @@
-"""What a trace of plotly's looks like in a sketch: paths of SVG in a panel, by its type."""
+"""Form of a plotly trace in a sketch: paths of SVG in a panel, by its type."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class PlotArea:
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:
-    """Return where a value lies between limits; what is far outside lies one panel beside them."""
+    """Return where a value lies between limits; a value far outside lies one panel beside them."""
     low, high = limits
     return min(max((value - low) / (high - low), -1.0), 2.0)
 
@@ -312,6 +312,6 @@ def values_of(trace: Trace, side: str) -> list[float]:
 
 
 def marks_of(trace: Trace, place: PlotArea) -> list[Mark]:
-    """Return what a trace looks like; nothing for a kind that is not known."""
+    """Return the form of a trace; nothing for a kind that is not known."""
     draw = _DRAW.get(trace["type"])
     return draw(trace, place) if draw else []

@@ -1,7 +1,7 @@
 """A chart as a small plain picture for readers without scripts: plotly's figure, drawn coarsely.
 
 It follows the figure, not the exhibit, so that it shows what the chart shows; the exact numbers are
-in the table beside it. All colours are tokens, all names stand in HTML.
+in the table beside it. All colours are tokens, all names are in HTML.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Limits = tuple[float, float]
 class SketchLabel:
     """A word: ``anchor`` is SVG's ``start``, ``middle`` or ``end``.
 
-    ``colour`` is its own, if it has one, and ``ground`` what covers the stripes behind it.
+    ``colour`` is that of the label, if it has one, and ``ground`` covers the stripes behind it.
     """
 
     text: str
@@ -57,7 +57,7 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sketch:
-    """A picture: its size, frames of its panels, what is drawn, labels, and the key."""
+    """A picture: its size, frames of its panels, marks, labels, and the key."""
 
     width_px: int
     height_px: int

@@ -12,6 +12,7 @@ from reportgen.views.findings import Card, cards_of
 from reportgen.views.outline import about_of, title_of
 from reportgen.views.sections.opening import LONGEST_JOB_NAME, losses_of
 from reportgen.views.status import is_applicable, rule_state
+from reportgen.views.tables import worded
 from reportgen.views.values import format_value, heading_of, shorten
 from reportgen.views.verdict import verdict_of
 
@@ -21,7 +22,7 @@ _SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTI
 
 
 def markdown_summary(report: Report) -> str:
-    """Return the report as Markdown: what is wrong, how bad, where, what to try, what is unknown.
+    """Return the report as Markdown: faults, severity, place, advice, and missing data.
 
     Names are written so that no renderer takes them for markup; numbers are those of the page.
     """
@@ -104,17 +105,16 @@ def _gpu_time(report: Report) -> Iterator[str]:
 
 def _exhibit_table(item: Exhibit) -> Iterator[str]:
     columns = [
-        column for column in item.columns if any(value is not None for value in column.values)
+        worded(column, item.place)
+        for column in item.columns
+        if any(value is not None for value in column.values)
     ]
     rows = zip(*(_texts(column) for column in columns), strict=True)
     yield from table([heading_of(column.name) for column in columns], rows)
 
 
 def _texts(column: Column) -> list[str]:
-    return [
-        value.replace("_", " ") if isinstance(value, str) else format_value(value, column.unit)
-        for value in column.values
-    ]
+    return [format_value(value, column.unit) for value in column.values]
 
 
 def _unlooked(report: Report) -> Iterator[str]:

@@ -106,7 +106,7 @@ def alt_of(
     extent: AxisExtent,
     context: ChartContext,
 ) -> str:
-    """Return what the figure shows, with the reach of each panel."""
+    """Return the content of the figure in words, with the range of each panel."""
     when = format_interval(extent.start_s, extent.end_s, is_unix=context.is_unix)
     curves = "; ".join(
         f"{panel.title} from {_said(panel, 0)} to {_said(panel, 2)}, on average {_said(panel, 1)}"

@@ -33,7 +33,7 @@ class FunctionTable:
 
     @property
     def caption(self) -> str:
-        """Return what the table counts."""
+        """Return the caption of the table: its counted time."""
         return (
             "Time in each function in the range in view, to "
             f"{format_value(self.width_s, 's')}, added up over the workers; a function inside "
@@ -56,7 +56,7 @@ class FunctionTable:
         ]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the page's script sums up."""
+        """Return the numbers that the page's script sums up."""
         return {
             "names": [shorten(name).text for name in self.names],
             "first": self.first_s,

@@ -19,7 +19,7 @@ from reportgen.views.values import plot_label
 MOST_STEPS = 20_000
 """More steps would make the page larger than its charts together."""
 REFINED = "refined"
-"""What the page's script (``timeline.js``) knows these curves by."""
+"""The mark of these curves for the page's script (``range.js``)."""
 _STEPS = "steps"
 
 

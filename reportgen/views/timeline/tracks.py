@@ -1,4 +1,4 @@
-"""What stands in the timeline: panels of curves, lanes of what the job did and rules detected."""
+"""Content of the timeline: panels of curves, lanes of phases and of detections."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ KEPT = frozenset(
 
 def common_events(rank: int) -> list[Event]:
     """The events of a rank, with what both profilers write, in whole nanoseconds."""
-    found = []
+    found: list[Event] = []
     for event in events_of(rank):
         if event["ph"] == "X":
             args = {key: value for key, value in event["args"].items() if key in KEPT}

@@ -10,6 +10,7 @@ from reportgen.results import Severity
 from reportgen.views.text_reports import markdown_summary
 from reportgen.views.text_reports.markdown import MOST_FINDINGS
 from tests.views import reports
+from tests.views.test_hero import budget_report
 
 
 def test_the_summary_begins_with_the_verdict_and_holds_every_finding() -> None:
@@ -60,6 +61,13 @@ def test_names_cannot_become_markup_or_break_a_table() -> None:
         "# Profiling report: \\| a # b &lt;script&gt;alert(1)&lt;/script&gt; \\*\\*c\\*\\* "
         "\\[d\\](http://x) \\`e\\` \\_f\\_ \ufffd &amp;amp;"
     )
+
+
+def test_parts_of_the_gpu_time_have_their_names_of_the_page() -> None:
+    text = markdown_summary(budget_report({"busy_high": 900.0, "cpu_input": 100.0}))
+
+    rows = [line.split(" | ")[0] for line in text.splitlines() if line.startswith("| ")]
+    assert rows[-3:] == ["| part", "| busy", "| waits for CPU or input"]
 
 
 def test_words_with_underscores_stay_readable() -> None:

@@ -1,4 +1,4 @@
-"""What ``reportgen record`` puts into a program: standard library only, Python 3.9 and newer.
+"""The code that ``reportgen record`` puts into a program: standard library, Python 3.9 and newer.
 
 It waits until the program imports a framework itself, marks steps and waits, and writes them.
 Nothing is imported and nothing is written before.
@@ -84,7 +84,7 @@ def active() -> Optional[Recorder]:
 
 
 def trainer_marks() -> Optional[TrainerMarks]:
-    """Return what trainers call, ``None`` where nothing is recorded."""
+    """Return the function that trainers call, ``None`` where nothing is recorded."""
     if active() is None:
         return None
     marks: TrainerMarks = _part("trainers")
@@ -114,7 +114,7 @@ def _make_part(name: str) -> Any:
 
 
 def _installer(name: str) -> Callable[[ModuleType], object]:
-    """Return what to do once a module was imported, fenced."""
+    """Return the function to call once a module was imported, fenced."""
 
     def install(module: ModuleType) -> None:
         try:

@@ -1,4 +1,4 @@
-"""What a program says itself: steps, named ranges."""
+"""Steps and named ranges that a program marks itself."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def annotated(function: Callable[..., Any], name: str, annotate: Any) -> Callabl
     """Return a function or coroutine function with a range around each of its calls.
 
     Args:
-        function, name: what is called, and how the range is called.
+        function, name: the called function, and the name of the range.
         annotate: makes the range, which asks at each call whether something is recorded.
     """
     import inspect

@@ -13,7 +13,7 @@ Report = Callable[[str, str, str, str], None]
 
 
 class Fence:
-    """The border around one hook; what is called through it never raises.
+    """The border around one hook; a function called through it never raises.
 
     Attributes:
         is_on: whether the hook works: no fault yet, and something is recorded.

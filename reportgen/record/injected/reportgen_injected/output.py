@@ -41,8 +41,8 @@ class Output:
     """Everything that this process writes.
 
     Attributes:
-        pid: of the process that made it; a fork has to make its own.
-        card: what is known of the process (docs/record.md, Files).
+        pid: of the process that made it; a fork has to make another one.
+        card: description of the process (docs/record.md, Files).
         n_lost: events that could not be written, at least.
         add: takes an event; the next flush writes it. A bound method of C: every step calls it.
     """

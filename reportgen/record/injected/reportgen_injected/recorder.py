@@ -30,12 +30,12 @@ CARD_EVERY_NS = 60 * 10**9
 MOST_ENDS = 128
 """Ends of steps that the card names."""
 MOST_OWN = 4_096
-"""Steps whose own cost is kept; the 99th percentile of so many is stable."""
+"""Steps whose own cost is kept; the 99th percentile of this many is stable."""
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
 
 
 class Recorder:
-    """What records in this process, once something can be recorded.
+    """The recorder of this process, once something can be recorded.
 
     Attributes:
         add: takes an event that is no step.
@@ -45,10 +45,10 @@ class Recorder:
         spent: takes what a hook of a step has cost, in ns; the last call of the hook.
         is_prompt: whether marks have to be taken by the hook itself: before the first step, while
             a trace is wanted, and where steps are timed on a device.
-        own_ns: what the hooks of the running step have cost so far.
+        own_ns: cost of the hooks of the running step so far.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
         open_ranges: names of annotations that have begun and not ended.
-        look: what a hook has to call before the mark of a batch or a forward pass.
+        look: the function that a hook calls before the mark of a batch or a forward pass.
         at_end: what hooks have to say at the end.
     """
 

@@ -1,4 +1,4 @@
-"""What the recorder passes on by the environment, and the clock that all processes share."""
+"""Settings that the recorder passes on by the environment, and the clock of all processes."""
 
 from __future__ import annotations
 

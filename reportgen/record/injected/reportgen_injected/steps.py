@@ -28,8 +28,8 @@ WAIT, ANNOTATION = "DataLoaderIter", "annotation"
 SURELY_NO_TRAINING = 50
 """So many batches without an optimizer are taken for steps; before that it may still come."""
 SURELY_NOT_EXPLICIT = 64
-"""A program that imports our API may call ``step``; after so many steps of another source it does
-not, and they count."""
+"""A program that imports our API may call ``step``; after this many steps of another source it
+does not, and they count."""
 _API = "reportgen"
 
 
@@ -69,7 +69,7 @@ class Steps:
         self.step_source = NONE  # of the last step
         self._provisional: Optional[list[tuple[Event, str]]] = []
         self._n_samples = 0  # that loaders delivered since the last training step
-        self._sizes: dict[int, int] = {}  # how many steps had so many samples
+        self._sizes: dict[int, int] = {}  # number of steps by their samples
 
     # Loaders
 
@@ -200,7 +200,7 @@ class Steps:
             self._held.clear()
 
     def trainer_ended(self) -> None:
-        """The trainer is done; what follows may be a loop of another kind."""
+        """The trainer is done; the next loop may be of another kind."""
         self._group.clear()
         self._begin_ns = self._mark_ns = None
         self._trainer_evaluates = False

@@ -28,7 +28,7 @@ MOST_ELEMENTS = 100
 """Elements of a collection that are looked at."""
 
 _WRAPPED = ("module", "_orig_mod")
-"""What DistributedDataParallel and its like, and compiled modules, call the model in them."""
+"""Names of the model within DistributedDataParallel and its like, and compiled modules."""
 
 SETS_MODULES_FROM = (2, 15)
 """Dynamo of 2.15 can set attributes of modules, that of 2.4 cannot; the versions between them take
@@ -38,7 +38,7 @@ now_ns, get_ident = time.monotonic_ns, threading.get_ident
 
 
 class Flag:
-    """What older versions of Dynamo can set."""
+    """Settings of older versions of Dynamo."""
 
     def __init__(self) -> None:
         self.has_stepped = False
@@ -313,7 +313,7 @@ def _modules_near(frame: Optional[FrameType], base: type) -> list[Any]:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    """Return what an object holds: attributes, or the elements of a small collection."""
+    """Return the content of an object: attributes, or the elements of a small collection."""
     if isinstance(value, (ModuleType, type)):
         return ()
     if type(value) in {list, tuple, set}:

@@ -15,7 +15,7 @@ from .fence import Report
 from .settings import Settings
 
 _PRIVATE = re.compile(rb'("(?:host_name|traceName)": ")[^"]*"')
-"""What traces say of the machine: its name, and the path of the file."""
+"""Entries of traces about the machine: its name, and the path of the file."""
 _CHUNK_LINES = 20_000
 _REQUEST = re.compile(r"(\d+):(\d+)(?:@(\d+(?:,\d+)*))?")
 

@@ -15,7 +15,7 @@ now_ns = time.monotonic_ns
 
 
 class TrainerMarks:
-    """What all trainers call; it never raises."""
+    """The function that all trainers call; it never raises."""
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder

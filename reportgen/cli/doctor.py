@@ -1,0 +1,182 @@
+"""``reportgen doctor``: what is installed, what can be reached, what would be recorded here."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import click
+
+from reportgen import __version__
+from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import bucket_options
+from reportgen.text import format_bytes
+
+_DISTRIBUTION = "make-profiler-report"
+_EXTRAS = {
+    "record": "sample machine and GPUs while recording",
+    "aws": "AWS profiles, sagemaker:REGION/JOB-NAME",
+    "arrow": "Arrow tables from Python",
+}
+_FRAMEWORKS = (
+    "torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "keras", "jax",
+)  # fmt: skip
+_CREDENTIALS = {
+    "AWS_ACCESS_KEY_ID": "keys in the environment",
+    "AWS_WEB_IDENTITY_TOKEN_FILE": "a web identity",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "the role of an ECS task",
+    "AWS_CONTAINER_CREDENTIALS_FULL_URI": "the role of a container",
+    "AWS_PROFILE": "a profile that is named in AWS_PROFILE",
+}
+_REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]")
+_ANSWERS_WITHIN_S = 10.0
+"""A broken driver or store may never answer; a healthy one takes less than two seconds."""
+
+_GPUS = """
+from reportgen.record.gpu_sources import open_gpus
+from reportgen.text import format_bytes
+source, missing = open_gpus()
+for gpu in source.gpus if source else ():
+    print(f"{gpu.name}, {format_bytes(gpu.memory_bytes)}: use, memory, power, clocks")
+for text in (*missing, *(source.missing if source else ())):
+    print(f"not recorded: {text}")
+"""
+_MACHINE = """
+import time
+try:
+    from reportgen.record.host import Host
+    from reportgen.record.limits import read_limits
+except ImportError as err:
+    raise SystemExit(f"not recorded: the machine ({err.name} is not installed)")
+host, found = Host(read_limits()), []
+for _ in range(2):
+    time.sleep(0.1)
+    found = host.read(time.monotonic_ns())
+n_cores = len({reading.name for reading in found if reading.type == "cpu"})
+others = sorted({reading.type for reading in found} - {"cpu"})
+print(f"machine: {n_cores} cores, " + ", ".join(others))
+for text in host.missing:
+    print(f"not recorded: {text}")
+"""
+_BUCKET = """
+import sys
+from reportgen.errors import ReportgenError
+from reportgen.storage import open_location
+try:
+    print(f"{sys.argv[1]}: readable, {len(open_location(sys.argv[1]).list()):,} objects")
+except ReportgenError as err:
+    raise SystemExit(str(err))
+"""
+
+
+@click.command(cls=Grouped)
+@click.argument("path", metavar="[PATH]", required=False)
+@bucket_options
+def command(path: str | None) -> int:
+    """Say what is installed, what can be reached, and what would be recorded on this machine.
+
+    With PATH, a folder or s3://bucket/prefix, it is listed once. Otherwise nothing is asked of the
+    network. No value of a credential is read or printed. Exit code 1: PATH cannot be read.
+    """
+    probes = {"GPUs": _started(_GPUS), "machine": _started(_MACHINE)}
+    place = _started(_BUCKET, path) if path else None
+    deadline_s = time.monotonic() + _ANSWERS_WITHIN_S
+    _section("Versions", _versions())
+    _section("Parts", _parts())
+    recorded = [line for probe in probes.values() for line in _answer(probe, deadline_s)]
+    _section("What reportgen record would record here", [*recorded, *_frameworks()])
+    _section("Credentials for s3://", _credentials())
+    _section("Free disk", _disks())
+    if place is not None:
+        _section("Access", _answer(place, deadline_s))
+    return 1 if place is not None and place.returncode != 0 else 0
+
+
+def _section(title: str, lines: Iterator[str] | list[str]) -> None:
+    click.echo("\n".join([title, *(f"  {line}" for line in lines), ""]))
+
+
+def _started(code: str, *words: str) -> subprocess.Popen[str]:
+    """Start a probe in a process of its own, which may hang without harm."""
+    return subprocess.Popen(  # noqa: S603  # our own code
+        [sys.executable, "-c", code, *words],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def _answer(probe: subprocess.Popen[str], deadline_s: float) -> list[str]:
+    """Return what a probe printed; one that does not answer is killed, and not waited for."""
+    try:
+        said, _ = probe.communicate(timeout=max(0.0, deadline_s - time.monotonic()))
+    except subprocess.TimeoutExpired:
+        probe.kill()
+        if probe.stdout:
+            probe.stdout.close()
+        return [f"no answer within {_ANSWERS_WITHIN_S:g} s"]
+    lines = said.strip().splitlines()
+    return lines if probe.returncode == 0 or len(lines) < 2 else lines[-1:]
+
+
+def _versions() -> Iterator[str]:
+    yield f"{_DISTRIBUTION} {__version__} in {Path(__file__).parents[1]}"
+    system = f"{platform.platform(terse=True)}, {platform.machine()}"
+    yield f"Python {platform.python_version()} on {system}"
+
+
+def _parts() -> Iterator[str]:
+    """Yield the libraries of the core and of each extra, with what installs a missing one."""
+    try:
+        requirements = metadata.requires(_DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        yield "unknown: this is a checkout that is not installed; pip install -e ."
+        return
+    core = [re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line]
+    yield f"core: {', '.join(f'{name} {_version(name)}' for name in core)}"
+    for extra, purpose in _EXTRAS.items():
+        matches = filter(None, map(_REQUIREMENT.match, requirements))
+        names = [match[1] for match in matches if match[2] == extra]
+        missing = [name for name in names if not _version(name)]
+        if missing:
+            how = f"pip install 'make-profiler-report[{extra}]'"
+            yield f"{extra}: missing {', '.join(missing)} ({purpose}); {how}"
+        else:
+            yield f"{extra}: {', '.join(f'{name} {_version(name)}' for name in names)} ({purpose})"
+
+
+def _version(distribution: str) -> str:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _frameworks() -> Iterator[str]:
+    found = [f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name)]
+    if found:
+        yield f"steps of {', '.join(found)}, without a change to the script"
+    else:
+        yield "steps: no framework in this environment; the training may use another environment"
+
+
+def _credentials() -> Iterator[str]:
+    found = [words for name, words in _CREDENTIALS.items() if os.environ.get(name)]
+    if any((Path.home() / ".aws" / name).is_file() for name in ("config", "credentials")):
+        found.append("profiles in ~/.aws (need the extra aws)")
+    yield from found or ["none here; the role of an instance is asked for when a bucket is opened"]
+
+
+def _disks() -> Iterator[str]:
+    for place in dict.fromkeys((Path.cwd(), Path(tempfile.gettempdir()))):
+        yield f"{format_bytes(shutil.disk_usage(place).free)} in {place}"

@@ -1,0 +1,190 @@
+"""``reportgen query``: ask a saved report one question."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import Any
+
+import click
+
+from reportgen.cli.grouped import Grouped
+from reportgen.cli.places import bucket_options
+from reportgen.errors import LocationError
+from reportgen.report.query import Answer, ask, narrowed, selected
+from reportgen.results import Scalar
+
+_ROWS, _ROWS_OF_LIST = 20, 200
+_MOST_COLUMNS = 12
+_CHARS_OF_TEXT, _CHARS_OF_DATA = 90, 2000
+_LONG_NUMBER = 1e6
+_PAIR_COLUMNS = ["key", "value"]
+
+
+def _print_skill(ctx: click.Context, _: click.Parameter, is_wanted: bool) -> None:  # click calls it
+    if is_wanted:
+        from reportgen.assets import skill_path
+
+        click.echo(f"file: {skill_path()}", err=True)
+        click.echo(skill_path().read_text(encoding="utf-8"), nl=False)
+        ctx.exit()
+
+
+@click.command(cls=Grouped)
+@click.argument("path", metavar="REPORT")
+@click.argument("what", metavar="[WHAT]", default="")
+@click.option(
+    "--where",
+    "conditions",
+    multiple=True,
+    metavar="CONDITION",
+    help="Only rows that meet it: 'pct > 5', 'node = algo-1', 'name ~ conv'. Repeatable.",
+)
+@click.option("--sort", metavar="COLUMN", help="Sort by a column; -COLUMN: the largest first.")
+@click.option("--columns", metavar="A,B", default="", help="Only these columns, in this order.")
+@click.option(
+    "--rows",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"How many rows. [default: {_ROWS}; {_ROWS_OF_LIST} of lists]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Answer with one JSON object.")
+@click.option("--csv", "as_csv", is_flag=True, help="Answer with CSV; the rest goes to stderr.")
+@click.option(
+    "--skill",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_skill,
+    help="Print how to read a report, for assistants, and end.",
+)
+@bucket_options
+def command(
+    path: str,
+    what: str,
+    conditions: tuple[str, ...],
+    sort: str | None,
+    columns: str,
+    rows: int | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    r"""Ask a saved report one question; the answer is one table of bounded size.
+
+    REPORT is profiler-report/, the folder that holds it, or s3://bucket/prefix. WHAT is
+
+    \b
+    (nothing)         a list of everything that can be asked
+    job               times, set-up, figures, data quality
+    findings          what was found, most important first
+    rules             how each rule ended, and why it was skipped
+    exhibits          the evidence of all rules
+    DL-1              one finding with its text, evidence and advice
+    StepOutlier       one rule with its parameters and metrics
+    StepOutlier.steps one exhibit
+
+    The answer says how many rows, columns and characters it left out.
+    """
+    if as_json and as_csv:
+        raise click.UsageError("Choose one of --json and --csv.")
+    name, whole = _asked(path, what)
+    found = narrowed(whole, conditions, sort=sort)
+    chosen = [part.strip() for part in columns.split(",") if part.strip()]
+    shown = selected(found, chosen or list(found.columns)[:_MOST_COLUMNS])
+    n_shown = rows or (_ROWS_OF_LIST if whole.is_list else _ROWS)
+    most = (
+        _CHARS_OF_DATA
+        if as_json or as_csv or list(shown.columns) == _PAIR_COLUMNS
+        else _CHARS_OF_TEXT
+    )
+    cells, n_cut = _cut([list(row) for row in shown.rows[:n_shown]], most)
+    left_out: dict[str, Any] = {
+        "rows": len(shown.rows) - len(cells),
+        "columns": [] if chosen else list(found.columns)[_MOST_COLUMNS:],
+        "cut_cells": n_cut,
+    }
+    if as_json:
+        answer = {
+            "report": name,
+            "asked": what,
+            "title": shown.title,
+            "caption": shown.caption,
+            "columns": [{"name": key, "unit": unit} for key, unit in shown.columns.items()],
+            "rows": [dict(zip(shown.columns, row, strict=True)) for row in cells],
+            "n_rows": len(whole.rows),
+            "n_matching": len(shown.rows),
+            "left_out": left_out,
+        }
+        click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+        return
+    click.echo(_as_csv(shown, cells) if as_csv else _as_text(shown, cells), nl=False)
+    for line in _left_out_lines(left_out, n_rows=len(shown.rows)):
+        click.echo(line, err=as_csv)
+
+
+def _asked(path: str, what: str) -> tuple[str, Answer]:
+    """Return the name of the job and the whole answer."""
+    from reportgen.pipeline.places import saved_report
+    from reportgen.store import load
+
+    with saved_report(path.removesuffix("/report.json")) as folder:
+        if folder is None:
+            raise LocationError(
+                f"There is no saved report under {path!r}.",
+                hint="Make one with make-profiler-report, or pass the folder profiler-report/.",
+                path=path,
+            )
+        report = load(folder)
+    return report.job.name, ask(report, what)
+
+
+def _cut(rows: list[list[Scalar]], most: int) -> tuple[list[list[Scalar]], int]:
+    """Return rows whose texts have at most so many characters, and how many were cut."""
+    n_cut = sum(isinstance(value, str) and len(value) > most for row in rows for value in row)
+    return [
+        [
+            f"{value[: most - 1]}…" if isinstance(value, str) and len(value) > most else value
+            for value in row
+        ]
+        for row in rows
+    ], n_cut
+
+
+def _as_csv(answer: Answer, rows: list[list[Scalar]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(answer.columns)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _as_text(answer: Answer, rows: list[list[Scalar]]) -> str:
+    heads = [f"{name} ({unit})" if unit else name for name, unit in answer.columns.items()]
+    cells = [heads, *([_plain(value) for value in row] for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(heads))]
+    lines = [
+        "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+    title = [answer.title] + ([answer.caption] if answer.caption else [])
+    return "\n".join([*title, "", *lines]) + "\n"
+
+
+def _plain(value: Scalar) -> str:
+    if value is None:
+        return "-"
+    if isinstance(value, float):
+        return f"{value:.6g}" if abs(value) < _LONG_NUMBER else f"{value:.3f}"
+    return " ".join(str(value).split())
+
+
+def _left_out_lines(left_out: dict[str, Any], *, n_rows: int) -> list[str]:
+    lines = []
+    if left_out["rows"]:
+        lines.append(f"left out: {left_out['rows']} of {n_rows} rows; --rows {n_rows} shows all")
+    if left_out["columns"]:
+        lines.append(f"left out: columns {','.join(left_out['columns'])}; --columns shows them")
+    if left_out["cut_cells"]:
+        lines.append(f"cut: {left_out['cut_cells']} long texts; --json shows more of them")
+    return lines

@@ -1,0 +1,137 @@
+"""What was measured before, of parts whose files have not changed since."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from reportgen.cache import Cache, state_of, user_cache_folder
+from reportgen.engine.software import software
+from reportgen.errors import ConfigError
+from reportgen.intake.open_part import SAY_CHANGED
+from reportgen.pipeline.work import Measured, StagedAt
+from reportgen.profile import JobProfile, NodeId, PartRef, Quality
+from reportgen.rules.base import AnyRule
+from reportgen.storage import is_remote, settings_to_send
+
+logger = logging.getLogger(__name__)
+
+OFF = "off"
+WORTH_BYTES = 200 << 20
+"""Less is read as fast as it is looked up. Source: measured."""
+
+
+def cache_for(wanted: str | None, job: JobProfile) -> Cache | None:
+    """Return the cache that was asked for; without a word the user's own, for a large job.
+
+    Raises:
+        ConfigError: the one that was asked for cannot be used.
+    """
+    if wanted == OFF:
+        return None
+    if wanted is not None:
+        if is_remote(wanted):
+            raise ConfigError(
+                "The cache is a folder of this machine.", hint="Write --cache DIR or --cache off."
+            )
+        return Cache(Path(wanted).expanduser())
+    if sum(file.size_bytes for part in job.parts for file in part.files) < WORTH_BYTES:
+        return None
+    try:
+        return Cache(user_cache_folder())
+    except (ConfigError, RuntimeError) as err:  # no home
+        logger.debug("no cache: %s", err)
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """Measurements of parts by everything they depend on: files, rules, parameters, software.
+
+    Attributes:
+        cache: where they lie; ``None`` remembers nothing.
+        rules, params, modules: what measures, and the modules of rules that are not ours.
+        lanes: where lanes are staged, as they are kept with the measurements.
+    """
+
+    cache: Cache | None
+    rules: Sequence[AnyRule]
+    params: Mapping[Any, Any]
+    modules: tuple[str, ...]
+    lanes: StagedAt | None
+
+    def keys(self, parts: Iterable[PartRef]) -> Mapping[NodeId, str]:
+        """Return the key of each part that may be remembered."""
+        if self.cache is None:
+            return {}
+        names = [rule.id for rule in self.rules]
+        common = (
+            f"{software(self.modules)} {names} {self.params} {self.lanes and self.lanes.n_parts}"
+        )
+        found = {part.node: _identity(part) for part in parts}
+        return {node: f"{common} {text}" for node, text in found.items() if text}
+
+    def knows(self, parts: Sequence[PartRef]) -> bool:
+        """Return whether nothing would be read anew."""
+        keys = self.keys(parts)
+        cache = self.cache
+        return cache is not None and len(keys) == len(parts) and all(map(cache.has, keys.values()))
+
+    def recall(self, keys: Mapping[NodeId, str]) -> Mapping[NodeId, Measured]:
+        """Return the parts that were measured before."""
+        found = {}
+        for node, key in keys.items():
+            content = None if self.cache is None else self.cache.get(key)
+            if content is not None:
+                try:
+                    found[node] = pickle.loads(zlib.decompress(content))  # noqa: S301  # our own, in a folder that is ours alone
+                except Exception as err:  # noqa: BLE001  # whatever it is, it is measured again
+                    logger.debug("cache: %s", err)
+        return found
+
+    def keep(
+        self, parts: Sequence[Measured], refs: Sequence[PartRef], keys: Mapping[NodeId, str]
+    ) -> None:
+        """Remember what was measured, unless the files changed meanwhile or could not be read."""
+        if self.cache is None:
+            return
+        now = self.keys(refs)
+        by_node = {ref.node: ref for ref in refs}
+        for part in parts:
+            key = keys.get(part.node)
+            if key is None or now.get(part.node) != key or _is_doubtful(part):
+                continue
+            files = part.lane_files
+            if self.lanes is not None and not files:
+                files = _files_of(self.lanes.of(by_node[part.node]))
+            packed = pickle.dumps(replace(part, lane_files=files), protocol=pickle.HIGHEST_PROTOCOL)
+            self.cache.put(key, zlib.compress(packed, 1))
+
+
+def _is_doubtful(part: Measured) -> bool:
+    """Return whether files were skipped, or newer than listed: the next run may see others."""
+    return any(
+        note.counts.get(Quality.FILES_SKIPPED) or note.text == SAY_CHANGED for note in part.notes
+    )
+
+
+def _files_of(folder: Path) -> Mapping[str, bytes]:
+    if not folder.is_dir():
+        return {}
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def _identity(part: PartRef) -> str:
+    """Return what a part is and which content its files have; empty where that may yet change."""
+    if is_remote(part.root):
+        is_known = all(file.version for file in part.files)
+        return f"{part} {settings_to_send()}" if is_known else ""
+    states = [state_of(f"{part.root}/{file.key}", file.size_bytes) for file in part.files]
+    if not all(states):
+        return ""
+    return f"{replace(part, root='')} {states}"

@@ -1,0 +1,326 @@
+"""Answer questions about a saved report with one table each."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
+
+from reportgen.errors import ConfigError
+from reportgen.report.model import RankedFinding, Report
+from reportgen.results import Exhibit, RuleId, Scalar
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A table: ``columns`` maps each name to its unit, ``rows`` hold values in that order.
+
+    Attributes:
+        is_list: whether the rows say what else can be asked, so that all of them matter.
+    """
+
+    title: str
+    caption: str = ""
+    columns: Mapping[str, str]
+    rows: Sequence[Sequence[Scalar]]
+    is_list: bool = False
+
+    def position(self, column: str) -> int:
+        """Return where a column stands.
+
+        Raises:
+            ConfigError: there is no such column.
+        """
+        if column not in self.columns:
+            raise _unknown(column, self.columns, noun="column", hint="The columns are {}.")
+        return list(self.columns).index(column)
+
+
+def ask(report: Report, what: str = "") -> Answer:
+    """Return the answer to one question.
+
+    Args:
+        report: a saved report with its results.
+        what: empty for a list of everything; ``job``, ``findings``, ``rules``, ``exhibits``; the id
+            of a rule or a finding; or ``RULE.EXHIBIT``. Letter case does not matter.
+
+    Raises:
+        ConfigError: the report holds nothing of that name.
+    """
+    questions = _questions(report)
+    found = questions.get(what.strip().lower())
+    if found is None:
+        names = [name for name, *_ in _contents(report)]
+        raise _unknown(what, names, noun="part of the report", hint="Ask without it for a list.")
+    return found()
+
+
+def narrowed(answer: Answer, conditions: Sequence[str], *, sort: str | None = None) -> Answer:
+    """Return the rows that meet all conditions (``pct > 5``), sorted by a column if one is named.
+
+    ``sort`` begins with ``-`` for the largest first; rows without a value come last.
+
+    Raises:
+        ConfigError: a condition of another form, or a column that does not exist.
+    """
+    rows = list(answer.rows)
+    for condition in conditions:
+        is_met = _condition(answer, condition)
+        rows = [row for row in rows if is_met(row)]
+    if sort:
+        at = answer.position(sort.removeprefix("-"))
+        with_value = [row for row in rows if row[at] is not None]
+        with_value.sort(key=lambda row: _sort_key(row[at]), reverse=sort.startswith("-"))
+        rows = [*with_value, *(row for row in rows if row[at] is None)]
+    return dataclasses.replace(answer, rows=rows)
+
+
+def selected(answer: Answer, columns: Sequence[str]) -> Answer:
+    """Return the answer with these columns only, in this order.
+
+    Raises:
+        ConfigError: a column does not exist.
+    """
+    at = [answer.position(name) for name in columns]
+    return dataclasses.replace(
+        answer,
+        columns={name: answer.columns[name] for name in columns},
+        rows=[[row[position] for position in at] for row in answer.rows],
+    )
+
+
+def _questions(report: Report) -> Mapping[str, Callable[[], Answer]]:
+    """Return a way to each answer, by what is asked in lower case."""
+    ways: dict[str, Callable[[], Answer]] = {}
+    for rule_id in report.rules:
+        ways[rule_id.lower()] = partial(_about_rule, report, rule_id)
+    for result in report.results.values():
+        for item in result.exhibits:
+            ways[f"{result.id}.{item.id}".lower()] = partial(_of_exhibit, item)
+    for ranked in report.findings:
+        ways[ranked.finding.id.lower()] = partial(_about_finding, report, ranked.finding.id)
+    return ways | {
+        "": partial(_list_of, report, "contents", is_all=True),
+        "exhibits": partial(_list_of, report, "exhibits", is_all=False),
+        "job": lambda: _pairs("job", _job(report)),
+        "findings": lambda: _findings(report),
+        "rules": lambda: _rules(report),
+    }
+
+
+_NO_EXHIBIT = frozenset({"list", "finding", "rule"})
+
+
+def _contents(report: Report) -> Iterator[tuple[str, str, int | None, str]]:
+    """Yield the name, kind, number of rows and meaning of all that can be asked."""
+    yield "job", "list", None, f"{report.job.name}: times, set-up, figures, data quality"
+    yield "findings", "list", len(report.findings), "all findings, most important first"
+    yield "rules", "list", len(report.rules), "question and outcome of each rule"
+    n_exhibits = sum(len(result.exhibits) for result in report.results.values())
+    yield "exhibits", "list", n_exhibits, "the evidence of all rules"
+    for ranked in report.findings:
+        finding = ranked.finding
+        yield finding.id, "finding", None, f"{finding.severity}: {finding.title}"
+    for rule_id, entry in report.rules.items():
+        reason = f": {entry.reason.text}" if entry.reason else ""
+        yield rule_id, "rule", None, f"{entry.status}{reason}"
+        result = report.results.get(rule_id)
+        for item in result.exhibits if result else ():
+            yield f"{rule_id}.{item.id}", item.kind.value, item.n_rows, item.title
+
+
+def _list_of(report: Report, title: str, *, is_all: bool) -> Answer:
+    rows = [row for row in _contents(report) if is_all or row[1] not in _NO_EXHIBIT]
+    columns = dict.fromkeys(("name", "kind", "n_rows", "meaning"), "")
+    return Answer(title=title, columns=columns, rows=rows, is_list=True)
+
+
+def _rules(report: Report) -> Answer:
+    names = ("rule", "status", "reason", "n_findings", "checks")
+    rows = []
+    for rule_id, entry in report.rules.items():
+        result = report.results.get(rule_id)
+        checks = result.about.checks if result and result.about else None
+        n_findings = sum(ranked.rule == rule_id for ranked in report.findings)
+        reason = entry.reason.text if entry.reason else None
+        rows.append((rule_id, entry.status.value, reason, n_findings, checks))
+    return Answer(title="rules", columns=dict.fromkeys(names, ""), rows=rows, is_list=True)
+
+
+def _findings(report: Report) -> Answer:
+    flat = [_flat_finding(ranked) for ranked in report.findings]
+    names = flat[0] if flat else ("id", "rule", "severity", "title")
+    rows = [list(pairs.values()) for pairs in flat]
+    return Answer(title="findings", columns=dict.fromkeys(names, ""), rows=rows, is_list=True)
+
+
+def _flat_finding(ranked: RankedFinding) -> dict[str, Scalar]:
+    """Return a finding as one row; lists are joined with semicolons."""
+    finding = ranked.finding
+    estimate, where = finding.estimate, finding.where
+    return {
+        "id": finding.id,
+        "rule": ranked.rule,
+        "severity": finding.severity.value,
+        "title": finding.title,
+        "cause": finding.cause,
+        "symptom_of": _joined(finding.symptom_of),
+        "attributed_ratio": finding.attributed_ratio,
+        "share_ratio": estimate.share_ratio if estimate else None,
+        "measured": finding.measured,
+        "threshold": finding.threshold,
+        "unit": finding.unit,
+        "exhibit": f"{ranked.rule}.{finding.exhibit}" if finding.exhibit else None,
+        "node": where.node,
+        "device": where.device,
+        "start_s": where.start_s,
+        "end_s": where.end_s,
+        "speedup_at_most": estimate.speedup_at_most if estimate else None,
+        "text": finding.text,
+        "advice": finding.advice,
+        "possible_causes": _joined(finding.possible_causes),
+        "evidence_for": _joined(item.text for item in finding.evidence if not item.is_against),
+        "evidence_against": _joined(item.text for item in finding.evidence if item.is_against),
+    }
+
+
+def _joined(texts: Iterable[str]) -> str | None:
+    return "; ".join(texts) or None
+
+
+def _about_finding(report: Report, finding_id: str) -> Answer:
+    same = [ranked for ranked in report.findings if ranked.finding.id == finding_id]
+    pairs = [
+        (f"{number}.{key}" if len(same) > 1 else key, value)
+        for number, ranked in enumerate(same, start=1)
+        for key, value in _flat_finding(ranked).items()
+    ]
+    return _pairs(finding_id, pairs)
+
+
+def _about_rule(report: Report, rule_id: RuleId) -> Answer:
+    entry, result = report.rules[rule_id], report.results.get(rule_id)
+    whole: dict[str, Any] = {
+        "status": entry.status,
+        "reason": entry.reason.text if entry.reason else None,
+        "findings": [item.finding.id for item in report.findings if item.rule == rule_id],
+    }
+    if result is not None:
+        whole |= {"exhibits": [item.id for item in result.exhibits]}
+        whole |= {"params": result.params, "metrics": result.metrics}
+        about = result.about
+        words = ("title", "checks", "reading", "advice") if about else ()
+        whole |= {name: getattr(about, name) for name in words}
+    return _pairs(rule_id, _flattened(whole))
+
+
+def _job(report: Report) -> Iterator[tuple[str, Scalar]]:
+    parts = ("job", "summary", "figures", "setup", "recording", "profiling", "data_quality")
+    yield "report_id", report.report_id
+    yield "nodes", "; ".join(report.nodes)
+    yield "sampling_interval_ms", report.sampling_interval_ms
+    for part in parts:
+        value = getattr(report, part)
+        yield from _flattened({part: _as_dict(value) if value is not None else None})
+    yield from _flattened({"versions": dict(report.versions)})
+
+
+def _of_exhibit(item: Exhibit) -> Answer:
+    return Answer(
+        title=item.title,
+        caption=item.caption,
+        columns={column.name: column.unit for column in item.columns},
+        rows=list(zip(*(column.values for column in item.columns), strict=True)),
+    )
+
+
+def _pairs(title: str, pairs: Iterable[tuple[str, Scalar]]) -> Answer:
+    columns = {"key": "", "value": ""}
+    return Answer(title=title, columns=columns, rows=list(pairs), is_list=True)
+
+
+def _as_dict(value: Any) -> dict[str, Any]:
+    return {item.name: getattr(value, item.name) for item in fields(value)}
+
+
+def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
+    """Yield each value below a mapping with its path in dots; short texts in a list are joined."""
+    for key, inner in value.items():
+        yield from _flat_value(inner, f"{prefix}{key}")
+
+
+def _flat_value(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:
+    if dataclasses.is_dataclass(value):
+        yield from _flattened(_as_dict(value), f"{path}.")
+    elif isinstance(value, Mapping):
+        yield from _flattened(value, f"{path}.")
+    elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
+        for number, item in enumerate(value, start=1):
+            yield from _flat_value(item, f"{path}.{number}")
+    elif isinstance(value, list | tuple):
+        yield path, _joined(map(str, value))
+    else:
+        yield path, getattr(value, "value", value)
+
+
+_CONDITION = re.compile(
+    r"\s*(?P<column>[^\s=!<>~]+)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*?)\s*"
+)
+_ABSENT = "null"
+
+
+def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
+    match = _CONDITION.fullmatch(text)
+    if match is None:
+        raise ConfigError(
+            f"--where {text!r} is no condition.",
+            hint="Write COLUMN, one of = != > >= < <= ~ and a value: 'pct > 5', 'name ~ conv'.",
+        )
+    at, sign, wanted = answer.position(match["column"]), match["sign"], match["value"]
+    if sign == "~":
+        return lambda row: row[at] is not None and wanted.lower() in str(row[at]).lower()
+    if sign in ("=", "!="):
+        return lambda row: _is_equal(row[at], wanted) == (sign == "=")
+    limit = _number(wanted)
+    if limit is None:
+        raise ConfigError(f"--where {text!r} compares with {wanted!r}, which is no number.")
+    return lambda row: _is_ordered(row[at], sign, limit)
+
+
+def _is_equal(value: Scalar, wanted: str) -> bool:
+    if value is None or isinstance(value, bool):
+        return {None: _ABSENT, True: "true", False: "false"}[value] == wanted.lower()
+    number = None if isinstance(value, str) else _number(wanted)
+    return value == number if number is not None else str(value).lower() == wanted.lower()
+
+
+def _is_ordered(value: Scalar, sign: str, limit: float) -> bool:
+    if value is None or isinstance(value, str):
+        return False
+    return {
+        ">": value > limit, ">=": value >= limit, "<": value < limit, "<=": value <= limit
+    }[sign]  # fmt: skip
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _sort_key(value: Scalar) -> tuple[bool, Any]:
+    is_text = isinstance(value, str)
+    return is_text, value
+
+
+def _unknown(name: str, known: Any, *, noun: str, hint: str) -> ConfigError:
+    names = list(dict.fromkeys(known))
+    lowered = {item.lower(): item for item in names}
+    near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
+    nearest = f" Did you mean {lowered[near[0]]}?" if near else ""
+    return ConfigError(f"There is no {noun} {name!r}.{nearest}", hint=hint.format(", ".join(names)))

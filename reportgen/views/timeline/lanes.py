@@ -1,0 +1,101 @@
+"""The lanes of the timeline in the page: the packed file, and a picture of one step."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from markupsafe import Markup
+
+from reportgen.errors import FormatError
+from reportgen.results import Where
+from reportgen.results.timeline_file import read_timeline
+from reportgen.text import format_count, plural
+from reportgen.units import NS_PER_S
+from reportgen.views.cell_output import Block, block_of
+from reportgen.views.tables import TableInfo
+from reportgen.views.timeline.still import still_of
+
+_TITLE, _TITLE_WITHOUT_GPU = "Events, from host to device", "Events and metrics"
+_GROUPS = frozenset({"node", "rank", "host", "gpu"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spot:
+    """Where the timeline shows a finding: a part, and ns after the file's zero, as texts."""
+
+    node: str
+    start_ns: str = ""
+    end_ns: str = ""
+
+
+def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
+    """Return the lanes of a file of the timeline (docs/timeline-format.md) as a block.
+
+    ``counts`` tells how many events each lane has.
+
+    Raises:
+        FormatError: the file is none, or of another version.
+    """
+    file = read_timeline(content)
+    kinds = {lane["kind"] for lane in file.header["lanes"]}
+    packed = base64.b64encode(content).decode("ascii")
+    return block_of(
+        "lanes",
+        title=_TITLE if "stream" in kinds else _TITLE_WITHOUT_GPU,
+        caption=_caption(file.header),
+        label=_label(file.header["lanes"]),
+        still=still_of(file),
+        counts=counts,
+        packed=Markup(packed),  # noqa: S704 - letters, digits, +, / and =
+    )
+
+
+def spot_of(where: Where, content: bytes) -> Spot | None:
+    """Return where the lanes of a file show a finding's place; ``None`` where they do not."""
+    header = _header(content)
+    node = where.node or ""
+    nodes = {lane["node"] for lane in header["lanes"]} - {""} if header else set()
+    if header is None or (node and node not in nodes):
+        return None
+    has_one_clock = header["is_unix"] or len(nodes) == 1
+    if where.start_s is None or not has_one_clock:
+        return Spot(node=node) if node else None
+    edges_s = (where.start_s, where.start_s if where.end_s is None else where.end_s)
+    start_ns, end_ns = (round(edge * NS_PER_S) - int(header["start_ns"]) for edge in edges_s)
+    if end_ns < 0 or start_ns > header["length_ns"]:
+        return None
+    return Spot(node=node, start_ns=str(start_ns), end_ns=str(end_ns))
+
+
+@lru_cache(maxsize=1)
+def _header(content: bytes) -> Mapping[str, Any] | None:
+    """Return the header of a file, ``None`` of another version; all findings of a page ask."""
+    try:
+        return read_timeline(content).header
+    except FormatError:
+        return None
+
+
+def _caption(header: Mapping[str, Any]) -> str:
+    """Say how much there is, and what is left out."""
+    lanes = header["lanes"]
+    n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] != "counter")
+    said = f"{format_count(n_events)} events"
+    windows = header["windows"]
+    if any(item["start"] <= 0 and item["end"] >= header["length_ns"] for item in windows):
+        return f"{said}, all of them here."
+    if not windows:
+        return f"{said}, drawn as runs of neighbouring ones: single events are left out."
+    ranges = plural(len(windows), "range", "ranges")
+    return f"{said}: all of them in {ranges} of time, elsewhere as runs of neighbouring ones."
+
+
+def _label(lanes: Sequence[Mapping[str, Any]]) -> str:
+    ranks = [lane["label"] for lane in lanes if lane["kind"] == "rank"]
+    n_lanes = sum(lane["kind"] not in _GROUPS for lane in lanes)
+    of = f" of {plural(len(ranks), 'rank', 'ranks')}" if ranks else ""
+    return f"Timeline of {plural(n_lanes, 'lane', 'lanes')}{of}"

@@ -1,0 +1,176 @@
+"""A picture of one step of the timeline, for paper and for readers without scripts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from reportgen.results.timeline_file import EVENTS, Numbers, TimelineFile
+from reportgen.text import format_duration
+from reportgen.views.fragments import render
+from reportgen.views.values import shorten
+
+WIDTH_PX, _LEFT_PX = 1000, 170
+_ROW_PX, _BAR_PX = 15, 12
+_MOST_ROWS, _MOST_ROWS_OF_LANE = 26, 5
+_LEAST_TEXT_PX, _LETTER_PX = 46, 6
+_KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
+_OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
+_OF_FUNCTIONS = (("^step", "step"), ("load|fetch|input", "io"), ("gpu", "gpu"), ("cpu", "cpu"))
+"""What the label of a lane of framework events has, and its hue."""
+_COMMUNICATION = re.compile(
+    r"nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d", re.IGNORECASE
+)
+_COPY = re.compile("memcpy|memset", re.IGNORECASE)
+_RUNTIME = re.compile("(cuda|hip|cu[A-Z])")
+_KEYS = {
+    "gpu": "computation",
+    "network": "communication",
+    "gpu-memory": "copies",
+    "cpu": "operators",
+    "other": "calls of the GPU’s runtime",
+    "step": "steps and annotations",
+    "start": "phases",
+    "memory": "functions",
+    "io": "loading of data",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bars:
+    """Strips of one colour in one row, as one line of an SVG path."""
+
+    hue: str
+    y: float
+    path: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word:
+    """A name on its strip."""
+
+    x: float
+    y: float
+    hue: str
+    text: str
+
+
+def still_of(file: TimelineFile) -> Markup:
+    """Return an SVG of the median step of the first part with strips, else of the first window.
+
+    The same families of colours as in ``templates/script/lanes.js``; nothing where no window is
+    kept in full.
+    """
+    window = _window(file.header)
+    if window is None:
+        return Markup("")
+    start, end = window["start"], window["end"]
+    names = file.texts("names")
+    labels: list[Word] = []
+    bars: list[Bars] = []
+    words: list[Word] = []
+    y = 22.0
+    for lane, row, columns in _rows(file, start, end):
+        if row == 0:
+            y += 4
+            labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
+        hues = np.array([_hue(lane, names[name]) for name in columns["name"].tolist()])
+        begin_px, end_px = (_px(columns[key], start, end) for key in ("start", "end"))
+        bars += _bars(hues, begin_px, end_px, y)
+        words += _words(hues, begin_px, end_px, [names[at] for at in columns["name"].tolist()], y)
+        y += _ROW_PX
+    if not bars:
+        return Markup("")
+    keys = {hue: word for hue, word in _KEYS.items() if any(item.hue == hue for item in bars)}
+    return render(
+        "lanes_still",
+        height=int(y) + 8,
+        why=window["why"],
+        length=format_duration((end - start) / 1e9),
+        labels=labels,
+        bars=bars,
+        words=words,
+        keys=keys,
+    )
+
+
+def _window(header: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    windows: Sequence[Mapping[str, Any]] = header["windows"]
+    median = (item for item in windows if "median" in item["why"])
+    return next(median, windows[0] if windows else None)
+
+
+def _rows(
+    file: TimelineFile, start: int, end: int
+) -> Iterator[tuple[Mapping[str, Any], int, dict[str, Numbers]]]:
+    """Yield lane, row and the strips of it in a window, of the first part that has some."""
+    part, n_rows = None, 0
+    for lane in file.header["lanes"]:
+        if lane["kind"] not in _KINDS or part not in {None, lane["node"]}:
+            continue
+        strips = _strips(file, lane, start, end)
+        for row in range(min(int(strips["row"].max(initial=-1)) + 1, _MOST_ROWS_OF_LANE)):
+            if n_rows == _MOST_ROWS:
+                return
+            part, n_rows = lane["node"], n_rows + 1
+            here = strips["row"] == row
+            yield lane, row, {key: values[here] for key, values in strips.items()}
+
+
+def _strips(
+    file: TimelineFile, lane: Mapping[str, Any], start: int, end: int
+) -> dict[str, Numbers]:
+    blocks = [file.columns(block, EVENTS) for block in lane["blocks"] if block["level"] == 0]
+    found = {
+        key: np.concatenate([block[key] for block in blocks] or [np.empty(0, np.int64)])
+        for key in ("start", "duration", "row", "name")
+    }
+    found["end"] = found["start"] + found["duration"]
+    is_in = (found["start"] < end) & (found["end"] > start)
+    return {key: values[is_in] for key, values in found.items()}
+
+
+def _px(times: Numbers, start: int, end: int) -> Numbers:
+    share = (np.clip(times, start, end) - start) / max(end - start, 1)
+    return np.rint(share * (WIDTH_PX - _LEFT_PX)).astype(np.int64)
+
+
+def _bars(hues: Any, begin_px: Numbers, end_px: Numbers, y: float) -> Iterator[Bars]:
+    """Yield a path for each colour; what touches within a pixel is one line."""
+    for hue in dict.fromkeys(hues.tolist()):
+        here = hues == hue
+        begin = begin_px[here]
+        reach = np.maximum.accumulate(np.maximum(end_px[here], begin + 1))
+        first = np.flatnonzero(np.concatenate(([True], begin[1:] > reach[:-1])))
+        last = np.append(first[1:], begin.size) - 1
+        ends = zip(begin[first].tolist(), reach[last].tolist(), strict=True)
+        path = "".join(f"M{_LEFT_PX + left} {y:g}h{right - left}" for left, right in ends)
+        yield Bars(hue=hue, y=y, path=path)
+
+
+def _words(
+    hues: Any, begin_px: Numbers, end_px: Numbers, texts: Sequence[str], y: float
+) -> Iterator[Word]:
+    for at in np.flatnonzero(end_px - begin_px >= _LEAST_TEXT_PX).tolist():
+        most = int((end_px[at] - begin_px[at] - 8) // _LETTER_PX)
+        text = shorten(texts[at].removeprefix("void "), most=max(most, 2)).text
+        yield Word(x=_LEFT_PX + int(begin_px[at]) + 4, y=y + 3.5, hue=hues[at], text=text)
+
+
+def _hue(lane: Mapping[str, Any], name: str) -> str:
+    kind = lane["kind"]
+    if kind == "functions":
+        label = lane["label"].lower()
+        return next((hue for word, hue in _OF_FUNCTIONS if re.search(word, label)), "memory")
+    if kind in _OF_KIND:
+        return _OF_KIND[kind]
+    if _COMMUNICATION.search(name):
+        return "network"
+    if kind == "stream":
+        return "gpu-memory" if _COPY.search(name) else "gpu"
+    return "other" if _RUNTIME.match(name) else "cpu"

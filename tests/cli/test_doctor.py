@@ -1,0 +1,78 @@
+"""The command ``reportgen doctor``."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reportgen import __version__
+from reportgen.cli import doctor
+from reportgen.cli.family import family
+
+
+def asked(*words: str) -> Result:
+    return CliRunner().invoke(
+        family, ["doctor", *words], catch_exceptions=False, standalone_mode=False
+    )
+
+
+def test_versions_parts_machine_credentials_and_disk_are_listed() -> None:
+    answer = asked()
+    assert answer.return_value == 0
+    for title in ("Versions", "Parts", "What reportgen record would record here", "Free disk"):
+        assert f"{title}\n  " in answer.output
+    assert f"make-profiler-report {__version__} " in answer.output
+    assert "core: click " in answer.output
+    assert "cores, " in answer.output
+
+
+def test_a_missing_part_ends_in_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    version = metadata.version
+
+    def without_boto3(name: str) -> str:
+        if name == "boto3":
+            raise metadata.PackageNotFoundError(name)
+        return version(name)
+
+    monkeypatch.setattr(metadata, "version", without_boto3)
+    (line,) = [line for line in asked().output.splitlines() if "missing boto3" in line]
+    assert line.endswith("pip install 'make-profiler-report[aws]'")
+
+
+def test_credentials_are_named_and_never_printed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDSHOWN")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrSECRET")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    output = asked().output
+    assert "keys in the environment" in output
+    assert "AKIDSHOWN" not in output
+    assert "SECRET" not in output
+
+
+def test_a_driver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_GPUS", "import time; time.sleep(600)")
+    monkeypatch.setattr(doctor, "_ANSWERS_WITHIN_S", 0.01)
+    answer = asked()
+    assert "no answer within 0.01 s" in answer.output
+    assert "Free disk" in answer.output
+
+
+def test_a_driver_that_crashes_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "_GPUS", "raise RuntimeError('driver gone')")
+    output = asked().output
+    assert "driver gone" in output
+    assert "Traceback" not in output
+
+
+def test_a_place_is_listed_or_refused(input_bound_job: Path, tmp_path: Path) -> None:
+    readable = asked(str(input_bound_job))
+    assert readable.return_value == 0
+    assert f"{input_bound_job}: readable, " in readable.output
+    missing = asked(str(tmp_path / "nowhere"))
+    assert missing.return_value == 1
+    assert "nowhere" in missing.output

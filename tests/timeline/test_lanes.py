@@ -1,0 +1,136 @@
+"""Strips of a row do not overlap, nested ones lie below one another, and all of it is bounded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reportgen.intake import discover, read
+from reportgen.timeline import lanes_of
+from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
+from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
+
+
+def lane_table(path: Path) -> list[tuple[str, str, int]]:
+    (part,) = discover(str(path)).parts
+    return [(lane.kind.value, lane.label, lane.n_events) for lane in lanes_of(read(part)).lanes]
+
+
+def rows(*spans: tuple[int, int]) -> list[int]:
+    starts, lengths = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    found: list[int] = rows_of(starts, lengths).tolist()
+    return found
+
+
+def test_nested_calls_lie_below_one_another() -> None:
+    assert rows((0, 100), (0, 60), (10, 20), (30, 30), (60, 40), (100, 5)) == [0, 1, 2, 2, 1, 0]
+
+
+def test_a_chain_of_overlaps_takes_two_rows() -> None:
+    chain = [(at * 10, 15) for at in range(1000)]
+    assert rows(*chain) == [0, 1] * 500
+
+
+def test_instants_have_room() -> None:
+    assert rows((0, 10), (5, 0), (5, 0), (10, 0)) == [0, 1, 2, 0]
+
+
+def test_what_lies_too_deep_shares_the_last_row() -> None:
+    nested = [(at, 2000 - 2 * at) for at in range(600)]
+    assert max(rows(*nested)) == MOST_ROWS - 1
+    overlapping = [(at, 1000) for at in range(600)]
+    assert max(rows(*overlapping)) == MOST_ROWS - 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 200), st.integers(0, 60)), max_size=60))
+def test_strips_of_a_row_do_not_overlap(spans: list[tuple[int, int]]) -> None:
+    starts, lengths = np.array(spans, dtype=np.int64).reshape(-1, 2).T
+    strips = strips_of(starts, lengths, np.arange(len(spans)))
+
+    kept = zip(strips.start_ns.tolist(), strips.duration_ns.tolist(), strict=True)
+    assert sorted(kept) == sorted(spans)
+    assert strips.start_ns.tolist() == sorted(strips.start_ns.tolist())
+    for row in set(strips.row.tolist()):
+        here = strips.row == row
+        ends = np.maximum(strips.start_ns + strips.duration_ns, strips.start_ns + 1)[here]
+        assert (ends[:-1] <= strips.start_ns[here][1:]).all()
+
+
+@given(st.lists(st.integers(-1, 90), max_size=300))
+def test_groups_are_bounded_and_lose_nothing(codes: list[int]) -> None:
+    found = grouped(np.array(codes, dtype=np.int64))
+    assert len(found) <= MOST_ALIKE
+    for members, places in found:
+        assert {codes[at] for at in places.tolist()} == set(members)
+    every = [at for _, places in found for at in places.tolist()]
+    assert sorted(every) == list(range(len(codes)))
+
+
+def test_one_call_may_start_many_operations(tmp_path: Path) -> None:
+    events = [launch(0, 1), *(kernel(10 + 5 * at, 4, 1) for at in range(3)), kernel(30, 4, 9)]
+    path = write_trace(tmp_path / "graph.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+
+    lanes = lanes_of(read(part))
+
+    arrows = lanes.arrows
+    assert arrows.flow.tolist() == [1, 1, 1]
+    assert arrows.to_start_ns.tolist() == [10_000, 15_000, 20_000]
+    (stream,) = (lane for lane in lanes.lanes if lane.kind == "stream")
+    assert stream.strips is not None
+    assert stream.strips.flow.tolist() == [1, 1, 1, 0]
+
+
+def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None:
+    def counter(name: str, at: int, **values: object) -> dict[str, object]:
+        return {"ph": "C", "name": name, "pid": 0, "ts": 104_412_345.0 + at, "args": values}
+
+    events = [
+        launch(0, 1),
+        counter("<b>power</b>", 1, watts=3.5, note="hot"),
+        counter("<b>power</b>", 2, watts="4"),
+        counter("queue", 2, queue=float("1e300"), on=True),
+        counter("empty", 3),
+    ]
+    path = write_trace(tmp_path / "c.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+
+    lanes = [lane for lane in lanes_of(read(part)).lanes if lane.kind == "counter"]
+
+    assert [lane.label for lane in lanes] == ["<b>power</b> watts", "queue"]
+    assert lanes[0].track is not None
+    assert lanes[0].track.time_ns.tolist() == [1000, 2000]
+    assert lanes[0].track.value.tolist() == [3.5, 4.0]
+
+
+def test_counters_change_no_other_table() -> None:
+    events = [launch(0, 1), kernel(10, 4, 1)]
+    early = {"ph": "C", "name": "x", "pid": 0, "ts": 5.0, "args": {"y": 1}}
+    plain = read_text(trace_text(events)).tables
+    counted = read_text(trace_text([early, *events])).tables
+    assert counted.origin_ns == plain.origin_ns
+    assert counted.gpu_ops.start_ns.tolist() == plain.gpu_ops.start_ns.tolist()
+    assert counted.bad_times == plain.bad_times
+
+
+def test_threads_and_streams_without_end_share_lanes(tmp_path: Path) -> None:
+    events = [kernel(at, 1, at + 1, stream=at) for at in range(300)]
+    events += [span("cpu_op", "aten::add", at, 1, tid=10_000 + at) for at in range(300)]
+    path = write_trace(tmp_path / "many.pt.trace.json", trace_text(events))
+
+    table = lane_table(path)
+
+    assert sum(n for kind, _, n in table if kind == "stream") == 300
+    assert sum(n for kind, _, n in table if kind == "thread") == 300
+    assert len(table) <= 2 * MOST_ALIKE + 5
+    assert ("stream", "253 further streams", 253) in table
+    assert ("thread", "253 further threads", 253) in table
+
+
+def test_a_hundred_thousand_overlapping_events_find_rows() -> None:
+    starts = np.arange(100_000, dtype=np.int64) * 10
+    strips = strips_of(starts, np.full(starts.size, 95, dtype=np.int64), np.zeros(starts.size))
+    assert strips.row.tolist() == [at % 10 for at in range(starts.size)]

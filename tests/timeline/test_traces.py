@@ -1,0 +1,151 @@
+"""The timeline of every trace at hand holds what the trace holds: counted twice, in two ways."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reportgen.intake import discover, read
+from reportgen.timeline import lanes_of, stage, timeline_of
+from sample_data.kernel_trace import FOLDER
+from sample_data.record_trace import FILE as RECORDED
+from tests.shared_data import SHARED_DATA
+from tests.timeline.reading import ReadFile, count_trace, read_file
+
+_SHARED = sorted(SHARED_DATA.glob("kineto/**/*.json.gz")) + sorted(
+    SHARED_DATA.glob("kineto/**/*.json")
+)
+TRACES = [
+    *sorted(FOLDER.glob("*.gz")),
+    RECORDED,
+    *(p for p in _SHARED if "expected" not in p.parts),
+]
+
+Staging = Callable[[Path], Path]
+
+
+@pytest.fixture(scope="module")
+def staged(tmp_path_factory: pytest.TempPathFactory) -> Staging:
+    """Return the staged lanes of a trace, made once."""
+    place = tmp_path_factory.mktemp("lanes")
+
+    @cache
+    def folder_of(path: Path) -> Path:
+        (part,) = discover(str(path)).parts
+        folder = place / str(TRACES.index(path))
+        stage(lanes_of(read(part)), folder)
+        return folder
+
+    return folder_of
+
+
+def timeline(folder: Path, **options: Any) -> ReadFile:
+    return read_file(b"".join(timeline_of([folder], [], **options)))
+
+
+def full_label(lane: dict[str, Any], lanes: Sequence[dict[str, Any]]) -> str:
+    """Return the label of a lane as ``count_trace`` writes it."""
+    label = lane["label"].partition(" of process")[0]
+    parent = lanes[lane["parent"]]["label"].partition(" · ")[0]
+    return f"{parent}/{label}" if lane["kind"] == "stream" else label
+
+
+def counts(file: ReadFile) -> Counter[str]:
+    lanes = file.header["lanes"]
+    found: Counter[str] = Counter()
+    for lane in lanes:
+        is_told = lane["label"].startswith("steps, told by")
+        if lane["kind"] not in {"node", "rank", "host", "gpu", "counter"} and not is_told:
+            found[full_label(lane, lanes)] += lane["n_events"]
+    return found
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_each_lane_has_the_events_of_the_trace(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=None)
+    expected = count_trace(path)
+
+    assert counts(file) == expected.by_lane
+    for lane in file.header["lanes"]:
+        if lane["kind"] == "counter":
+            assert len(file.values(lane)) == lane["n_events"]
+        else:
+            strips = file.strips(lane)
+            assert len(strips) == lane["n_events"]
+            assert lane["rows"] == max((row + 1 for _, _, row, *_ in strips), default=0)
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_arrows_are_the_correlation_pairs(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=None)
+    lanes = file.header["lanes"]
+
+    found = Counter(
+        (full_label(lanes[from_lane], lanes), full_label(lanes[to_lane], lanes))
+        for _, from_lane, _, to_lane, _, _ in file.arrows()
+    )
+
+    assert found == count_trace(path).pairs
+    ends = {
+        (flow, lane["id"], start)
+        for lane in lanes
+        if lane["kind"] in {"thread", "stream"}
+        for start, _, _, _, _, flow in file.strips(lane)
+        if flow
+    }
+    assert {(flow, lane, start) for flow, lane, start, *_ in file.arrows()} <= ends
+    assert {(flow, lane, start) for flow, _, _, lane, start, _ in file.arrows()} <= ends
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+@pytest.mark.parametrize("budget_bytes", [25_000])
+def test_windows_hold_every_event_that_begins_in_them(
+    path: Path, budget_bytes: int, staged: Staging
+) -> None:
+    whole = timeline(staged(path), budget_bytes=None)
+    file = timeline(staged(path), budget_bytes=budget_bytes)
+
+    for lane, full in zip(file.header["lanes"], whole.header["lanes"], strict=True):
+        if lane["kind"] in {"node", "rank", "host", "gpu", "counter"}:
+            continue
+        shown, every = Counter(file.strips(lane)), Counter(whole.strips(full))
+        windows = [(window["start"], window["end"]) for window in file.header["windows"]]
+        expected = Counter(
+            {
+                strip: n
+                for strip, n in every.items()
+                if any(
+                    strip[0] < end and (strip[0] + strip[1] > start or strip[0] == start)
+                    for start, end in windows
+                )
+            }
+        )
+        assert shown == expected
+
+
+@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
+def test_a_window_counts_what_the_trace_counts(path: Path, staged: Staging) -> None:
+    file = timeline(staged(path), budget_bytes=40_000)
+    lanes, expected = file.header["lanes"], count_trace(path)
+    (part,) = discover(str(path)).parts
+    trace: Any = read(part)
+    first_us = (int(file.header["start_ns"]) - trace.base_ns) / 1000
+
+    for window in file.header["windows"]:
+        low, high = window["start"] / 1000 + first_us, window["end"] / 1000 + first_us
+        counted = Counter(lane for lane, ts in expected.events if low <= ts < high)
+        found: Counter[str] = Counter()
+        for lane in lanes:
+            if lane["kind"] not in {"node", "rank", "host", "gpu", "counter"}:
+                for start, *_ in file.strips(lane):
+                    is_here = window["start"] <= start < window["end"]
+                    found[full_label(lane, lanes)] += is_here
+        told = {label for label in found if label.startswith("steps, told by")}
+        for label in (counted.keys() | found.keys()) - told:
+            # At the borders, µs since 1970 as float64 are a quarter of a µs apart.
+            assert abs(found[label] - counted[label]) <= 2

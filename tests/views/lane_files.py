@@ -1,0 +1,237 @@
+"""Files of the timeline (docs/timeline-format.md) made by hand, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+Strip = tuple[int, int, int, int, int, int]
+"""Start and duration in ns, row, name, detail, flow; in runs the last two are count and busy ns."""
+
+
+RESOLUTION_NS = 500_000
+"""Of runs."""
+
+
+@dataclass(kw_only=True)
+class LaneFile:
+    """A file in the making: blocks are appended, the header names them."""
+
+    start_ns: int = 0
+    is_unix: bool = False
+    length_ns: int = 1_000_000
+    names: list[str] = field(default_factory=lambda: [""])
+    details: list[str] = field(default_factory=lambda: [""])
+    lanes: list[dict[str, Any]] = field(default_factory=list)
+    windows: list[dict[str, Any]] = field(default_factory=list)
+    arrows: list[dict[str, Any]] = field(default_factory=list)
+    _blocks: bytearray = field(default_factory=bytearray)
+
+    def name(self, text: str) -> int:
+        """Return the number of a name."""
+        if text not in self.names:
+            self.names.append(text)
+        return self.names.index(text)
+
+    def lane(self, kind: str, label: str, parent: int | None = None, **more: Any) -> int:
+        """Add a lane below another and return its id."""
+        known = {"n_events": 0, "rows": 0, "node": "", "blocks": []}
+        made = {"id": len(self.lanes), "parent": parent, "kind": kind, "label": label}
+        self.lanes.append({**made, **known, **more})
+        return len(self.lanes) - 1
+
+    def strips(
+        self, lane: int, strips: Sequence[Strip] | np.ndarray, *, level: int = 0, **span: int
+    ) -> None:
+        """Add a block of strips to a lane; ``start`` and ``end`` say what it covers."""
+        table = np.asarray(strips, dtype=np.int64).reshape(-1, 6)
+        table = table[np.lexsort((table[:, 2], table[:, 0]))]
+        start, end = span.get("start", 0), span.get("end", self.length_ns)
+        steps = np.diff(table[:, 0], prepend=start)
+        at = self._add(_packed([zigzag(steps), *table.T[1:]]))
+        entry = self.lanes[lane]
+        entry["blocks"].append(
+            {"level": level, "from": start, "to": end, "n": len(table), "at": at}
+        )
+        entry["n_events"] += len(table) if level == 0 else int(table[:, 4].sum())
+        entry["rows"] = max(entry["rows"], int(table[:, 2].max(initial=-1)) + 1)
+
+    def counter(self, lane: int, times_ns: Sequence[int], values: Sequence[float]) -> None:
+        """Add the values of a counter."""
+        times = zigzag(np.diff(np.asarray(times_ns, dtype=np.int64), prepend=0))
+        scaled = np.rint(np.maximum(values, 0) * np.float64(1000)).astype(np.int64)
+        block = {"level": 0, "from": 0, "to": self.length_ns, "n": len(times)}
+        self.lanes[lane]["blocks"].append({**block, "at": self._add(_packed([times, scaled]))})
+        self.lanes[lane] |= {"n_events": len(times), "most": max(values), "rows": 1}
+
+    def arrow(self, lane: int, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
+        """Add arrows of a rank: flow, lane and start of the call, lane and start of the run."""
+        table = np.asarray(sorted(rows, key=lambda row: row[2]), dtype=np.int64).reshape(-1, 5)
+        flow, from_lane, from_start, to_lane, to_start = table.T
+        columns = [
+            flow,
+            from_lane,
+            zigzag(np.diff(from_start, prepend=0)),
+            to_lane,
+            zigzag(to_start - from_start),
+        ]
+        at = self._add(_packed(columns))
+        span = {"from": 0, "to": self.length_ns}
+        self.arrows.append({"lane": lane, "n": len(table), **span, "at": at})
+
+    def window(self, start: int, end: int, why: str) -> None:
+        """Say that everything in a range is kept."""
+        self.windows.append({"start": start, "end": end, "why": why})
+
+    def packed(self) -> bytes:
+        """Return the bytes of the file."""
+        header = {
+            "start_ns": str(self.start_ns),
+            "is_unix": self.is_unix,
+            "length_ns": self.length_ns,
+            "names": self._add(gzip.compress(json.dumps(self.names).encode(), mtime=0)),
+            "details": self._add(gzip.compress(json.dumps(self.details).encode(), mtime=0)),
+            "lanes": self.lanes,
+            "windows": self.windows,
+            "arrows": self.arrows,
+        }
+        text = json.dumps(header).encode()
+        return b"RGTL0001" + struct.pack("<I", len(text)) + text + bytes(self._blocks)
+
+    def _add(self, block: bytes) -> list[int]:
+        self._blocks += block
+        return [len(self._blocks) - len(block), len(block)]
+
+
+def zigzag(values: np.ndarray) -> np.ndarray:
+    """Return signed numbers as unsigned ones: 0, -1, 1, -2 as 0, 1, 2, 3."""
+    return (values << 1) ^ (values >> 63)
+
+
+def leb128(values: np.ndarray) -> bytes:
+    """Return unsigned numbers in seven bits a byte, the least first."""
+    rest = np.asarray(values, dtype=np.uint64)
+    n_bytes = np.ones(len(rest), dtype=np.int64)
+    for bits in range(7, 63, 7):
+        n_bytes += rest >= np.uint64(1 << bits)
+    made = np.zeros(int(n_bytes.sum()), dtype=np.uint8)
+    firsts = np.cumsum(n_bytes) - n_bytes
+    for at in range(int(n_bytes.max(initial=0))):
+        held = n_bytes > at
+        more = (n_bytes[held] > at + 1).astype(np.uint8) << 7
+        made[firsts[held] + at] = (rest[held] & np.uint64(127)).astype(np.uint8) | more
+        rest = rest >> np.uint64(7)
+    return made.tobytes()
+
+
+def _packed(columns: Sequence[np.ndarray]) -> bytes:
+    return gzip.compress(b"".join(leb128(column) for column in columns), mtime=0)
+
+
+def training_file(*, n_ranks: int = 2, n_steps: int = 6, late_rank: int | None = None) -> LaneFile:
+    """Return steps of 1 ms on some ranks: operators, launches, kernels, a collective, a graph.
+
+    The second half is kept as runs of half a step. Step 2 of each rank launches a graph of three
+    kernels.
+    """
+    made = LaneFile(start_ns=1_694_128_201_541_000_000, is_unix=True, length_ns=n_steps * 1_000_000)
+    made.details += ["grid 80 × 1 × 1, block 256 × 1 × 1", "all_reduce of 1,024 Float in group 0"]
+    half = max(1, n_steps // 2) * 1_000_000
+    made.window(0, half, "first steps")
+    node = made.lane("node", "algo-1", node="algo-1")
+    for rank in range(n_ranks):
+        _add_rank(made, node, rank, n_steps, half, late_ns=150_000 if rank == late_rank else 0)
+    return made
+
+
+def _add_rank(
+    made: LaneFile, node: int, rank: int, n_steps: int, half: int, *, late_ns: int
+) -> None:
+    label = f"rank {rank}"
+    top = made.lane("rank", label, node, node=label)
+    steps = made.lane("steps", "steps", top, node=label)
+    notes = made.lane("annotations", "annotations", top, node=label)
+    host = made.lane("host", "host", top, node=label)
+    thread = made.lane("thread", "thread 71 (main)", host, node=label)
+    gpu = made.lane("gpu", f"GPU {rank}", top, node=label)
+    compute, network = (made.lane("stream", f"stream {at}", gpu, node=label) for at in (7, 20))
+    memory = made.lane("counter", "memory in use", top, node=label, unit="GB")
+    rows: dict[int, list[Strip]] = {lane: [] for lane in (steps, notes, thread, compute, network)}
+    arrows = []
+    for step in range(n_steps):
+        t0 = step * 1_000_000
+        rows[steps].append((t0, 990_000, 0, made.name(f"ProfilerStep#{step}"), 0, 0))
+        rows[notes].append((t0 + 20_000, 400_000, 0, made.name("forward"), 0, 0))
+        rows[notes].append((t0 + 440_000, 300_000, 0, made.name("backward"), 0, 0))
+        for at in range(8):
+            begin, flow = t0 + 20_000 + at * 90_000, step * 10 + at + 1
+            operator = made.name(f"aten::{('mm', 'add_', 'relu', 'sum')[at % 4]}")
+            rows[thread].append((begin, 60_000, 0, operator, 0, 0))
+            rows[thread].append((begin + 5_000, 40_000, 1, made.name("aten::inner"), 0, 0))
+            is_graph = step == 2 and at == 3
+            launch = made.name("cudaGraphLaunch" if is_graph else "cudaLaunchKernel")
+            rows[thread].append((begin + 10_000, 9_000, 2, launch, 0, flow))
+            for part in range(3 if is_graph else 1):
+                start = begin + 30_000 + part * 25_000 + late_ns
+                duration = 20_000 if is_graph else 70_000
+                kernel = made.name(f"void gemm_{at % 3}<float, 4>(float*)")
+                rows[compute].append((start, duration, 0, kernel, 1, flow))
+                arrows.append((flow, thread, begin + 10_000, compute, start))
+        begin, flow = t0 + 760_000, step * 10 + 9
+        rows[thread].append((begin, 30_000, 0, made.name("c10d::allreduce_"), 0, 0))
+        rows[thread].append((begin + 8_000, 9_000, 1, made.name("cudaLaunchKernel"), 0, flow))
+        start = begin + 20_000 + late_ns
+        duration = t0 + 985_000 - start
+        nccl = made.name("ncclDevKernel_AllReduce_Sum_f32")
+        rows[network].append((start, duration, 0, nccl, 2, flow))
+        arrows.append((flow, thread, begin + 8_000, network, start))
+    for lane, strips in rows.items():
+        kept = [strip for strip in strips if strip[0] < half]
+        made.strips(lane, kept, start=0, end=half)
+        made.strips(lane, _runs(strips), level=1)
+        made.lanes[lane]["n_events"] = len(strips)
+    made.arrow(top, [row for row in arrows if row[2] < half])
+    times = list(range(0, made.length_ns, 100_000))
+    made.counter(memory, times, [4 + 3 * ((at % 10) / 10) for at in range(len(times))])
+
+
+def _runs(strips: Sequence[Strip]) -> list[Strip]:
+    """Return runs as the writer does: shorter events that begin in the same interval are one."""
+    made: list[list[int]] = []
+    open_runs: dict[tuple[int, int], list[int]] = {}
+    for start, duration, row, name, *_ in sorted(strips, key=lambda it: (it[0], it[2])):
+        key = (row, start // RESOLUTION_NS)
+        if duration < RESOLUTION_NS and key in open_runs:
+            run = open_runs[key]
+            run[1] = max(run[1], start + duration - run[0])
+            run[4], run[5] = run[4] + 1, run[5] + duration
+        else:
+            made.append([start, duration, row, name, 1, duration])
+            if duration < RESOLUTION_NS:
+                open_runs[key] = made[-1]
+    return [tuple(run) for run in made]  # type: ignore[misc]  # six numbers
+
+
+def crowded_file(*, n_events: int, n_lanes: int = 30) -> LaneFile:
+    """Return lanes full of short events, all kept: for measuring how fluid the drawing is."""
+    chance = np.random.default_rng(7)
+    each = n_events // n_lanes
+    made = LaneFile(length_ns=each * 4_000)
+    made.window(0, made.length_ns, "everything")
+    made.names += [f"kernel_{at}" for at in range(400)]
+    rank = made.lane("rank", "rank 0", node="rank 0")
+    gpu = made.lane("gpu", "GPU 0", rank, node="rank 0")
+    for at in range(n_lanes):
+        lane = made.lane("stream", f"stream {at}", gpu, node="rank 0")
+        starts = np.arange(each) * 4_000 + chance.integers(0, 900, each)
+        table = np.zeros((each, 6), dtype=np.int64)
+        table[:, 0], table[:, 1] = starts, chance.integers(500, 3_000, each)
+        table[:, 3] = chance.integers(1, 400, each)
+        made.strips(lane, table)
+    return made
