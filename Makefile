@@ -16,7 +16,10 @@ FRAMEWORKS_GB := 14
 TYPESCRIPT := 5.9.3
 NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 
-.PHONY: report test test-dask test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+DOCS := .venv-docs
+DOCS_STAMP := $(DOCS)/.installed
+
+.PHONY: docs dist report test test-dask test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
@@ -72,6 +75,13 @@ exam-short: $(STAMP)  ## the same with 40 jobs
 samples: $(STAMP)
 	$(BIN)/python -m sample_data.make
 
+dist: $(STAMP)  ## build wheel and sdist into dist/, with the same bytes whenever a commit is built
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -d dist
+
+docs: $(DOCS_STAMP)  ## build the site of the documents into site/; a dead link fails
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+
 screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
 
@@ -81,6 +91,12 @@ clean:
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(DOCS_STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt \
+	  mkdocs-material
 	@touch $@
 
 # torch's wheel needs its nvidia packages, so this takes about 6 GB and two minutes.

@@ -17,6 +17,7 @@ from kernel_traces import compare_traces, trace_table
 from page_opening import open_page
 from process import Run, measure
 from recording import measure_recording
+from saved_reports import measure_saved_reports
 from small_files import compare_objects, part_of_page, time_files
 from tables import Reading, Report, big_jobs, measured_on, write_page
 from workloads import (
@@ -143,11 +144,20 @@ def measure_by_hand(*, n_rounds: int) -> tuple[str, bool]:
     return analyses_page(found), found.is_met
 
 
+def measure_saved(*, n_rounds: int) -> tuple[str, bool]:
+    """Return the table of comparison and index, and whether their promises hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        saved = measure_saved_reports(Path(folder), n_rounds=n_rounds)
+    return saved.tables(), saved.is_met
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="runs of each side (default: 5)")
     parser.add_argument("--quick", action="store_true", help="one run of each side")
-    parts_by_name = ["reading", "report", "small", "traces", "by-hand", "page", "recording"]
+    parts_by_name = [
+        "reading", "report", "small", "traces", "by-hand", "page", "recording", "saved",
+    ]  # fmt: skip
     parser.add_argument("--only", choices=parts_by_name)
     parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md alone")
     options = parser.parse_args()
@@ -165,6 +175,8 @@ def main() -> int:
         parts["page"] = measure_page(n_rounds=n_rounds)
     if options.only in {None, "recording"}:
         parts["recording"] = measure_recording()
+    if options.only in {None, "saved"}:
+        parts["saved reports"] = measure_saved(n_rounds=n_rounds)
     for part, (tables, _) in parts.items():
         measured = f"{measured_on(n_rounds=n_rounds)}\n\n{tables}"
         print(measured)

@@ -18,8 +18,8 @@ PAGE = Path(__file__).resolve().parent / "command-line.md"
 _INTRO = """\
 # Commands
 
-Written by `docs/cli_build.py` from the commands themselves; `reportgen COMMAND --help` prints the
-same. `make-profiler-report` is `reportgen report`, and `python -m reportgen` is the same command.
+Written by `docs/cli_build.py` from the commands themselves; `reportgen COMMAND --help` (or `-h`)
+prints the same. `make-profiler-report` is `reportgen report`; `python -m reportgen` is the same.
 
 ## Completion in the shell
 
@@ -47,7 +47,7 @@ def cli_text() -> str:
 
 
 def _command(name: str, command: click.Command, above: click.Context) -> Iterator[str]:
-    ctx = click.Context(command, info_name=name, parent=above, help_option_names=["-h", "--help"])
+    ctx = click.Context(command, info_name=name, parent=above)
     usage = " ".join(command.collect_usage_pieces(ctx))
     yield f"## `reportgen {name}`\n"
     yield f"```text\nreportgen {name} {usage}\n```\n"
@@ -56,9 +56,9 @@ def _command(name: str, command: click.Command, above: click.Context) -> Iterato
         text = paragraph.replace("\b\n", "").strip("\n")
         yield f"```text\n{text}\n```\n" if is_verbatim else f"{' '.join(text.split())}\n"
     for heading, options in _groups(command, ctx).items():
-        yield f"**{heading}**\n\n| option | meaning |\n|---|---|"
-        yield from (_row(option, ctx) for option in options if not option.hidden)
-        yield ""
+        if rows := [_row(option, ctx) for option in options if _is_shown(option)]:
+            yield f"**{heading}**\n\n| option | meaning |\n|---|---|"
+            yield from (*rows, "")
 
 
 def _groups(command: click.Command, ctx: click.Context) -> dict[str, list[click.Option]]:
@@ -66,6 +66,10 @@ def _groups(command: click.Command, ctx: click.Context) -> dict[str, list[click.
         return command.grouped_options(ctx)
     options = [param for param in command.get_params(ctx) if isinstance(param, click.Option)]
     return {"Options": options}
+
+
+def _is_shown(option: click.Option) -> bool:
+    return not option.hidden and "--help" not in option.opts
 
 
 def _row(option: click.Option, ctx: click.Context) -> str:

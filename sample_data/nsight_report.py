@@ -66,6 +66,7 @@ COLUMNS: Mapping[str, str] = {
     "PROFILER_OVERHEAD": "start end globalTid nameId overheadType",
     "CUPTI_ACTIVITY_KIND_OVERHEAD": "start end globalTid correlationId nameId overheadType",
     "NVTX_EVENTS": f"{_TYPED} jsonText binaryData",
+    "CUDA_GRAPH_NODE_EVENTS": "start end nameId globalTid graphNodeId originalGraphNodeId",
     "NVTX_PAYLOAD_SCHEMA_ENTRIES": "domainId schemaId idx type name offset",
     "OSRT_API": "start end eventClass globalTid correlationId nameId nestingLevel",
     "CUDA_GPU_MEMORY_USAGE_EVENTS": (

@@ -76,6 +76,8 @@ def make_sandbox(folder: Path, *, jobs: Path, report: Path) -> None:
     shutil.copy(
         ROOT / "sample_data/kernel_traces/rank-0.pt.trace.json.gz", folder / "trace.json.gz"
     )
+    for name in ("report.sqlite", "run.sqlite"):
+        shutil.copy(ROOT / "sample_data/nsight_reports/training.sqlite", folder / name)
     for name in (".", "before", "after", "baseline", "runs/one", "runs/two"):
         shutil.copytree(report, folder / name, dirs_exist_ok=True)
     (folder / "notebooks").mkdir()
@@ -93,6 +95,7 @@ def _make_programs(folder: Path) -> None:
         "make-profiler-report": f'exec {python} -m reportgen "$@"',
         "python": f'exec {python} "$@"',
         "pip": "exit 0",
+        "nsys": "exit 0",
         "open": 'test -f "$1"',
         "make": f'grep -q "^$1:" {shlex.quote(str(ROOT / "Makefile"))}',
     }

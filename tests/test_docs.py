@@ -111,6 +111,13 @@ def test_every_link_and_picture_of_the_documents_leads_somewhere() -> None:
         assert (page.parent / target).exists(), f"{page.name}: {target}"
 
 
+def test_no_document_holds_marks_of_a_merge() -> None:
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        assert not re.search(
+            r"^(<<<<<<<|=======|>>>>>>>)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+
+
 def test_what_the_readme_runs_on_sample_data_is_there() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     named = re.findall(r"\bsample_data/[\w/.-]+", readme)

@@ -101,7 +101,7 @@ def _run(command: str, folder: Path) -> None:
     }
     words = ["/bin/sh", "-c", command]
     done = subprocess.run(
-        words, check=False, cwd=folder, env=env, capture_output=True, text=True, timeout=300
+        words, check=False, cwd=folder, env=env, capture_output=True, text=True, timeout=900
     )
     allowed = {0, 3} if "--fail" in command else {0}
     assert done.returncode in allowed, f"{command}\n{done.stdout}{done.stderr}"

@@ -26,17 +26,15 @@ _EXTRAS = {
     "record": "sample machine and GPUs while recording",
     "aws": "AWS profiles, sagemaker:REGION/JOB-NAME",
     "arrow": "Arrow tables from Python",
+    "dask": "jobs that a Dask cluster reads",
 }
 _FRAMEWORKS = (
     "torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "keras", "jax",
 )  # fmt: skip
-_CREDENTIALS = {
-    "AWS_ACCESS_KEY_ID": "keys in the environment",
-    "AWS_WEB_IDENTITY_TOKEN_FILE": "a web identity",
-    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "the role of an ECS task",
-    "AWS_CONTAINER_CREDENTIALS_FULL_URI": "the role of a container",
-    "AWS_PROFILE": "a profile that is named in AWS_PROFILE",
-}
+_CREDENTIALS = (
+    "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
+    "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+)  # fmt: skip
 _REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]")
 _ANSWERS_WITHIN_S = 10.0
 """A broken driver or store may never answer; a healthy one takes less than two seconds."""
@@ -144,15 +142,14 @@ def _parts() -> Iterator[str]:
         return
     core = [re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line]
     yield f"core: {', '.join(f'{name} {_version(name)}' for name in core)}"
+    of_extras = [match for match in map(_REQUIREMENT.match, requirements) if match]
     for extra, purpose in _EXTRAS.items():
-        matches = filter(None, map(_REQUIREMENT.match, requirements))
-        names = [match[1] for match in matches if match[2] == extra]
+        names = [match[1] for match in of_extras if match[2] == extra]
         missing = [name for name in names if not _version(name)]
-        if missing:
-            how = f"pip install 'make-profiler-report[{extra}]'"
-            yield f"{extra}: missing {', '.join(missing)} ({purpose}); {how}"
-        else:
-            yield f"{extra}: {', '.join(f'{name} {_version(name)}' for name in names)} ({purpose})"
+        there = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
+        how = f"pip install 'make-profiler-report[{extra}]'"
+        ending = f"; missing {', '.join(missing)}: {how}" if missing else ""
+        yield f"{extra} ({purpose}): {there or '-'}{ending}"
 
 
 def _version(distribution: str) -> str:
@@ -163,18 +160,15 @@ def _version(distribution: str) -> str:
 
 
 def _frameworks() -> Iterator[str]:
-    found = [f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name)]
-    if found:
-        yield f"steps of {', '.join(found)}, without a change to the script"
-    else:
-        yield "steps: no framework in this environment; the training may use another environment"
+    found = ", ".join(f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name))
+    yield f"steps, of frameworks in this environment: {found or 'none; another may have some'}"
 
 
 def _credentials() -> Iterator[str]:
-    found = [words for name, words in _CREDENTIALS.items() if os.environ.get(name)]
+    found = [name for name in _CREDENTIALS if os.environ.get(name)]
     if any((Path.home() / ".aws" / name).is_file() for name in ("config", "credentials")):
         found.append("profiles in ~/.aws (need the extra aws)")
-    yield from found or ["none here; the role of an instance is asked for when a bucket is opened"]
+    yield ", ".join(found) or "none here; the role of an instance is asked for at the first bucket"
 
 
 def _disks() -> Iterator[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.errors import LocationError
-from reportgen.report.query import Answer, ask, narrowed, selected
+from reportgen.report.query import Answer, ask, narrowed
 from reportgen.results import Scalar
 
 _ROWS, _ROWS_OF_LIST = 20, 200
@@ -89,19 +90,20 @@ def command(
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
     name, whole = _asked(path, what)
-    found = narrowed(whole, conditions, sort=sort)
     chosen = [part.strip() for part in columns.split(",") if part.strip()]
-    shown = selected(found, chosen or list(found.columns)[:_MOST_COLUMNS])
+    names = chosen or list(whole.columns)[:_MOST_COLUMNS]
+    shown = narrowed(whole, conditions, sort=sort or "", columns=names)
     n_shown = rows or (_ROWS_OF_LIST if whole.is_list else _ROWS)
-    most = (
-        _CHARS_OF_DATA
-        if as_json or as_csv or list(shown.columns) == _PAIR_COLUMNS
-        else _CHARS_OF_TEXT
-    )
-    cells, n_cut = _cut([list(row) for row in shown.rows[:n_shown]], most)
+    is_wide = as_json or as_csv or list(shown.columns) == _PAIR_COLUMNS
+    most = _CHARS_OF_DATA if is_wide else _CHARS_OF_TEXT
+    n_cut = sum(_is_longer(value, most) for row in shown.rows[:n_shown] for value in row)
+    cells = [
+        [f"{str(value)[: most - 1]}…" if _is_longer(value, most) else value for value in row]
+        for row in shown.rows[:n_shown]
+    ]
     left_out: dict[str, Any] = {
         "rows": len(shown.rows) - len(cells),
-        "columns": [] if chosen else list(found.columns)[_MOST_COLUMNS:],
+        "columns": [] if chosen else list(whole.columns)[_MOST_COLUMNS:],
         "cut_cells": n_cut,
     }
     if as_json:
@@ -139,16 +141,8 @@ def _asked(path: str, what: str) -> tuple[str, Answer]:
     return report.job.name, ask(report, what)
 
 
-def _cut(rows: list[list[Scalar]], most: int) -> tuple[list[list[Scalar]], int]:
-    """Return rows whose texts have at most so many characters, and how many were cut."""
-    n_cut = sum(isinstance(value, str) and len(value) > most for row in rows for value in row)
-    return [
-        [
-            f"{value[: most - 1]}…" if isinstance(value, str) and len(value) > most else value
-            for value in row
-        ]
-        for row in rows
-    ], n_cut
+def _is_longer(value: Scalar, most: int) -> bool:
+    return isinstance(value, str) and len(value) > most
 
 
 def _as_csv(answer: Answer, rows: list[list[Scalar]]) -> str:
@@ -179,12 +173,10 @@ def _plain(value: Scalar) -> str:
     return " ".join(str(value).split())
 
 
-def _left_out_lines(left_out: dict[str, Any], *, n_rows: int) -> list[str]:
-    lines = []
+def _left_out_lines(left_out: dict[str, Any], *, n_rows: int) -> Iterator[str]:
     if left_out["rows"]:
-        lines.append(f"left out: {left_out['rows']} of {n_rows} rows; --rows {n_rows} shows all")
+        yield f"left out: {left_out['rows']} of {n_rows} rows; --rows {n_rows} shows all"
     if left_out["columns"]:
-        lines.append(f"left out: columns {','.join(left_out['columns'])}; --columns shows them")
+        yield f"left out: columns {','.join(left_out['columns'])}; --columns shows them"
     if left_out["cut_cells"]:
-        lines.append(f"cut: {left_out['cut_cells']} long texts; --json shows more of them")
-    return lines
+        yield f"cut: {left_out['cut_cells']} long texts; --json shows more of them"

@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
@@ -30,7 +31,7 @@ class RanksType(click.ParamType[frozenset[int]]):
         return frozenset(map(int, str(value).split(",")))
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=Grouped)
 @click.argument("path")
 @click.option(
     "-o",

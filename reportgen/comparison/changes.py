@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reportgen.comparison.model import FindingChange, FindingState, MetricChange, Moved
-from reportgen.comparison.runs import Run, exhibit_of, values_of
+from reportgen.comparison.runs import Run, rows_of
 from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, RuleId, Severity, Status
 
@@ -31,7 +31,6 @@ class _Source:
     names: tuple[str, ...]
     time: str
     is_sampled: bool = False
-    has_counts: bool = True
 
 
 _SOURCES = (
@@ -62,7 +61,6 @@ _SOURCES = (
         exhibit="precision",
         names=("precision",),
         time="time_us",
-        has_counts=False,
     ),
     _Source(
         kind="collective",
@@ -73,14 +71,14 @@ _SOURCES = (
     ),
     *(
         _Source(
-            kind="call of a function",
+            kind=f"call on the {device}",
             rule="OverallFrameworkMetrics",
             exhibit=exhibit,
             names=("operator",),
             time="self_us",
             is_sampled=True,
         )
-        for exhibit in ("cpu_operators", "gpu_operators")
+        for device, exhibit in (("CPU", "cpu_operators"), ("GPU", "gpu_operators"))
     ),
 )
 
@@ -151,21 +149,19 @@ def moved(before: Run, after: Run) -> tuple[Moved, ...]:
 
 def _launchers(run: Run) -> dict[str, str]:
     """Return the operator that launches each kernel, where that is recorded."""
-    table = exhibit_of(run, "KernelTime", "kernels")
-    names, operators = values_of(table, "name"), values_of(table, "operator")
-    return {str(name): str(its) for name, its in zip(names, operators) if its is not None}  # noqa: B905  # older reports have no column of operators
+    rows = rows_of(run, "KernelTime", "kernels", "name", "operator")
+    return {str(name): str(operator) for name, operator in rows if operator is not None}
 
 
 def _times(run: Run, source: _Source) -> Mapping[tuple[str, ...], tuple[float, float | None]]:
     """Return time in µs and count of each item, per step and rank, or of one call."""
-    table = exhibit_of(run, source.rule, source.exhibit)
-    columns = [values_of(table, name) for name in (*source.names, source.time)]
-    counts = values_of(table, "count") if source.has_counts else (0,) * len(columns[-1])
     n_steps = run.steps.n_measured * run.steps.n_workers if run.steps else 1
     found: dict[tuple[str, ...], tuple[float, float | None]] = {}
-    for *names, time, count in zip(*columns, counts, strict=True):
-        if not isinstance(time, int | float) or not isinstance(count, int | float):
+    columns = (*source.names, source.time, "count")
+    for *names, time, counted in rows_of(run, source.rule, source.exhibit, *columns):
+        if not isinstance(time, int | float):
             continue
+        count = counted if isinstance(counted, int | float) else None
         item, old = tuple(str(name) for name in names), (0.0, 0.0)
         if source.is_sampled:
             found[item] = (time / count if count else 0.0, None)
@@ -173,7 +169,7 @@ def _times(run: Run, source: _Source) -> Mapping[tuple[str, ...], tuple[float, f
         kept = found.get(item, old)
         found[item] = (
             kept[0] + time / n_steps,
-            (kept[1] or 0.0) + count / n_steps if source.has_counts else None,
+            None if count is None else (kept[1] or 0.0) + count / n_steps,
         )
     return found
 

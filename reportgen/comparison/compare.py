@@ -24,7 +24,7 @@ from reportgen.comparison.model import (
 )
 from reportgen.comparison.resources import cost_changes, samples_per_s, usage_changes
 from reportgen.comparison.runs import Run, run_of
-from reportgen.comparison.steps import choose, difference_of
+from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of
 from reportgen.comparison.waterfall import waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
@@ -41,9 +41,12 @@ def compare(
 
     The verdict is one of four words. It is *faster* or *slower* only where the 99.5 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
-    larger than the one between the halves of each run; else where the same holds for the means.
+    larger than that of two runs of one job; else where the same holds for the means.
     """
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
+    if len({run.steps.knows_gaps for run in runs if run.steps}) > 1:
+        first, second = (run_of(its.report, label=its.label, with_gaps=False) for its in runs)
+        runs = first, second
     reason = why_not(*runs)
     step, parts, how = (None, (), "") if reason else _times(*runs)
     conditions = conditions_of(*runs, compared=how)
@@ -83,22 +86,28 @@ def verdict_of(step: StepDifference) -> Verdict:
 
 
 def is_median_beyond_noise(step: StepDifference) -> bool:
-    """Return whether the medians differ surely, and more than the halves of each run."""
+    """Return whether the medians differ surely, and by more than runs of one job do."""
     low, high = step.certain_s
-    return (low > 0 or high < 0) and abs(step.difference_s) > step.noise_s
+    least_s = LEAST_RATIO * (step.before_p50_s + step.after_p50_s) / 2
+    return (low > 0 or high < 0) and abs(step.difference_s) > least_s
 
 
 def is_mean_beyond_noise(step: StepDifference) -> bool:
     """Return the same of the means."""
     low, high = step.mean_interval_s
-    return (low > 0 or high < 0) and abs(step.step_mean_difference_s) > step.mean_noise_s
+    least_s = LEAST_RATIO * (step.before_mean_s + step.after_mean_s) / 2
+    return (low > 0 or high < 0) and abs(step.step_mean_difference_s) > least_s
 
 
 def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
     assert before.steps is not None
     assert after.steps is not None
     chosen = choose(before.steps, after.steps)
-    step = difference_of(before.steps.cycle_ns[chosen.before], after.steps.cycle_ns[chosen.after])
+    step = difference_of(
+        before.steps.cycle_ns[chosen.before],
+        after.steps.cycle_ns[chosen.after],
+        is_matched=chosen.is_matched,
+    )
     step = replace(
         step,
         before_samples_per_s=samples_per_s(before, step.before_mean_s),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from reportgen.comparison.model import Condition
-from reportgen.comparison.runs import Run, exhibit_of, values_of
+from reportgen.comparison.runs import Run, rows_of
 from reportgen.comparison.steps import LEAST_STEPS
 from reportgen.report import DataKind, Setup
-from reportgen.results import RuleId
 from reportgen.text import join_names
 
 HARDWARE = "hardware"
@@ -63,12 +62,23 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("range of the data", *(report.job.range or "whole" for report in (first, second))),
         *_versions(setups),
         ("version of reportgen", *(_own_version(side) for side in sides)),
+        ("time of a step", *(_time_of_a_step(side) for side in sides)),
         ("steps compared", compared, compared),
     ]
     return tuple(
         Condition(what=what, before=one, after=other, same=one == other if one and other else None)
         for what, one, other in rows
         if one or other
+    )
+
+
+def _time_of_a_step(run: Run) -> str:
+    if run.steps is None or run.kind is not DataKind.EVENTS:
+        return ""
+    return (
+        "to the start of the next"
+        if run.steps.knows_gaps
+        else "to its end; an older report has no more"
     )
 
 
@@ -83,6 +93,11 @@ def why_not(before: Run, after: Run) -> str:
     if kinds == {DataKind.IMPORTED}:
         return "Results of SageMaker's rules hold no single steps."
     for run in (before, after):
+        if run.steps is None and run.report.figures is None:
+            return (
+                f"{run.label} was made by an older version, which did not keep the steps; report "
+                "the job again."
+            )
         if run.steps is None:
             return f"{run.label} has no recorded steps."
         if run.steps.start_ns.size < LEAST_STEPS:
@@ -142,18 +157,15 @@ def _versions(setups: Sequence[Setup]) -> Iterator[tuple[str, str, str]]:
 
 
 def _setting(run: Run, name: str) -> str:
-    values = values_of(exhibit_of(run, "Dataloader", "loaders"), name)
-    said = sorted({str(value) for value in values if value is not None})
+    rows = rows_of(run, "Dataloader", "loaders", name)
+    said = sorted({str(value) for (value,) in rows if value is not None})
     return ", ".join({"True": "yes", "False": "no"}.get(value, value) for value in said)
 
 
 def _formats(run: Run) -> str:
     """Return the formats in which kernels computed, the most used first."""
-    metrics = run.report.results.get(RuleId("KernelPrecision"))
-    if metrics is None:
-        return ""
-    shares = exhibit_of(run, "KernelPrecision", "precision_shares")
-    parts = zip(values_of(shares, "part"), values_of(shares, "pct"), strict=True)
     return ", ".join(
-        str(part) for part, pct in parts if isinstance(pct, float) and pct >= 100 * _LARGEST_SHARE
+        str(part)
+        for part, pct in rows_of(run, "KernelPrecision", "precision_shares", "part", "pct")
+        if isinstance(pct, float) and pct >= 100 * _LARGEST_SHARE
     )

@@ -7,11 +7,17 @@ from dataclasses import fields, replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
-from reportgen.comparison.model import Comparison, FindingState, MetricChange, Moved
+from reportgen.comparison.model import (
+    Comparison,
+    FindingState,
+    MetricChange,
+    Moved,
+    WaterfallPart,
+)
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
-from reportgen.text import plural
+from reportgen.text import format_duration, plural
 
 MOST_MOVED = 25
 """So many kernels or operators of a kind stand on the page; the JSON has all of them."""
@@ -98,16 +104,27 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         title="Where the difference comes from, per step",
         caption=(
             "Means over the compared steps and all GPUs. The parts of a job add up to its mean "
-            "time per step, the differences to the difference of the means."
+            f"time per step: {_total(rows, 'before_s')} before, {_total(rows, 'after_s')} after, "
+            f"a difference of {_total(rows, 'difference_s')}."
         ),
         columns=[
             _texts("part", [row.part for row in rows]),
-            _numbers("before_s", "s", [row.before_s for row in rows], role=Role.OTHER),
-            _numbers("after_s", "s", [row.after_s for row in rows], role=Role.STEP),
-            _numbers("difference_s", "s", [row.difference_s for row in rows], role=Role.WARNING),
+            _numbers("difference_s", "s", [row.difference_s for row in rows]),
+            _texts(
+                "before_to_after",
+                [
+                    _both(format_duration(row.before_s), format_duration(row.after_s))
+                    for row in rows
+                ],
+            ),
         ],
+        row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )
     return (made,)
+
+
+def _total(rows: Sequence[WaterfallPart], name: str) -> str:
+    return format_duration(sum(getattr(row, name) for row in rows))
 
 
 def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
@@ -126,10 +143,11 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
         columns=[
             _texts("id", [row.id for row in rows]),
             _texts("state", [_STATE_WORDS[row.state] for row in rows]),
-            _texts("severity_before", [row.severity_before for row in rows]),
-            _texts("severity_after", [row.severity_after for row in rows]),
-            _numbers("may_save_before", "%", [_pct(row.share_before_ratio) for row in rows]),
-            _numbers("may_save_after", "%", [_pct(row.share_after_ratio) for row in rows]),
+            _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
+            _texts(
+                "may_save",
+                [_both(_pct(row.share_before_ratio), _pct(row.share_after_ratio)) for row in rows],
+            ),
             _texts("finding", [row.title for row in rows]),
         ],
     )
@@ -153,13 +171,7 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
     """Yield what only one of the jobs has, kernels of the same operator side by side."""
     alone = [row for row in rows if row.before_us is None or row.after_us is None]
     for kind in dict.fromkeys(row.kind for row in alone):
-        its = [row for row in alone if row.kind == kind]
-        sides = [
-            sorted((row for row in its if getattr(row, time) is not None), key=_operator_of)
-            for time in ("before_us", "after_us")
-        ]
-        pairs = list(_side_by_side(*sides))
-        pairs.sort(key=lambda pair: -max(_time_of(row) for row in pair))
+        pairs = list(_pairs([row for row in alone if row.kind == kind]))
         shown = pairs[:MOST_MOVED]
         yield exhibit(
             f"apart_{_id(kind)}",
@@ -168,34 +180,28 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
             caption=f"Times {_unit_of(kind)}. Rows of the same operator stand side by side: what "
             f"was renamed or replaced.{_rest(pairs, shown)}",
             columns=[
-                _texts("operator", [(one or other).operator for one, other in shown]),  # type: ignore[union-attr]  # one of them is there
-                _texts("only_before", [one and one.name for one, _ in shown]),
-                _numbers("before_us", "us", [one and one.before_us for one, _ in shown]),
-                _texts("only_after", [other and other.name for _, other in shown]),
-                _numbers("after_us", "us", [other and other.after_us for _, other in shown]),
+                _texts("operator", [one.operator or other.operator for one, other in shown]),
+                _texts("only_before", [one.name or None for one, _ in shown]),
+                _numbers("before_us", "us", [one.before_us for one, _ in shown]),
+                _texts("only_after", [other.name or None for _, other in shown]),
+                _numbers("after_us", "us", [other.after_us for _, other in shown]),
             ],
         )
 
 
-def _side_by_side(
-    before: Sequence[Moved], after: Sequence[Moved]
-) -> Iterator[tuple[Moved | None, Moved | None]]:
-    """Yield rows of one operator in pairs, the longest first, and the others alone."""
-    for operator in dict.fromkeys(row.operator for row in (*before, *after)):
-        sides = [[row for row in side if row.operator == operator] for side in (before, after)]
-        if operator is None:
-            yield from ((row, None) for row in sides[0])
-            yield from ((None, row) for row in sides[1])
-        else:
-            yield from zip_longest(*sides)
+def _pairs(rows: Sequence[Moved]) -> Iterator[tuple[Moved, Moved]]:
+    """Yield what vanished with what came in its place, a blank where nothing did.
 
-
-def _operator_of(row: Moved) -> tuple[str, float]:
-    return row.operator or "", -_time_of(row)
-
-
-def _time_of(row: Moved | None) -> float:
-    return 0.0 if row is None else max(row.before_us or 0.0, row.after_us or 0.0)
+    Rows come in the order of their times; those without an operator stand alone.
+    """
+    blank = replace(rows[0], name="", operator=None, before_us=None, after_us=None)
+    for operator in dict.fromkeys(row.operator or row.name for row in rows):
+        its = [row for row in rows if (row.operator or row.name) == operator]
+        gone, came = (
+            [row for row in its if getattr(row, time) is not None]
+            for time in ("before_us", "after_us")
+        )
+        yield from zip_longest(gone, came, fillvalue=blank)
 
 
 def _id(kind: str) -> str:
@@ -301,8 +307,15 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
     return (made,)
 
 
-def _pct(ratio: float | None) -> float | None:
-    return None if ratio is None else 100 * ratio
+def _both(before: str | None, after: str | None) -> str | None:
+    """Return what a thing was and is, in few words: one where it did not change."""
+    if before is None and after is None:
+        return None
+    return before if before == after else f"{before or '–'} → {after or '–'}"
+
+
+def _pct(ratio: float | None) -> str | None:
+    return None if ratio is None else f"{100 * ratio:.1f} %"
 
 
 def _texts(name: str, values: Sequence[str | None]) -> Column:

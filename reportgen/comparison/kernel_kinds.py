@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from reportgen.comparison.runs import Run, exhibit_of, values_of
+from reportgen.comparison.runs import Run, rows_of
 
 KIND_WORDS = {
-    "matrix": "matrix products and convolutions",
+    "matrix": "matrix products, convolutions",
     "attention": "attention",
     "normalization": "normalization",
-    "lookup": "lookups, embeddings and sorting",
+    "lookup": "lookups, sorting",
     "optimizer": "optimizer steps",
-    "reduction": "reductions, softmax and pooling",
-    "elementwise": "elementwise operations and copies",
+    "reduction": "reductions, pooling",
+    "elementwise": "elementwise, copies",
     "other": "other kernels",
 }
 _PATTERNS = {
@@ -43,10 +43,10 @@ def kind_of(kernel: str) -> str:
 
 def compute_shares(run: Run) -> Mapping[str, float]:
     """Return which share of the time of computing kernels each kind takes; nothing without any."""
-    table = exhibit_of(run, "KernelTime", "kernels")
-    columns = [values_of(table, name) for name in ("name", "category", "sum_us")]
     sums: dict[str, float] = {}
-    for name, category, sum_us in zip(*columns, strict=True):
+    for name, category, sum_us in rows_of(
+        run, "KernelTime", "kernels", "name", "category", "sum_us"
+    ):
         if category == "compute" and isinstance(sum_us, int | float):
             kind = kind_of(str(name))
             sums[kind] = sums.get(kind, 0.0) + sum_us

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from reportgen.comparison.model import MetricChange, StepDifference, UsageChange
-from reportgen.comparison.runs import Run, exhibit_of, values_of
+from reportgen.comparison.runs import Run, rows_of
 from reportgen.report import Setup
 from reportgen.results import RuleId
 
@@ -39,17 +39,13 @@ def usage_changes(before: Run, after: Run) -> tuple[UsageChange, ...]:
 
 
 def _usage(run: Run) -> Mapping[Key, tuple[str, Points]]:
-    table = exhibit_of(run, "OverallSystemUsage", "usage")
-    names = ("metric", "node", "unit")
-    columns = [values_of(table, name) for name in names]
-    nothing = (None,) * len(columns[0])
-    points = [values_of(table, name) or nothing for name in _POINTS]
+    columns = ("metric", "node", "unit", *_POINTS)
     return {
         (str(metric), str(node)): (
             str(unit),
-            tuple(float(point) if isinstance(point, int | float) else None for point in row),
+            tuple(float(point) if isinstance(point, int | float) else None for point in points),
         )
-        for metric, node, unit, row in zip(*columns, zip(*points, strict=True), strict=True)
+        for metric, node, unit, *points in rows_of(run, "OverallSystemUsage", "usage", *columns)
     }
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.report import DataKind, Report, data_kind
-from reportgen.results import Exhibit, PackedTable, RuleId
+from reportgen.results import PackedTable, RuleId
+from reportgen.results.model import Scalar
 from reportgen.results.packed import unpack
 
 PREFERRED_PHASES = ("TRAIN", "GLOBAL")
@@ -32,10 +33,13 @@ class Steps:
         start_ns: (n,) of the worker that stands for all.
         cycle_ns: (n,) float64 time to the start of the next step, the mean of all workers where
             each of them has every step.
-        inside_ns, wait_ns: (n,) float64 time in the step, and of waiting for data after it; where
-            workers meet in each step, the longest wait of any is that of all.
+        inside_ns, wait_ns: (n,) float64 time in the step but that of waiting for data, and all
+            waiting, in it and after it; where workers meet in each step, the longest wait of any
+            is that of all.
         n_measured: steps that were recorded; more than n where rows are means of several.
         n_workers: workers or ranks that are in the means.
+        knows_gaps: whether the report says how long it is from the end of a step to the next one;
+            steps of kernel traces leave nothing between them.
     """
 
     phase: str
@@ -46,6 +50,7 @@ class Steps:
     wait_ns: NDArray[np.float64]
     n_measured: int
     n_workers: int
+    knows_gaps: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +68,11 @@ class Run:
     budget: tuple[Columns, ...]
 
 
-def run_of(report: Report, *, label: str) -> Run:
-    """Return one side of a comparison."""
+def run_of(report: Report, *, label: str, with_gaps: bool = True) -> Run:
+    """Return one side of a comparison.
+
+    ``with_gaps=False`` leaves out the time between steps, which the other side does not know.
+    """
     tables = [table for result in report.results.values() for table in result.data]
     steps = [table for table in tables if table.id == "steps"]
     budget = [
@@ -76,24 +84,25 @@ def run_of(report: Report, *, label: str) -> Run:
         label=label,
         report=report,
         kind=data_kind(report.results),
-        steps=_training_steps(steps),
+        steps=_training_steps(steps, with_gaps=with_gaps),
         budget=tuple(budget),
     )
 
 
-def exhibit_of(run: Run, rule_id: str, exhibit_id: str) -> Exhibit | None:
-    """Return an exhibit of a report; ``None`` where it has none of that name."""
+def rows_of(run: Run, rule_id: str, exhibit_id: str, *names: str) -> Iterator[tuple[Scalar, ...]]:
+    """Yield the rows of an exhibit as values of some columns, ``None`` where it has no such column.
+
+    Nothing comes where the report does not have the exhibit: older ones, imported ones.
+    """
     result = run.report.results.get(RuleId(rule_id))
-    return result.exhibit(exhibit_id) if result is not None else None
+    exhibit = result.exhibit(exhibit_id) if result is not None else None
+    if exhibit is not None and exhibit.columns:
+        nothing = (None,) * len(exhibit.columns[0].values)
+        columns = {column.name: column.values for column in exhibit.columns}
+        yield from zip(*(columns.get(name, nothing) for name in names), strict=True)
 
 
-def values_of(exhibit: Exhibit | None, name: str) -> tuple[object, ...]:
-    """Return a column of an exhibit; nothing where there is none of that name."""
-    columns = exhibit.columns if exhibit is not None else ()
-    return next((column.values for column in columns if column.name == name), ())
-
-
-def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
+def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps | None:
     phases = {table.of.get("phase", "").rpartition(".")[2] for table in tables if table.n_rows}
     phase = min(phases, key=_preference, default=None)
     if phase is None:
@@ -102,13 +111,13 @@ def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
     longest = max(own, key=lambda table: table.n_measured)
     alike = [table for table in own if table.n_measured == longest.n_measured]
     columns = [unpack(table) for table in alike]
+    if not with_gaps:
+        left_out = {"cycle_ns", "input_wait_ns"}  # the wait inside steps stays
+        columns = [{k: its[k] for k in its.keys() - left_out} for its in columns]
     first = columns[0]
     cycle_ns = np.array([_cycle_ns(its) for its in columns], dtype=np.float64)
-    inside_ns = np.array([its["duration_ns"] for its in columns], dtype=np.float64)
-    wait_ns = np.array(
-        [its.get("input_wait_ns", np.zeros_like(its["start_ns"])) for its in columns],
-        dtype=np.float64,
-    )
+    waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
+    inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
     longest_ns = _meeting(cycle_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
     return Steps(
         phase=phase,
@@ -119,6 +128,14 @@ def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
         wait_ns=wait_ns.mean(axis=0) + longest_ns,
         n_measured=longest.n_measured,
         n_workers=len(alike),
+        knows_gaps="cycle_ns" in first,
+    )
+
+
+def _column(columns: Sequence[Columns], name: str) -> Floats:
+    """Return (n_workers, n) values of a column; zero where a report does not have it."""
+    return np.array(
+        [its.get(name, np.zeros_like(its["start_ns"])) for its in columns], dtype=np.float64
     )
 
 

@@ -63,8 +63,9 @@ def read_index(places: Sequence[str], *, known: Sequence[JobRow] = ()) -> Index:
 
 
 def index_of(rows: Collection[JobRow]) -> Index:
-    """Return rows in order, with their sums; ties are broken by name and path."""
-    jobs = sorted(rows, key=lambda row: (-(row.wasted_gpu_hours or 0.0), row.job, row.path))
+    """Return rows in order, with their sums: by waste, the newest first, by name and path."""
+    jobs = sorted(rows, key=lambda row: (row.job, row.path))
+    jobs.sort(key=lambda row: (row.wasted_gpu_hours or 0.0, row.created or ""), reverse=True)
     prices = [row.wasted_usd for row in jobs if row.wasted_usd is not None]
     return Index(
         jobs=tuple(jobs),

@@ -12,6 +12,7 @@ from reportgen.intake.listing import MAX_DEPTH, Listing
 from reportgen.intake.unsupported import (
     NSIGHT_RECORDINGS,
     OTHER_DATABASES,
+    ZIP_ARCHIVES,
     name_unsupported,
     refuse_pickles,
 )
@@ -20,6 +21,12 @@ from reportgen.storage import LINK, Location, ObjectInfo
 _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
 )
+
+_TENSORBOARD = (
+    "Event files of TensorBoard hold scalars and no trace: "
+    "reportgen record --trace 20:25 --report -- python train.py"
+)
+_ZIP = "Unpack it and pass the folder."
 
 
 def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> AmbiguousJobError:
@@ -36,7 +43,7 @@ def not_a_job(path: str, listing: Listing) -> LocationError:
     if unsupported is None:
         return LocationError(
             f"{path!r} is a file, not the folder of a job and not a kernel trace.",
-            hint=_REMEDY,
+            hint=_remedy(listing.objects),
             path=path,
             is_file=True,
         )
@@ -49,7 +56,8 @@ def _why_not(unsupported: str, listing: Listing) -> tuple[str, str]:
     if unsupported == OTHER_DATABASES:
         return "of databases only exports of Nsight Systems are read", _REMEDY
     if unsupported != NSIGHT_RECORDINGS:
-        return f"this version cannot read {unsupported} yet", _REMEDY
+        hint = _ZIP if unsupported == ZIP_ARCHIVES else _REMEDY
+        return f"this version cannot read {unsupported} yet", hint
     keys = sorted(key for key, name in listing.unsupported.items() if name == unsupported)
     recording = printable(PurePosixPath(keys[0]).name)
     export = shlex.quote(str(PurePosixPath(recording).with_suffix(".sqlite")))
@@ -84,9 +92,14 @@ def no_job(path: str, listing: Listing) -> LocationError:
         )
     return LocationError(
         f"No profiler files under {path!r} ({seen} seen, none claimed).",
-        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
+        hint=_remedy(objects) if parent is None else f"Pass {parent!r}, which holds the whole job.",
         path=path,
     )
+
+
+def _remedy(objects: Sequence[ObjectInfo]) -> str:
+    """Return what helps with files of which nothing is known but their names."""
+    return _TENSORBOARD if any(".tfevents." in info.key for info in objects) else _REMEDY
 
 
 def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:

@@ -17,16 +17,17 @@ NSIGHT_RECORDINGS = "Nsight Systems recordings"
 """Only ``nsys`` itself reads these; what it exports of them is read."""
 
 OTHER_DATABASES = "SQLite databases of other programs"
+ZIP_ARCHIVES = "zip archives"
 
 _BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
     (re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)"), NSIGHT_RECORDINGS),
     (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
-    (re.compile(r".*\.zip", re.IGNORECASE), "zip archives"),
+    (re.compile(r".*\.zip", re.IGNORECASE), ZIP_ARCHIVES),
 )
 _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3", OTHER_DATABASES),
-    (b"PK\x03\x04", "zip archives"),
+    (b"PK\x03\x04", ZIP_ARCHIVES),
 )
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")

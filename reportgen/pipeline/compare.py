@@ -9,7 +9,6 @@ from pathlib import Path
 from reportgen.assets import notebook_path
 from reportgen.comparison import Comparison, codec, compare
 from reportgen.errors import writing
-from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher
 from reportgen.pipeline.places import check_output, saved_report
 from reportgen.pipeline.products import kernel_for
@@ -94,6 +93,8 @@ def report_of(path: str, watcher: Watcher) -> Report:
     with saved_report(place) as saved:
         if saved is not None:
             return load(saved)
+    from reportgen.pipeline.make import make_report  # half of what a comparison would import
+
     with scratch_folder() as folder:
         off = TimelineDetail.OFF
         options = Options(path=path, output=folder, formats=frozenset(), timeline=off)

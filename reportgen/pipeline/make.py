@@ -167,9 +167,9 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
 
 
 def _job_root(job: JobProfile) -> Path | None:
-    """Return the folder that no output may go to; beside a single trace there is room."""
-    root = job.parts[0].root
-    is_one_file = len(job.parts) == 1 and not Path(job.info.source).is_dir()
+    """Return the folder that no output may go to; beside a single file there is room."""
+    root, source = job.parts[0].root, Path(job.info.source)
+    is_one_file = source.is_file() or (len(job.parts) == 1 and not source.is_dir())
     return None if "://" in root or is_one_file else Path(root)
 
 

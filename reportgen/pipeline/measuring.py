@@ -80,24 +80,20 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
         LostItemsError: parts are missing that may not be.
     """
     with timed(watcher, "reading") as step:
-        executor = executor_for(work, watcher)
-        is_far = work.engine.kind is EngineKind.DASK
-        lanes = work.lanes and replace(work.lanes, is_far=is_far)
-        do = partial(work_on, rules=work.rules, params=work.params, lanes=lanes)
-        if isinstance(executor, LocalExecutor):
-            do = partial(do, on_progress=ReadingProgress(watcher))
-        elif is_far:
-            do = partial(_work_there, settings_to_send(), do)
-        measured, missing = _run(executor, do, work)
-        if lanes is not None and is_far:
-            for part in measured:
-                lanes.receive(part.node, part.lanes)
-            measured = [replace(part, lanes={}) for part in measured]
-        n_rows = sum(part.n_rows for part in measured)
-        n_files = sum(part.n_files for part in measured)
-        read_s = max((part.read_s for part in measured), default=0.0)
-        logger.info("read %d rows from %d files in %.2f s", n_rows, n_files, read_s)
-        step.text = f"measured {len(measured)} nodes or ranks"
+        memory = work.memory
+        keys = memory.keys(work.job.parts)
+        known = memory.recall(keys)
+        left = tuple(part for part in work.job.parts if part.node not in known)
+        fresh, missing = _run(replace(work, job=replace(work.job, parts=left)), watcher)
+        memory.keep(fresh, left, keys)
+        by_node = {part.node: part for part in (*known.values(), *fresh)}
+        measured = [by_node[part.node] for part in work.job.parts if part.node in by_node]
+        _put_lanes(measured, work)
+        read_s = max((part.read_s for part in fresh), default=0.0)
+        logger.info("read %d rows from %d files in %.2f s", *_amount(fresh), read_s)
+        from_cache = f", {len(known)} of them from the cache" if known else ""
+        step.text = f"measured {len(measured)} nodes or ranks{from_cache}"
+    n_rows, n_files = _amount(measured)
     if n_rows:
         return measured, missing
     what = f"profiler files, but not one readable sample or event ({n_files} files read)"

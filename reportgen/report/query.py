@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import operator
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from reportgen.errors import ConfigError
 from reportgen.report.model import RankedFinding, Report
@@ -30,11 +34,7 @@ class Answer:
     is_list: bool = False
 
     def position(self, column: str) -> int:
-        """Return where a column stands.
-
-        Raises:
-            ConfigError: there is no such column.
-        """
+        """Return where a column stands; raise ``ConfigError`` if there is none of this name."""
         if column not in self.columns:
             raise _unknown(column, self.columns, noun="column", hint="The columns are {}.")
         return list(self.columns).index(column)
@@ -59,38 +59,32 @@ def ask(report: Report, what: str = "") -> Answer:
     return found()
 
 
-def narrowed(answer: Answer, conditions: Sequence[str], *, sort: str | None = None) -> Answer:
-    """Return the rows that meet all conditions (``pct > 5``), sorted by a column if one is named.
+def narrowed(
+    answer: Answer, conditions: Sequence[str] = (), *, sort: str = "", columns: Sequence[str] = ()
+) -> Answer:
+    """Return the rows that meet all conditions (``pct > 5``), in an order, with some columns.
 
-    ``sort`` begins with ``-`` for the largest first; rows without a value come last.
+    ``sort`` names a column, ``-`` in front of it puts the largest first; rows without a value
+    come last.
 
     Raises:
         ConfigError: a condition of another form, or a column that does not exist.
     """
     rows = list(answer.rows)
     for condition in conditions:
-        is_met = _condition(answer, condition)
-        rows = [row for row in rows if is_met(row)]
+        rows = list(filter(_condition(answer, condition), rows))
     if sort:
         at = answer.position(sort.removeprefix("-"))
-        with_value = [row for row in rows if row[at] is not None]
-        with_value.sort(key=lambda row: _sort_key(row[at]), reverse=sort.startswith("-"))
-        rows = [*with_value, *(row for row in rows if row[at] is None)]
+        known = [row for row in rows if row[at] is not None]
+        known.sort(key=lambda row: _order(row[at]), reverse=sort.startswith("-"))
+        rows = [*known, *(row for row in rows if row[at] is None)]
+    if columns:
+        chosen = {name: answer.position(name) for name in columns}
+        rows = [[row[at] for at in chosen.values()] for row in rows]
+        answer = dataclasses.replace(
+            answer, columns={name: answer.columns[name] for name in chosen}
+        )
     return dataclasses.replace(answer, rows=rows)
-
-
-def selected(answer: Answer, columns: Sequence[str]) -> Answer:
-    """Return the answer with these columns only, in this order.
-
-    Raises:
-        ConfigError: a column does not exist.
-    """
-    at = [answer.position(name) for name in columns]
-    return dataclasses.replace(
-        answer,
-        columns={name: answer.columns[name] for name in columns},
-        rows=[[row[position] for position in at] for row in answer.rows],
-    )
 
 
 def _questions(report: Report) -> Mapping[str, Callable[[], Answer]]:
@@ -141,51 +135,41 @@ def _list_of(report: Report, title: str, *, is_all: bool) -> Answer:
 
 def _rules(report: Report) -> Answer:
     names = ("rule", "status", "reason", "n_findings", "checks")
+    n_findings = Counter(ranked.rule for ranked in report.findings)
     rows = []
     for rule_id, entry in report.rules.items():
-        result = report.results.get(rule_id)
+        result, reason = report.results.get(rule_id), entry.reason.text if entry.reason else None
         checks = result.about.checks if result and result.about else None
-        n_findings = sum(ranked.rule == rule_id for ranked in report.findings)
-        reason = entry.reason.text if entry.reason else None
-        rows.append((rule_id, entry.status.value, reason, n_findings, checks))
+        rows.append((rule_id, entry.status.value, reason, n_findings[rule_id], checks))
     return Answer(title="rules", columns=dict.fromkeys(names, ""), rows=rows, is_list=True)
 
 
 def _findings(report: Report) -> Answer:
     flat = [_flat_finding(ranked) for ranked in report.findings]
-    names = flat[0] if flat else ("id", "rule", "severity", "title")
+    columns = dict.fromkeys(flat[0] if flat else ("id", "rule", "severity", "title"), "")
     rows = [list(pairs.values()) for pairs in flat]
-    return Answer(title="findings", columns=dict.fromkeys(names, ""), rows=rows, is_list=True)
+    return Answer(title="findings", columns=columns, rows=rows, is_list=True)
 
 
 def _flat_finding(ranked: RankedFinding) -> dict[str, Scalar]:
     """Return a finding as one row; lists are joined with semicolons."""
     finding = ranked.finding
-    estimate, where = finding.estimate, finding.where
+    estimate, where, evidence = finding.estimate, finding.where, finding.evidence
     return {
-        "id": finding.id,
-        "rule": ranked.rule,
-        "severity": finding.severity.value,
-        "title": finding.title,
-        "cause": finding.cause,
-        "symptom_of": _joined(finding.symptom_of),
+        "id": finding.id, "rule": ranked.rule,
+        "severity": finding.severity.value, "title": finding.title,
+        "cause": finding.cause, "symptom_of": _joined(finding.symptom_of),
         "attributed_ratio": finding.attributed_ratio,
         "share_ratio": estimate.share_ratio if estimate else None,
-        "measured": finding.measured,
-        "threshold": finding.threshold,
-        "unit": finding.unit,
+        "measured": finding.measured, "threshold": finding.threshold, "unit": finding.unit,
         "exhibit": f"{ranked.rule}.{finding.exhibit}" if finding.exhibit else None,
-        "node": where.node,
-        "device": where.device,
-        "start_s": where.start_s,
-        "end_s": where.end_s,
+        "node": where.node, "device": where.device, "start_s": where.start_s, "end_s": where.end_s,
         "speedup_at_most": estimate.speedup_at_most if estimate else None,
-        "text": finding.text,
-        "advice": finding.advice,
+        "text": finding.text, "advice": finding.advice,
         "possible_causes": _joined(finding.possible_causes),
-        "evidence_for": _joined(item.text for item in finding.evidence if not item.is_against),
-        "evidence_against": _joined(item.text for item in finding.evidence if item.is_against),
-    }
+        "evidence_for": _joined(item.text for item in evidence if not item.is_against),
+        "evidence_against": _joined(item.text for item in evidence if item.is_against),
+    }  # fmt: skip
 
 
 def _joined(texts: Iterable[str]) -> str | None:
@@ -205,7 +189,7 @@ def _about_finding(report: Report, finding_id: str) -> Answer:
 def _about_rule(report: Report, rule_id: RuleId) -> Answer:
     entry, result = report.rules[rule_id], report.results.get(rule_id)
     whole: dict[str, Any] = {
-        "status": entry.status,
+        "status": entry.status.value,
         "reason": entry.reason.text if entry.reason else None,
         "findings": [item.finding.id for item in report.findings if item.rule == rule_id],
     }
@@ -215,18 +199,16 @@ def _about_rule(report: Report, rule_id: RuleId) -> Answer:
         about = result.about
         words = ("title", "checks", "reading", "advice") if about else ()
         whole |= {name: getattr(about, name) for name in words}
-    return _pairs(rule_id, _flattened(whole))
+    return _pairs(rule_id, _flattened(whole, ""))
 
 
 def _job(report: Report) -> Iterator[tuple[str, Scalar]]:
     parts = ("job", "summary", "figures", "setup", "recording", "profiling", "data_quality")
     yield "report_id", report.report_id
-    yield "nodes", "; ".join(report.nodes)
+    yield "nodes", _joined(report.nodes)
     yield "sampling_interval_ms", report.sampling_interval_ms
-    for part in parts:
-        value = getattr(report, part)
-        yield from _flattened({part: _as_dict(value) if value is not None else None})
-    yield from _flattened({"versions": dict(report.versions)})
+    for part in (*parts, "versions"):
+        yield from _flattened(msgspec.to_builtins(getattr(report, part)), part)
 
 
 def _of_exhibit(item: Exhibit) -> Answer:
@@ -243,34 +225,22 @@ def _pairs(title: str, pairs: Iterable[tuple[str, Scalar]]) -> Answer:
     return Answer(title=title, columns=columns, rows=list(pairs), is_list=True)
 
 
-def _as_dict(value: Any) -> dict[str, Any]:
-    return {item.name: getattr(value, item.name) for item in fields(value)}
-
-
-def _flattened(value: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Scalar]]:
-    """Yield each value below a mapping with its path in dots; short texts in a list are joined."""
-    for key, inner in value.items():
-        yield from _flat_value(inner, f"{prefix}{key}")
-
-
-def _flat_value(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:
-    if dataclasses.is_dataclass(value):
-        yield from _flattened(_as_dict(value), f"{path}.")
-    elif isinstance(value, Mapping):
-        yield from _flattened(value, f"{path}.")
-    elif isinstance(value, list | tuple) and any(map(dataclasses.is_dataclass, value)):
+def _flattened(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:
+    """Yield each value below a tree with its path in dots; texts in a list are joined."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _flattened(inner, f"{path}.{key}".lstrip("."))
+    elif isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):
         for number, item in enumerate(value, start=1):
-            yield from _flat_value(item, f"{path}.{number}")
-    elif isinstance(value, list | tuple):
-        yield path, _joined(map(str, value))
+            yield from _flattened(item, f"{path}.{number}")
     else:
-        yield path, getattr(value, "value", value)
+        yield path, _joined(map(str, value)) if isinstance(value, list | tuple) else value
 
 
 _CONDITION = re.compile(
     r"\s*(?P<column>[^\s=!<>~]+)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*?)\s*"
 )
-_ABSENT = "null"
+_ORDERS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
 def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
@@ -288,22 +258,15 @@ def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
     limit = _number(wanted)
     if limit is None:
         raise ConfigError(f"--where {text!r} compares with {wanted!r}, which is no number.")
-    return lambda row: _is_ordered(row[at], sign, limit)
+    is_ordered = _ORDERS[sign]
+    return lambda row: isinstance(value := row[at], int | float) and is_ordered(value, limit)
 
 
 def _is_equal(value: Scalar, wanted: str) -> bool:
     if value is None or isinstance(value, bool):
-        return {None: _ABSENT, True: "true", False: "false"}[value] == wanted.lower()
+        return {None: "null", True: "true", False: "false"}[value] == wanted.lower()
     number = None if isinstance(value, str) else _number(wanted)
     return value == number if number is not None else str(value).lower() == wanted.lower()
-
-
-def _is_ordered(value: Scalar, sign: str, limit: float) -> bool:
-    if value is None or isinstance(value, str):
-        return False
-    return {
-        ">": value > limit, ">=": value >= limit, "<": value < limit, "<=": value <= limit
-    }[sign]  # fmt: skip
 
 
 def _number(text: str) -> float | None:
@@ -313,9 +276,8 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _sort_key(value: Scalar) -> tuple[bool, Any]:
-    is_text = isinstance(value, str)
-    return is_text, value
+def _order(value: Any) -> tuple[bool, Any]:
+    return isinstance(value, str), value
 
 
 def _unknown(name: str, known: Any, *, noun: str, hint: str) -> ConfigError:

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from reportgen.errors import LocationError, writing
+from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.report import QualityNote, Report, TimelineEntry, codec
 from reportgen.results import RuleId, RuleResult, timeline_file
 from reportgen.results import codec as result_codec
 
 REPORT_FILE = "report.json"
+_ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
 _NO_TIMELINE = "The timeline is not shown: its file is {what}. Make the report again from the data."
 
@@ -52,13 +53,31 @@ def load(report_dir: str | Path) -> Report:
     """Read ``report.json`` in a folder ``profiler-report``, and the results of it that are there.
 
     A timeline that is missing or damaged is left out with a note in its ``data_quality``.
+    A report that is replaced while it is read is read again, so that no results are mixed.
 
     Raises:
-        LocationError: no such folder, or no ``report.json`` in it.
+        LocationError: no such folder, or no ``report.json`` in it, or it changes all the time.
         FormatError: a file in it is not ours or damaged.
     """
     folder = Path(report_dir)
-    raw = _read(folder / REPORT_FILE)
+    for _ in range(_ATTEMPTS):
+        raw = _read(folder / REPORT_FILE)
+        try:
+            report = _loaded(folder, raw)
+        except ReportgenError:
+            if _read(folder / REPORT_FILE) == raw:
+                raise
+            continue
+        if _read(folder / REPORT_FILE) == raw:
+            return report
+    raise LocationError(
+        f"{folder} changes while it is read.",
+        hint="Wait until the report is made, then try again.",
+        path=str(folder),
+    )
+
+
+def _loaded(folder: Path, raw: bytes) -> Report:
     named = codec.decode(raw, path=str(folder / REPORT_FILE), results={})
     results: dict[RuleId, RuleResult] = {}
     present = {path.name: path for path in folder.glob("*.json")}

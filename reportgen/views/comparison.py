@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reportgen.comparison import Comparison, Verdict, exhibits
 from reportgen.errors import PluginError
+from reportgen.results import Depth
 from reportgen.views.cell_output import Block, PageSection, State, headed_section
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import exhibit_blocks
 from reportgen.views.facts import Fact
 from reportgen.views.fragments import notebook_style, render
+from reportgen.views.sections.dashboard import words_of
 from reportgen.views.values import format_value, prose, shorten
 from reportgen.views.verdict import ReportVerdict
 
@@ -60,7 +64,12 @@ def comparison_section(comparison: Comparison, section_id: str) -> PageSection:
         )
     title, lead = _LEADS[section_id]
     context = ChartContext(rule_id=section_id, is_unix=False)
-    blocks = exhibit_blocks(exhibits.SECTIONS[section_id](comparison), context)
+    made = exhibits.SECTIONS[section_id](comparison)
+    folded = [item for item in made if item.depth is Depth.FOLDED]
+    blocks = [
+        *exhibit_blocks([item for item in made if item not in folded], context),
+        *(replace(block, fold=words_of(folded)) for block in exhibit_blocks(folded, context)),
+    ]
     return headed_section(section_id, title, blocks, lead=lead)
 
 

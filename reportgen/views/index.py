@@ -30,11 +30,11 @@ class _Column:
 
 _COLUMNS = (
     _Column(name="job", title="Job"),
-    _Column(name="created", title="Created (UTC)"),
-    _Column(name="status", title="Status"),
     _Column(name="wasted_gpu_hours", title="GPU hours without work", is_number=True),
     _Column(name="wasted_usd", title="Costs USD", is_number=True),
     _Column(name="top_finding", title="Top finding"),
+    _Column(name="created", title="Created (UTC)"),
+    _Column(name="status", title="Status"),
     _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
     _Column(name="step_p50_s", title="Step (median)", unit="s", is_number=True),
     _Column(name="steps_per_s", title="Steps per second", is_number=True),
@@ -52,12 +52,13 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
     style, script = _text(*_SHEETS), _text("script/index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
+    told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
     return render(
         "job_index",
         title=title,
         facts=list(_facts(index)),
-        columns=_COLUMNS,
-        first=[[_cell(row, column) for column in _COLUMNS] for row in index.jobs[:_FIRST_ROWS]],
+        columns=told,
+        first=[[_cell(row, column) for column in told] for row in index.jobs[:_FIRST_ROWS]],
         n_jobs=format_count(len(index.jobs)),
         data=Markup(pack(json.dumps(tree, separators=(",", ":")))),  # noqa: S704 - base 64
         policy=policy_of(style, script),
@@ -77,6 +78,11 @@ def _facts(index: Index) -> Iterator[tuple[str, str]]:
         yield "They cost", f"{index.wasted_usd:,.2f} USD"
     if index.n_unreadable:
         yield "Could not be read", plural(index.n_unreadable, "report")
+
+
+def _is_told(row: JobRow, column: _Column) -> bool:
+    """Return whether a job has a value in a column; one that is empty everywhere is left out."""
+    return column.name in {"job", "wasted_gpu_hours"} or getattr(row, column.name) not in (None, "")
 
 
 def _cell(row: JobRow, column: _Column) -> str:

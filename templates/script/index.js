@@ -29,9 +29,13 @@
     return rows.map((row) => Object.fromEntries(names.map((name, at) => [name, row[at]])));
   }
 
+  function inOrder(a, b) {
+    return a < b ? -1 : a > b ? 1 : 0;
+  }
+
   function compare(one, other) {
     const [a, b] = [one[sorted.name], other[sorted.name]];
-    if (a === b) return one.job < other.job ? -1 : one.job > other.job ? 1 : 0;
+    if (a === b) return inOrder(other.created || "", one.created || "") || inOrder(one.job, other.job);
     if (a === null || a === "" || a === undefined) return 1;
     if (b === null || b === "" || b === undefined) return -1;
     return (a < b ? -1 : 1) * sorted.sign;

@@ -49,7 +49,7 @@ def test_credentials_are_named_and_never_printed(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrSECRET")
     monkeypatch.setenv("HOME", str(tmp_path))
     output = asked().output
-    assert "keys in the environment" in output
+    assert "AWS_ACCESS_KEY_ID" in output
     assert "AKIDSHOWN" not in output
     assert "SECRET" not in output
 

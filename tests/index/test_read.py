@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from zipfile import ZipFile
 
 import pytest
 
@@ -131,3 +132,59 @@ def test_a_place_that_does_not_exist_is_named(tmp_path: Path) -> None:
 )
 def test_a_group_is_the_name_without_what_counts_its_runs(name: str, group: str) -> None:
     assert group_of(name) == group
+
+
+def test_jobs_of_equal_waste_stand_by_time_the_newest_first(tmp_path: Path) -> None:
+    for name, day in (("b", 1), ("c", 3), ("a", 1)):
+        report = wasteful(name, None)
+        started = replace(report.summary, start_time=f"2026-03-0{day}T10:00:00.000000Z")
+        save(tmp_path / name, replace(report, summary=started))
+
+    assert [row.job for row in read_index([str(tmp_path)]).jobs] == ["c", "a", "b"]
+
+
+def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(tmp_path / "a", wasteful("one", 1.0))
+    save(tmp_path / "b", wasteful("two", 2.0))
+    read_bytes = Path.read_bytes
+
+    def read(self: Path) -> bytes:
+        if self.parent.parent.name == "b":
+            self.unlink()
+        return read_bytes(self)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+
+    index = read_index([str(tmp_path)])
+
+    assert [(row.job, row.status) for row in index.jobs] == [
+        ("one", "Completed"),
+        ("b", "Unreadable"),
+    ]
+    assert "No such file" in index.jobs[1].problem
+
+
+def test_thousands_of_foreign_files_are_passed_by(tmp_path: Path) -> None:
+    for number in range(3000):
+        path = tmp_path / f"{number % 50}" / f"{number}.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("{")
+    save(tmp_path / "7" / "deep", wasteful("one", 1.0))
+
+    index = read_index([str(tmp_path)])
+
+    assert [row.job for row in index.jobs] == ["one"]
+    assert index.n_unreadable == 0
+
+
+def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:
+    with ZipFile(Path(__file__).parents[1] / "store" / "format1.zip") as saved:
+        saved.extractall(tmp_path)
+
+    rows = read_index([str(tmp_path)]).jobs
+
+    assert len(rows) == 2
+    assert {row.status for row in rows} == {"Unknown"}
+    assert all(row.top_finding and row.wasted_gpu_hours is None for row in rows)

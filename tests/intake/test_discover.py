@@ -189,6 +189,22 @@ def test_a_single_file_of_such_a_format_is_named_too(tmp_path: Path) -> None:
     assert "this version cannot read zip archives yet" in message
 
 
+@pytest.mark.parametrize(
+    ("key", "command"),
+    [
+        ("events.out.tfevents.1700000000.host.1.0", "reportgen record --trace"),
+        ("snapshot.pickle", "reportgen record --trace"),
+        ("trace.zip", "Unpack it"),
+    ],
+)
+@pytest.mark.parametrize("is_chosen", [False, True], ids=["folder", "file"])
+def test_what_people_pass_by_mistake_is_answered_with_what_helps(
+    tmp_path: Path, key: str, command: str, is_chosen: bool
+) -> None:
+    (tmp_path / key).write_bytes(b"x")
+    assert command in no_job(tmp_path / key if is_chosen else tmp_path).hint
+
+
 @pytest.mark.parametrize("name", ["", "runs.sqlite"])
 def test_a_database_of_another_program_is_named(tmp_path: Path, name: str) -> None:
     connection = sqlite3.connect(tmp_path / "runs.sqlite")

@@ -580,5 +580,6 @@ def test_steps_without_numbers_are_data_without_numbers() -> None:
     rows = [(TRAIN, TRAIN, START_S + at, START_S + at + 0.5) for at in range(3)]
     (data,) = run(RULE, node(rows)).data
 
-    assert list(unpack(data)) == ["start_ns", "duration_ns", "cycle_ns", "input_wait_ns"]
+    waits = ["input_wait_ns", "inside_wait_ns"]
+    assert list(unpack(data)) == ["start_ns", "duration_ns", "cycle_ns", *waits]
     assert run(RULE, node([])).data == ()

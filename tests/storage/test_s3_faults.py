@@ -101,7 +101,7 @@ def test_bytes_that_were_overwritten_are_counted_and_the_file_is_named(job: Buck
 def test_credentials_that_expire_in_the_middle_end_the_run(job: Bucket) -> None:
     job.trouble.expires_after = N_MINUTES // 2
     began_s = time.monotonic()
-    with pytest.raises(PlaceError, match="credentials were rejected.*: expired or wrong"):
+    with pytest.raises(PlaceError, match=r"credentials were rejected.*: expired or wrong"):
         read(job)
     assert time.monotonic() - began_s < 30
 

@@ -19,6 +19,7 @@ from reportgen.formats.nsight.gpu import (
     read_memory,
     read_syncs,
 )
+from reportgen.formats.nsight.graphs import tie_graphs
 from reportgen.formats.nsight.host import read_nvtx, read_system_calls
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
@@ -27,7 +28,7 @@ from reportgen.units import NS_PER_S
 
 _READERS: tuple[Callable[[ProcessReading], None], ...] = (
     read_kernels, read_copies, read_calls, read_syncs, read_memory, read_nvtx, read_system_calls,
-    read_collectives, read_gpu_metrics,
+    read_collectives, read_gpu_metrics, tie_graphs,
 )  # fmt: skip
 _SINCE_1970_NS = 1_262_304_000 * NS_PER_S
 """2010: times of a recording that are larger count from 1970 (``--ts-normalize=true``)."""

@@ -210,7 +210,10 @@ def _use(
 
 
 def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
-    """Return all steps of a worker and phase, and how its loop waited for data between them."""
+    """Return all steps of a worker and phase, and how its loop waited for data.
+
+    PyTorch's loop waits between steps, the one of Keras inside them.
+    """
     own = waits.where(waits.worker == waits.workers.index(steps.worker))
     waiting = union_of(own.start_ns, own.end_ns)
     columns = {
@@ -218,6 +221,7 @@ def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
         "duration_ns": steps.duration_ns,
         "cycle_ns": steps.cycle_ns,
         "input_wait_ns": covered_each(waiting, steps.end_ns, steps.next_ns),
+        "inside_wait_ns": covered_each(waiting, steps.start_ns, steps.end_ns),
     }
     if (steps.step != NO_STEP).all():
         columns["step"] = steps.step

@@ -9,10 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reportgen import intake
+from reportgen.facts.operators import launching_operators
 from reportgen.formats.nsight.processes import find_processes
 from reportgen.formats.nsight.source import open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
-from reportgen.profile import Recorded, Thread
+from reportgen.profile import RankTrace, Recorded, Thread
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, GpuKind, SliceKind
 from sample_data.kernel_trace import BASE_NS
 from sample_data.nsight_report import ReportTables, Row, global_pid
@@ -130,6 +132,31 @@ def test_whole_graphs_are_one_operation_each_and_counted(
     assert ops.kind.tolist() == [GpuKind.KERNEL] * 2
     assert ops.launch.tolist() == [0, 0]
     assert trace.n_graph_runs == 1
+
+
+def test_operations_of_a_graph_have_the_operator_in_which_their_node_was_made(
+    report: ReportTables, tmp_path: Path
+) -> None:
+    for name, start_ns, end_ns in (("aten::linear", 100, 300), ("aten::mm", 150, 250)):
+        add_range(report, f"{name}, op_id = 1", start_ns, end_ns)
+    for node, original, at_ns in ((11, None, 160), (12, None, 260), (13, None, 400), (21, 11, 450)):
+        made = {"graphNodeId": node, "originalGraphNodeId": original}
+        report.add("CUDA_GRAPH_NODE_EVENTS", **span(at_ns, at_ns), **THREAD, **made)
+    code = report.text("of a graph")
+    for run, node in enumerate((21, 12, 13, 99, 21)):
+        row = activity(5_000 + 100 * run, 5_050 + 100 * run)
+        told = {"correlationId": 7, "demangledName": code, "graphNodeId": node}
+        report.add("CUPTI_ACTIVITY_KIND_KERNEL", **row, **told)
+    path = report.write(tmp_path / "report.sqlite")
+    (part,) = intake.discover(str(path)).parts
+    trace = intake.read(part)
+    assert isinstance(trace, RankTrace)
+    found = [
+        "" if row == NONE else trace.names[trace.slices.name[row]]
+        for row in launching_operators(trace).tolist()
+    ]
+    assert found == ["", "aten::mm", "aten::linear", "", "", "aten::mm"]
+    assert (trace.gpu_ops.launch == 0).all()
 
 
 def test_ranges_keep_their_names_kinds_and_nesting(report: ReportTables, tmp_path: Path) -> None:

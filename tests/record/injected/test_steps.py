@@ -26,9 +26,9 @@ class Loop:
     def _made(self, event: Any, mode: str) -> None:
         self.made.append((mode, event.step, event.start_ns, event.end_ns))
 
-    def wait(self, at: int) -> None:
+    def wait(self, at: int, n_samples: int = 0) -> None:
         self.steps.wait_began(at)
-        self.steps.wait_ended(at, at + 10, "Loader::GetNext")
+        self.steps.wait_ended(at, at + 10, "Loader::GetNext", n_samples=n_samples)
 
     def forward(self, at: int, *, is_training: bool = True) -> None:
         self.steps.forward_began(at, is_training=is_training)
@@ -60,6 +60,24 @@ def test_a_step_lasts_from_its_batch_to_its_optimizer(loop: Loop) -> None:
         loop.forward(at + 20)
         loop.optimizer(at + 50)
     assert loop.finish() == [("TRAIN", 0, 110, 160), ("TRAIN", 1, 210, 260)]
+
+
+def test_samples_of_all_batches_of_a_step_count_and_most_steps_decide(loop: Loop) -> None:
+    for at, n_samples in enumerate((32, 32, 32, 32, 32, 7)):
+        loop.wait(200 * at, n_samples)
+        if at % 2:
+            loop.optimizer(200 * at + 50)
+    loop.finish()
+
+    assert loop.steps.samples_per_step() == 64
+
+
+def test_without_sizes_of_batches_no_step_has_samples(loop: Loop) -> None:
+    loop.wait(100)
+    loop.optimizer(150)
+    loop.finish()
+
+    assert loop.steps.samples_per_step() == 0
 
 
 def test_the_parts_of_a_step_are_wait_forward_rest_and_optimizer(loop: Loop) -> None:

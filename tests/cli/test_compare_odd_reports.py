@@ -1,0 +1,220 @@
+"""``reportgen compare`` of reports that are old, imported, cut or partial, or that change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from reportgen import store
+from reportgen.cli.compare import command
+from reportgen.comparison import Comparison, load
+from reportgen.errors import ReportgenError
+from reportgen.report import Report, Setup
+from reportgen.results import PackedTable
+from tests.comparison.builders import report_of, steps_table
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+FORMAT_1 = Path(__file__).parents[1] / "store" / "format1.zip"
+STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
+
+
+def save(folder: Path, report: Report) -> Path:
+    folder.mkdir(parents=True)
+    store.save(report, folder / "profiler-report")
+    return folder
+
+
+def compare(before: Path, after: Path, to: Path) -> Result:
+    options = ["-o", str(to), "--format", "md"]
+    return CliRunner().invoke(command, [str(before), str(after), *options], standalone_mode=False)
+
+
+def compared(before: Path, after: Path, to: Path) -> Comparison:
+    answer = compare(before, after, to)
+    assert answer.exception is None, answer.exception
+    return load(to)
+
+
+def without_gaps(table: PackedTable) -> PackedTable:
+    kept = [item for item in table.columns if item.name not in {"cycle_ns", "input_wait_ns"}]
+    return replace(table, columns=tuple(kept))
+
+
+def row_of(comparison: Comparison, what: str) -> tuple[str, str, bool | None]:
+    (row,) = [item for item in comparison.comparability if item.what == what]
+    return row.before, row.after, row.same
+
+
+@pytest.mark.parametrize("job", ["input_bound", "kernel_traces"])
+def test_a_report_of_format_1_is_compared_as_far_as_it_goes(tmp_path: Path, job: str) -> None:
+    with ZipFile(FORMAT_1) as saved:
+        saved.extractall(tmp_path)
+    old = tmp_path / job
+
+    answer = compare(old, old, tmp_path / "out")
+
+    comparison = load(tmp_path / "out")
+    assert answer.return_value == 4
+    assert comparison.reason == (
+        "before was made by an older version, which did not keep the steps; report the job again."
+    )
+    assert comparison.findings
+    assert {row.state.value for row in comparison.findings} == {"unchanged"}
+    assert len(comparison.metrics) > 20
+
+
+def test_without_the_gaps_of_one_side_the_steps_alone_are_compared(tmp_path: Path) -> None:
+    whole = steps_table(150 * STEPS, inside_ms=100 * STEPS, wait_ms=50 * STEPS)
+    new = save(tmp_path / "new", report_of(whole))
+    old = save(tmp_path / "old", report_of(without_gaps(whole)))
+
+    comparison = compared(new, old, tmp_path / "out")
+
+    assert comparison.verdict == "no_difference"
+    assert comparison.step is not None
+    assert comparison.step.before_p50_s == comparison.step.after_p50_s
+    assert comparison.step.before_p50_s == pytest.approx(0.1, rel=0.02)
+    said, other, is_same = row_of(comparison, "time of a step")
+    assert (said, is_same) == ("to its end; an older report has no more", True)
+    assert said == other
+
+
+@needs_shared_data
+def test_results_of_aws_alone_are_compared_without_a_verdict(tmp_path: Path) -> None:
+    jobs = SHARED_DATA / "aws-reports"
+
+    answer = compare(jobs / "one-gpu-dataloader", jobs / "four-gpus-framework", tmp_path / "out")
+
+    comparison = load(tmp_path / "out")
+    assert answer.return_value == 4
+    assert comparison.reason == "Results of SageMaker's rules hold no single steps."
+    assert comparison.findings
+    usage = {(row.metric, row.before[1], row.after[1]) for row in comparison.usage}
+    recount = [
+        json.loads((jobs / name / "OverallSystemUsage.json").read_text())["Details"]["CPU"]
+        for name in ("one-gpu-dataloader", "four-gpus-framework")
+    ]
+    assert ("CPU", *(its["algo-1"]["p50"] for its in recount)) in usage
+
+
+def test_a_report_cut_to_a_range_is_named(tmp_path: Path) -> None:
+    whole = report_of(steps_table(100 * STEPS))
+    cut = report_of(steps_table(100 * STEPS[200:], first=200))
+    cut = replace(cut, job=replace(cut.job, range="steps 200 to 399"))
+    sides = save(tmp_path / "whole", whole), save(tmp_path / "cut", cut)
+
+    comparison = compared(*sides, tmp_path / "out")
+
+    assert comparison.verdict == "no_difference"
+    assert row_of(comparison, "range of the data") == ("whole", "steps 200 to 399", False)
+    assert comparison.step is not None
+    assert comparison.step.before_n == comparison.step.after_n
+    assert row_of(comparison, "steps compared")[0] == "steps 210 to 399 of both"
+
+
+def test_missing_ranks_are_a_warning_and_do_not_change_the_time_of_a_step(tmp_path: Path) -> None:
+    def ranks(n: int) -> Report:
+        tables = [steps_table(100 * STEPS, worker=f"algo-1-{rank}") for rank in range(n)]
+        return report_of(*tables, setup=Setup(n_ranks=n))
+
+    all_of_them, some = save(tmp_path / "all", ranks(4)), save(tmp_path / "some", ranks(2))
+
+    comparison = compared(all_of_them, some, tmp_path / "out")
+
+    assert comparison.verdict == "no_difference"
+    assert comparison.warnings == ("ranks: 4 before, 2 after",)
+
+
+def test_a_job_without_steps_has_no_verdict(tmp_path: Path) -> None:
+    stepless = save(tmp_path / "none", report_of(steps_table([])))
+    some = save(tmp_path / "some", report_of(steps_table(100 * STEPS)))
+
+    answer = compare(some, stepless, tmp_path / "out")
+
+    assert answer.return_value == 4
+    assert "after" in load(tmp_path / "out").reason
+
+
+Change = Callable[[Path], None]
+
+
+def replaced_once(folder: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
+    """Change a report in the middle of its being read, as a run does that replaces it."""
+    read_bytes, is_done = Path.read_bytes, []
+
+    def read(path: Path) -> bytes:
+        if path.name == "StepOutlier.json" and folder in path.parents and not is_done:
+            is_done.append(True)
+            change(folder / "profiler-report")
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", read)
+
+
+def test_a_report_that_is_replaced_while_it_is_read_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = save(tmp_path / "before", report_of(steps_table(100 * STEPS)))
+    after = save(tmp_path / "after", report_of(steps_table(100 * STEPS), name="old"))
+
+    def rewrite(folder: Path) -> None:
+        store.save(report_of(steps_table(200 * STEPS), name="new"), folder)
+
+    replaced_once(after, monkeypatch, rewrite)
+    comparison = compared(before, after, tmp_path / "out")
+
+    assert comparison.after.name == "new"
+    assert comparison.verdict == "slower"
+
+
+def test_a_report_that_vanishes_while_it_is_read_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = save(tmp_path / "before", report_of(steps_table(100 * STEPS)))
+    after = save(tmp_path / "after", report_of(steps_table(100 * STEPS)))
+
+    def remove(folder: Path) -> None:
+        for path in folder.iterdir():
+            path.unlink()
+
+    replaced_once(after, monkeypatch, remove)
+    answer = compare(before, after, tmp_path / "out")
+
+    assert isinstance(answer.exception, ReportgenError)
+    assert "report.json" in answer.exception.message
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_folder_of_foreign_files_is_refused_by_name(tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign"
+    for number in range(3000):
+        path = foreign / f"{number % 20}" / f"{number}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text('{"a": 1}')
+    some = save(tmp_path / "some", report_of(steps_table(100 * STEPS)))
+
+    answer = compare(some, foreign, tmp_path / "out")
+
+    assert isinstance(answer.exception, ReportgenError)
+    assert str(foreign) in answer.exception.message
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_names_with_markup_stay_text(tmp_path: Path) -> None:
+    name = "<script>alert(1)</script> | [x](javascript:1) `a`"
+    before = save(tmp_path / "before", report_of(steps_table(100 * STEPS), name=name))
+    after = save(tmp_path / "after", report_of(steps_table(120 * STEPS), name=name))
+
+    compared(before, after, tmp_path / "out")
+
+    summary = (tmp_path / "out" / "profiler-comparison.md").read_text()
+    assert "<script" not in summary
+    assert r"\[x\](javascript:1)" in summary
+    assert all(line.count(" | ") == 1 for line in summary.splitlines() if "alert" in line)
