@@ -110,10 +110,10 @@ class Cache:
 
 
 def state_of(path: str, size_bytes: int) -> tuple[int, ...] | None:
-    """Return what changes with the content of a file that was listed with ``size_bytes``.
+    """Return the marks of a file's state, which change with its content.
 
-    ``None`` when it has another size now, or changed so lately that it may change again within one
-    tick of its file system's clock.
+    ``None`` when its size is not ``size_bytes`` any more, or when it changed so lately that it may
+    change again within one tick of its file system's clock.
     """
     try:
         found = os.stat(path)  # noqa: PTH116  # files may be many

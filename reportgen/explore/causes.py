@@ -1,4 +1,4 @@
-"""What ran at some moments, against other moments: the functions behind bottlenecks and outliers.
+"""Functions that ran at some moments, against other moments: behind bottlenecks and outliers.
 
 Each event counts once, with its full length, however many moments or intervals it meets; the
 divisor of a mean is the number of events of that name. (smdebug's notebook takes the first event
@@ -139,7 +139,7 @@ def cause_of(
 
     Args:
         functions, others: from ``functions_at``.
-        at, against: what the moments are, for the sentence: ``"during bottlenecks"``.
+        at, against: words for the moments in the sentence: ``"during bottlenecks"``.
 
     Returns:
         ``None`` when the evidence is thin, so that no sentence is said: the function ran fewer
@@ -245,7 +245,7 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
 
 
 def describe_cause(functions: pd.DataFrame, others: pd.DataFrame, *, at: str, against: str) -> str:
-    """Return the sentence that names the cause, or one that says why none is named."""
+    """Return the sentence that names the cause, or says why it names no cause."""
     cause = cause_of(functions, others, at=at, against=against)
     if cause is not None:
         return cause.text

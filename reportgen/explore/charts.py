@@ -71,7 +71,7 @@ def is_empty(info: Info) -> bool:
 
 
 def share_info(rows: pd.DataFrame, *, by: str, value: str, title: str) -> Exhibit:
-    """Return what share each name of the column ``by`` has in the sum of ``value``, as a pie.
+    """Return the share of each name of the column ``by`` in the sum of ``value``, as a pie.
 
     Of a value in µs (``total_us``) the pie names seconds.
     """

@@ -1,4 +1,4 @@
-"""What is new in a job that is still being written."""
+"""New data of a job that is still being written."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ _MOST_KEPT_SPANS = 4_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Latest:
-    """What a running job wrote since the last look: SYSTEM and FRAMEWORK frames."""
+    """Data that a running job wrote since the last look: SYSTEM and FRAMEWORK frames."""
 
     system: pd.DataFrame
     framework: pd.DataFrame
@@ -52,8 +52,7 @@ class Latest:
 class Job:
     """A training job on disk or in a bucket; nothing is read before it is asked for.
 
-    Every frame has the columns of smdebug's; ``origin_us`` is the instant from which their
-    microseconds count.
+    Every frame has the columns of smdebug's; ``origin_us`` is the origin of their microseconds.
     """
 
     def __init__(self, path: str, *, name: str | None = None) -> None:
@@ -87,7 +86,7 @@ class Job:
 
     @property
     def notes(self) -> tuple[SourceNote, ...]:
-        """Return what was odd about the files as a whole."""
+        """Return remarks on the files as a whole."""
         return self._profile.notes
 
     @property
@@ -238,7 +237,7 @@ class Job:
     def spans_on_its_clock(self) -> Iterator[SpanTable]:
         """Yield each node's events whose times can be laid beside the job's.
 
-        Timelines that Horovod wrote itself, and traces without a start, have clocks of their own.
+        Timelines that Horovod wrote itself, and traces without a start, have separate clocks.
         """
         clock = self._profile.info.clock
         return (self._events_of(part) for part in self._profile.parts if part.job.clock is clock)
@@ -267,7 +266,7 @@ class Job:
         return PythonProfiles(self._path)
 
     def latest(self) -> Latest:
-        """Return what was written since the last call; the first call returns all.
+        """Return the data written since the last call; the first call returns all.
 
         Files that were read and have not changed are not read again. Rows that were returned
         once are not returned again.

@@ -97,15 +97,15 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
 
     Args:
         frame: a DATALOADER frame.
-        framework: the FRAMEWORK frame of the same job; its steps tell where calls were not
+        framework: the FRAMEWORK frame of the same job; its steps show where calls were not
             recorded.
 
     Returns:
         One row per call, by training process and start: the columns of the frame and
         ``previous_batch_start`` (UTC text, empty for the first), ``batch_time_s`` (NaN for the
         first), ``is_epoch_gap``: an iterator was set up in between, so that the time spans
-        validation or a new epoch and is no outlier; ``is_unrecorded``: so many steps began in
-        between that other calls were not recorded, and it is no batch.
+        validation or a new epoch and is no outlier; ``is_unrecorded``: too many steps began in
+        between for one batch, so other calls were not recorded.
     """
     calls = waits(frame)
     calls["asked_by"] = asking_processes(*(calls[name].to_numpy() for name in ("pid", "worker_id")))

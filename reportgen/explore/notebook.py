@@ -1,4 +1,4 @@
-"""What a notebook shows of a job: tables in UTC and seconds, charts, or what was not recorded."""
+"""A job in a notebook: tables in UTC and seconds, charts, or the kinds that were not recorded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NOT_RECORDED = {
     "`FrameworkProfile` has a `PythonProfilingConfig`; elsewhere "
     "`reportgen record --trace 10:15 -- python train.py` shows what ran in steps 10 to 15.",
 }
-"""What a job may lack, and how to record it."""
+"""Kinds of data that a job may lack, and how to record them."""
 _INSTANTS = {"timestamp": "time", "start_time": "start", "previous_batch_start": "previous start"}
 _REPLACED = ("timestamp_us", "start_time_us", "end_time_us", "end_time")
 _IDS = ("step", "bytes", "worker_id", "num_workers", "tid", "pid")
@@ -93,7 +93,7 @@ class Notebook:
         return tuple(kind for kind in NOT_RECORDED if not n_found[kind])
 
     def lacks(self, kinds: str) -> Said:
-        """Return what of some kinds, ``"gpu, steps"``, was not recorded; empty if all were.
+        """Return a sentence on the kinds, of ``"gpu, steps"``, that were not recorded; else empty.
 
         How to record it is said once.
         """

@@ -176,7 +176,7 @@ def top_functions(
 
 
 def describe_own_time(functions: pd.DataFrame, *, n: int = 3) -> str:
-    """Return the sentence that names the ``n`` functions with most time of their own.
+    """Return the sentence that names the ``n`` functions with most own time.
 
     ``functions`` (from ``PythonProfiles.functions``) is empty where no profile covers the time.
     """

@@ -214,7 +214,7 @@ def batch_spans(
 
 
 def batch_intervals(times: pd.DataFrame) -> pd.DataFrame:
-    """Return batches of ``loading.batch_times`` as intervals: from the call before to their own."""
+    """Return batches of ``loading.batch_times`` as intervals, each from the call before it."""
     length_us = (times["batch_time_s"] * 1e6).round().astype(int)
     return times.assign(
         end_time_us=times["start_time_us"],

@@ -63,7 +63,7 @@ def step_durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.
 def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) -> pd.DataFrame:
     """Return statistics of the samples per node and kind of metric.
 
-    Each kind is described on its own: GPU utilization and GPU memory, CPU utilization and I/O
+    Each kind is described separately: GPU utilization and GPU memory, CPU utilization and I/O
     wait, IOPS and bytes per second are not mixed.
 
     Args:
@@ -185,7 +185,7 @@ def phase_intervals(
 
 
 def _metric_of(samples: pd.DataFrame) -> pd.Series:
-    """Return what was measured: the dimension of GPUs and cores, else the name with its own."""
+    """Return the measured quantity: the dimension of GPUs and cores, else name and dimension."""
     named = samples["system_metric"].str.cat(samples["dimension"], sep="/").str.rstrip("/")
     return named.where(~samples["type"].isin(["gpu", "cpu"]), samples["dimension"])
 

@@ -3,7 +3,7 @@
 Phases are those that SageMaker's hooks write: ``cpu_functions`` for operators and annotations
 (waits of the data loader among them), ``gpu_functions-dev:N`` for what a GPU ran, and
 ``Step:ModeKeys.GLOBAL`` for steps, whose mode a trace does not say. Python functions, calls of
-the GPU's runtime and what the profiler itself took have phases of their own.
+the GPU's runtime and the costs of the profiler itself have separate phases.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def events_of(part: PartRef) -> SpanTable:
 
 
 def trace_spans(trace: RankTrace) -> SpanTable:
-    """Return what a rank's host and GPUs did, in the columns of framework events.
+    """Return the events of a rank's host and GPUs, in the columns of framework events.
 
     The worker is the rank. Host events and what they launched on a GPU have the number of the
     step in which they began; times are rounded to whole nanoseconds.
@@ -137,7 +137,7 @@ def _steps(trace: RankTrace, steps: StepRows, phase: int) -> _Columns:
 
 
 def _step_at(steps: StepRows | None, time_ns: Times) -> NDArray[np.int64]:
-    """Return the number of the step at each instant; what is in no step, or ``NONE``, has none."""
+    """Return the number of the step at each instant; ``NO_STEP`` outside of all steps."""
     if steps is None or not steps.number.size:
         return np.full(time_ns.shape, NO_STEP, dtype=np.int64)
     order = np.argsort(steps.start_ns, kind="stable")
@@ -154,7 +154,7 @@ def _times(trace: RankTrace, start_ns: Times, end_ns: Times) -> _Columns:
 
 
 def _threads(trace: RankTrace, thread: NDArray[np.int32]) -> _Columns:
-    """Return process and thread ids; what is no number is absent."""
+    """Return process and thread ids; an id that is no number is absent."""
     ids = [(_whole(item.pid), _whole(item.tid)) for item in trace.threads]
     table = np.array([*ids, (-1, -1)], dtype=np.int64)
     return {"os_pid": table[thread, 0], "tid": table[thread, 1]}

@@ -48,10 +48,10 @@ class WindowLane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPlot:
-    """What ran between two instants, ms since 1970.
+    """Content of a figure between two instants, ms since 1970.
 
     ``lines`` are series, panel after panel; ``lanes`` functions, the one with most time first;
-    ``step_ms`` starts of steps, drawn as markers through all panels; ``remark`` what was left out.
+    ``step_ms`` starts of steps, drawn as markers through all panels; ``remark`` the parts left out.
     """
 
     title: str

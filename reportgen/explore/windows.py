@@ -1,4 +1,4 @@
-"""What a job did between two instants: curves, steps and events over one time axis."""
+"""The work of a job between two instants: curves, steps and events over one time axis."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_LANES = 20
 MOST_EVENTS = 4_000
 MOST_MARKERS = 400
 MOST_STEPS = 2_000
-"""What one figure shows at most, so that a browser draws it at once."""
+"""Limits of one figure, so that a browser draws it at once."""
 
 _PERCENT_TYPES = ("gpu", "cpu", "memory")
 
@@ -60,7 +60,7 @@ def window_info(
         remark = f"{remark} {n_drawn:,} of {n_steps:,} steps are drawn, the longest.".strip()
     markers = (steps["start_time_us"].drop_duplicates() + job.origin_us) / 1000
     return WindowPlot(
-        title="What ran, and how busy the machine was",
+        title="Functions, and how busy the machine was",
         start_ms=instant_ns(since) / 1e6,
         end_ms=instant_ns(until) / 1e6,
         lines=(*_lines(samples[is_series], job.origin_us), *step_lines),

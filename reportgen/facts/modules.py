@@ -42,9 +42,9 @@ class ModuleTimes:
 
 
 def module_times(trace: RankTrace) -> ModuleTimes:
-    """Return what the modules of a rank took; empty where the trace has none.
+    """Return the times of a rank's modules; empty where the trace has none.
 
-    What the backward pass launches is launched by another thread, outside of all modules.
+    Another thread, outside of all modules, launches the work of the backward pass.
     """
     slices, ops = trace.slices, trace.gpu_ops
     is_module = slices.kind == SliceKind.PYTHON

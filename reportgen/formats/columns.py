@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 ABSENT = -1
-"""What stands in a column of whole numbers where an event says nothing."""
+"""The value in a column of whole numbers where an event has none."""
 
 Key = TypeVar("Key", bound=Hashable)
 Table = TypeVar("Table", bound="DataclassInstance")
@@ -95,7 +95,7 @@ def selected(table: Table, rows: NDArray[Any] | slice) -> Table:
 class Blocks:
     """Columns of whole numbers that grow by some rows at a time.
 
-    What a block says nothing of, and what all its rows have in common, takes no memory.
+    Columns that are absent from a block, or constant in it, take no memory.
 
     Example:
         >>> blocks = Blocks()

@@ -16,7 +16,7 @@ _OUTPUT_BYTES = 1 << 20
 
 @dataclass(slots=True, kw_only=True)
 class Packing:
-    """What unpacking a file showed: whether its packed bytes are damaged or end too early."""
+    """Result of unpacking a file: whether its packed bytes are damaged or end too early."""
 
     is_damaged: bool = False
     is_cut_off: bool = False
@@ -31,7 +31,7 @@ class Packing:
 def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
     """Yield bytes, unpacked when they begin as gzip does.
 
-    What was unpacked before damage is yielded; the rest of a damaged file is lost. Several gzip
+    Bytes before a damage are yielded; the rest of a damaged file is lost. Several gzip
     members in a row are one file.
     """
     source = iter(blocks)
@@ -79,8 +79,8 @@ _LONGEST_LINE_BYTES = 64 << 20
 def in_pieces(blocks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield a text in pieces of whole lines, so that few are held at once.
 
-    A line that does not end for long is left out; a question mark, which cannot be read, stands in
-    for it.
+    A line that does not end for long is left out; a question mark, which cannot be read, takes
+    its place.
     """
     held, n_held, is_endless = list[bytes](), 0, False
     for block in _halved(blocks):
@@ -141,7 +141,7 @@ MAX_BLANK_BYTES = 256 << 20
 """No writer leaves as much white space between two events."""
 
 MAX_LOST_BYTES = 64 << 20
-"""A file is read no further once so much of it is nothing that can be read."""
+"""Reading of a file ends after this many bytes that cannot be read."""
 
 _MOST_ENDS = 4_096
 """Braces that are looked at for the border between two events: the arguments of one close few."""
@@ -169,7 +169,7 @@ def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) 
 def last_border(text: bytes, border: re.Pattern[bytes]) -> tuple[int, int] | None:
     """Return where the last event but one ends, and where the last begins; ``None`` if unknown.
 
-    ``border`` is what stands between the ``}`` of one event and the ``{`` of the next.
+    ``border`` matches the text between the ``}`` of one event and the ``{`` of the next.
     """
     end = len(text)
     for _ in range(_MOST_ENDS):

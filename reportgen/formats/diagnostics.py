@@ -1,4 +1,4 @@
-"""What went wrong while reading, counted per file and told in sentences."""
+"""Problems of reading, counted per file and reported in sentences."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def _say(sentence: str, count: int) -> str:
 def printable(text: str, *, most: int = LONGEST_NAME) -> str:
     """Return text that can be written as UTF-8 and shown: names from disk may hold anything.
 
-    What is too long to be a name is cut; its checksum keeps different ones apart.
+    A text that is too long to be a name is cut; its checksum keeps different ones apart.
     """
     encoded = text.encode("utf-8", "backslashreplace")
     written = encoded.decode("utf-8")

@@ -1,4 +1,4 @@
-"""What a format is: which files it claims, how they are recognized, and how they are read."""
+"""Definition of a format: the files it claims, how they are recognized, and how they are read."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from reportgen.storage import Location
 
 
 class FileRole(StrEnum):
-    """What the files of a format are in a job."""
+    """Roles of a format's files in a job."""
 
     SAMPLES = "system metrics of a node"
     EVENTS = "events of a node, its timelines"
     PYTHON = "Python profiles of a node"
     KERNELS = "the kernel trace of a rank"
     TIMES = "a file whose name says when the timeline beside it began"
-    SETTINGS = "what the profiler was asked to record"
+    SETTINGS = "the configuration of the profiler"
     END = "a sign that the job has ended"
     NOTHING = "known, and nothing more to read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is known of a file before it is read.
+    """Facts on a file before it is read.
 
     Attributes:
         format_id: the one format that reads it.
-        job_prefix: what comes before ``system/`` or ``framework/``; empty or ends in ``/``.
+        job_prefix: the path before ``system/`` or ``framework/``; empty or ends in ``/``.
         node: the node whose data it holds; empty for end markers.
         worker: ``algo-1-27`` for event files, else empty.
         source: the writer of an event file.
@@ -86,8 +86,9 @@ class Format:
 
     Attributes:
         id: its name in a part's files.
-        role: what its files are in a job.
-        claims: what a key says of its file; ``None`` when the file is of another format.
+        role: the role of its files in a job.
+        claims: returns the facts on a file from its key; ``None`` when the file is of another
+        format.
         may_be: matches the keys of unclaimed files that are opened to look at their beginning.
         looks_like: whether a file that begins so, unpacked, is of this format.
         claim_named: the claim of a file that its content shows to be of this format; it is given
@@ -95,7 +96,7 @@ class Format:
         read: reads a timeline; ``None`` for other roles, whose readers ``intake`` knows.
         is_small: whether the files are small and read as a whole, many at a time.
         has_base: whether a timeline that begins so says when it began.
-        clock_note: what a reader of the report has to know of times that are no wall-clock times;
+        clock_note: a remark for readers of the report on times that are no wall-clock times;
             empty where the files say when they began.
         counts_from_first: whether times are counted from the first event of the file.
     """

@@ -53,7 +53,7 @@ class _Trace(msgspec.Struct, frozen=True):
 
 
 class RankCard(msgspec.Struct):
-    """What a rank says of itself."""
+    """The statements of a rank about itself."""
 
     node: str = ""
     step_source: str | None = None
@@ -68,7 +68,7 @@ class RankCard(msgspec.Struct):
 
 
 class Fault(msgspec.Struct):
-    """What went wrong in a process, without its words."""
+    """A problem in a process, without its words."""
 
     kind: str = ""
     hook: str = ""
@@ -76,14 +76,14 @@ class Fault(msgspec.Struct):
 
 
 class RunCard(msgspec.Struct):
-    """What a ``reportgen record`` says of its run."""
+    """The statements of a ``reportgen record`` about its run."""
 
     is_other_job: bool = False
     exit_code: int | None = None
 
 
 def card_of(content: bytes, kind: type[Card]) -> Card | None:
-    """Return what a card says; ``None`` when it is no card of that kind."""
+    """Return the content of a card; ``None`` when it is no card of that kind."""
     try:
         return msgspec.json.decode(content, type=kind)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -91,7 +91,7 @@ def card_of(content: bytes, kind: type[Card]) -> Card | None:
 
 
 def node_card(content: bytes) -> RecordedNode | None:
-    """Return what a node's card says; ``None`` when it is none."""
+    """Return the content of a node's card; ``None`` when it is no card."""
     card = card_of(content, _Node)
     if card is None:
         return None

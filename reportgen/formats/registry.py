@@ -30,7 +30,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def claim(key: str) -> Claim | None:
-    """Return what a key says about its file, or ``None`` when no format claims it.
+    """Return the claim on a file by its key, or ``None`` when no format claims it.
 
     Example:
         >>> claim("system/incremental/2026070309/1783071000.algo-1.json").node
@@ -50,5 +50,5 @@ def format_of(format_id: str) -> Format:
 
 
 def role_of(found: Claim) -> FileRole:
-    """Return what a claimed file is in its job."""
+    """Return the role of a claimed file in its job."""
     return format_of(found.format_id).role

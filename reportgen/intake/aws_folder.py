@@ -23,7 +23,7 @@ from reportgen.storage import Location, ObjectInfo, open_location
 from reportgen.units import NS_PER_S, iso_utc
 
 _MAX_BYTES = 256 * 1024 * 1024
-"""A result is a few MB at most; what is larger is no result."""
+"""A result is a few MB at most; a larger file is no result."""
 
 _ABOVE_JOB = re.compile(r"profiler-reports?|profiler-output|ProfilerReport(-\d+)?|rule-output")
 _TAG = re.compile(r"ProfilerReport-(\d{10})(?!\d)")

@@ -17,7 +17,7 @@ CARRY_US = 5_000_000
 
 
 PIECE_BYTES = 48 << 20
-"""Grids are put together up to this size. Source: measured; the C library keeps what is smaller."""
+"""Grids are put together up to this size; the C library keeps smaller memory for itself."""
 
 
 class TableBuilder:

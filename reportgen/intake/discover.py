@@ -93,8 +93,8 @@ def _recorded(parts: Iterable[PartRef], recording: Recording | None) -> Iterator
 def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple[PartRef, ...]:
     """Return kernel traces as parts; without any their readers are not imported.
 
-    Where PyTorch's traces and reports of Nsight Systems lie together the traces are read: they tell
-    more, and two recordings of one run would be counted twice.
+    Where PyTorch's traces and reports of Nsight Systems lie together only the traces are read:
+    they hold more, and two recordings of one run would be counted twice.
     """
     if listing.traces:
         from reportgen.intake.ranks import rank_parts
@@ -168,7 +168,7 @@ def _parts(
 
 
 def _clock_of(location: Location, claimed: Sequence[Claimed], *, has_timelines: bool) -> Clock:
-    """Return what the times of a job's nodes are; ``UNIX`` for kernel traces alone.
+    """Return the clock of a job's nodes; ``UNIX`` for kernel traces alone.
 
     They are ``RELATIVE`` when there are no samples and no timeline says when it began. Python
     profiles alone say it in their names.

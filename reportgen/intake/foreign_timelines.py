@@ -14,7 +14,7 @@ from reportgen.storage import Location, ObjectInfo
 
 
 def claim_of(file: FileRef, node: NodeId) -> Claim | None:
-    """Return what is known of a part's file: from its key, its content or its metadata."""
+    """Return the claim of a part's file: from its key, its content or its metadata."""
     claim_named = format_of(file.format_id).claim_named
     if claim_named is None:
         return claim(file.key)
@@ -71,7 +71,7 @@ def own_parts(
             node=NodeId(node),
             root=location.root,
             files=tuple(file_ref(info, found.format_id) for info, found in by_node[node]),
-            # what Horovod left open when it was stopped has no end that anybody knows
+            # events that Horovod left open when it was stopped have no known end
             job=replace(relative, is_finished=False),
         )
         for node in sorted(by_node)

@@ -38,7 +38,7 @@ def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> Ambig
 
 
 def not_a_job(path: str, listing: Listing) -> LocationError:
-    """Return the error that says what a single file is, if that can be told."""
+    """Return the error that names the kind of a single file, if it is known."""
     unsupported = name_unsupported(listing.location, listing.objects, listing.unsupported)
     if unsupported is None:
         return LocationError(
@@ -98,7 +98,7 @@ def no_job(path: str, listing: Listing) -> LocationError:
 
 
 def _remedy(objects: Sequence[ObjectInfo]) -> str:
-    """Return what helps with files of which nothing is known but their names."""
+    """Return the advice for files of which only the names are known."""
     return _TENSORBOARD if any(".tfevents." in info.key for info in objects) else _REMEDY
 
 

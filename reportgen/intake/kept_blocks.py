@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class KeptBlocks:
     """Reads blocks as ``read_block`` does, those that were read before from the cache.
 
-    Only blocks without any trouble are kept: what is said about a file needs the file.
+    Only blocks without any trouble are kept: remarks on a file need the file.
     """
 
     def __init__(self, connection: DuckDBPyConnection, cache: Cache) -> None:

@@ -34,10 +34,9 @@ Looked = TypeVar("Looked")
 class Listing:
     """The files under a path, sorted out: ``claimed`` ones belong to a job because of their keys.
 
-    ``timelines`` are on a clock of their own and recognized, as ``traces`` and ``reports`` (of
-    Nsight Systems), by their content;
-    ``unsupported`` names the known format that this version does not read; ``pickles`` are never
-    opened.
+    ``timelines``, which have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are
+    recognized by their content; ``unsupported`` names the known format that this version does not
+    read; ``pickles`` are never opened.
     """
 
     location: Location
@@ -116,7 +115,7 @@ def _of_kernels(listing: Listing, format_id: str) -> list[ObjectInfo]:
 
 
 def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looked]:
-    """Return what a look into each file says; many at once, as a store takes its time."""
+    """Return the result of a look into each file; many at once, as a store answers slowly."""
     if len(items) < 2:
         return [look(item) for item in items]
     with ThreadPoolExecutor(min(_N_THREADS, len(items))) as pool:

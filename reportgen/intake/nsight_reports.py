@@ -96,7 +96,7 @@ def _numbered(
     is_known = len(set(said)) == len(found)
     if not is_known and len(found) > 1:
         problems.remark(
-            f"Nothing tells the ranks of {format_count(len(found))} processes: they are numbered "
+            f"The ranks of {format_count(len(found))} processes are unknown: they are numbered "
             "by the names of the reports, then by GPU and process."
         )
     ranks = said if is_known else list(range(len(found)))
@@ -164,7 +164,7 @@ def name_of(ref: PartRef) -> str:
 def read_report(
     ref: PartRef, problems: Diagnostics, *, on_progress: Progress | None = None
 ) -> tuple[TraceHeader, TraceTables]:
-    """Read the process of a report that a part is; what was lost is told ``problems``."""
+    """Read the process of a report that a part is; losses are reported to ``problems``."""
     location, name = open_part(ref), name_of(ref)
 
     def on_rows(n_rows: int) -> None:
@@ -208,4 +208,4 @@ _SAY_GRAPHS = (
     "Runs of whole CUDA graphs that are one operation each: {n}. Their kernels were not recorded; "
     "nsys profile --cuda-graph-trace=node records them."
 )
-_SAY_BEYOND = "It has more names or threads than are told apart: {n} times one counts as another."
+_SAY_BEYOND = "It has too many names or threads to keep apart: {n} times one counts as another."

@@ -1,4 +1,4 @@
-"""What a job's profiler was asked to record: read from a configuration beside its data."""
+"""The configuration of a job's profiler, read from a file beside its data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def read_settings(
     prefix: str,
     problems: Diagnostics,
 ) -> Profiling | None:
-    """Return what the configuration in a job's folder asked for, ``None`` without one.
+    """Return the settings from the configuration in a job's folder, ``None`` without one.
 
     ``prefix`` comes before ``system/`` and ``framework/``; a configuration counts there and in the
     folders around it, and the nearest one is used.

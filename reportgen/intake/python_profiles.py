@@ -161,7 +161,7 @@ class _Rows:
             self.cumulative_s.append(max(times.cumulative_s, 0.0))
 
     def table(self) -> PythonTable:
-        """Return what was appended."""
+        """Return the appended profiles."""
         return PythonTable(
             profiles=tuple(self.profiles),
             functions=tuple(self.functions),

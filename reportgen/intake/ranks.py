@@ -95,8 +95,8 @@ def _one_recording(
 ) -> dict[int | str, ObjectInfo]:
     """Return one file for each rank, all of the same recording: the last that every rank has.
 
-    A profiler with a schedule writes one file for each rank and cycle; the time in its name tells
-    them apart. Without times the last name counts.
+    A profiler with a schedule writes one file for each rank and cycle; the time in its name
+    distinguishes them. Without times the last name counts.
     """
     if not recordings:
         return {}
@@ -122,7 +122,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
 
 
 def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
-    """Return what a trace says about itself at its beginning, or else at its end."""
+    """Return the header of a trace, from its beginning or else from its end."""
     try:
         head = location.read_range(info.key, 0, HEAD_BYTES) if info.size_bytes else b""
         header = read_header([head_text(head).partition(b'"traceEvents"')[0]])

@@ -56,7 +56,7 @@ def read_recording(
     Args:
         location: where the job lies.
         objects: its files.
-        prefix: what comes before ``system/`` and ``framework/``.
+        prefix: the path before ``system/`` and ``framework/``.
         problems: gets remarks on what could not be recorded.
     """
     files = _Files(location, objects, prefix)
@@ -195,7 +195,7 @@ def _sentence(kind: str, hook: str, error: str) -> str:
         return f"Not seen: {hook}."
     return _SAID.get(kind) or (
         f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
-        "its data are missing from then on."
+        "its later data are missing."
     )
 
 

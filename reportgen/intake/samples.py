@@ -24,7 +24,7 @@ Wants = Callable[[Series], bool]
 
 _US_PER_S = 1_000_000
 _MARGIN_LENGTHS = 2
-"""Samples lie at most so many lengths of their file from its beginning."""
+"""Samples lie at most this many lengths of their file from its beginning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +44,8 @@ class SampleTable:
 def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     """Read the samples of one node; its range is applied, and files of other minutes stay closed.
 
-    What ``wants`` leaves out is dropped block by block, so that one series of a long job takes
-    little memory.
+    Series that ``wants`` leaves out are dropped block by block, so that one series of a long job
+    takes little memory.
     """
     ref = on_own_clock(ref)
     problems = Diagnostics()

@@ -17,7 +17,7 @@ from reportgen.profile import Quality
 
 
 def close_marks(store: SpanStore, problems: Diagnostics, *, is_finished: bool) -> None:
-    """Add the events whose begin and end stand in different files of one writer.
+    """Add the events whose begin and end are in different files of one writer.
 
     Files of a writer are in their order. When the job ``is_finished``, what began and did not end
     is over then, at the last time in its file; else it is left out.

@@ -1,6 +1,6 @@
 """A node's events while its timelines are read: columns that grow.
 
-What is held per event decides how large a job fits: 24 bytes here. Rows are put in order batch by
+The memory per event, 24 bytes here, limits the size of a job. Rows are put in order batch by
 batch, so that they never have to be held twice.
 """
 
@@ -20,7 +20,7 @@ from reportgen.profile import SpanArguments
 from reportgen.profile.spans import code_type
 
 BATCH_ROWS = 1 << 16
-"""Rows put in order or moved at once. Source: measured; a few megabytes."""
+"""Rows put in order or moved at once: a few megabytes, a size chosen by measurement."""
 
 CARRIED_ROWS = BATCH_ROWS // 4
 """The latest rows of a batch wait for the next: writers close their files one after another, and
@@ -72,7 +72,7 @@ class GrowingColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """What is kept of a file beside its events: who wrote it, when its name says it was closed."""
+    """Facts of a file beside its events: its writer, and the time of its end from its name."""
 
     key: str
     worker: str
@@ -85,7 +85,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedHead:
-    """What the codes of packed rows mean: files, words and arguments by their codes."""
+    """Meanings of the codes of packed rows: files, words and arguments by their codes."""
 
     files: tuple[StoredFile, ...]
     names: tuple[str | None, ...]

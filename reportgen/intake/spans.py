@@ -22,13 +22,13 @@ from reportgen.profile.spans import empty_spans
 logger = logging.getLogger(__name__)
 
 HELPER_BYTES = 256_000_000
-"""Timelines of this size are worth the 50 MiB of another process. Source: measured."""
+"""Measured: timelines of this size are worth the 50 MiB of another process."""
 
 HEAD_START_BYTES = 30_000_000
-"""What is read here before another process is ready. Source: measured; about 0.15 s."""
+"""Bytes read here before another process is ready, which took about 0.15 s when measured."""
 
 _EVENT_BYTES = 100
-"""Events are rarely shorter: memory for so many is reserved, and not used."""
+"""Events are rarely shorter: memory for as many is reserved, and used only if they come."""
 
 MAX_HELPERS = 3
 """Processes beside this one: each takes some 50 MiB."""

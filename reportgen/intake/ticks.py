@@ -244,7 +244,7 @@ def _first_of_each_cell(
 
 
 def _fill(values: NDArray[np.float64], tick: NDArray[np.intp], rows: Rows) -> bool:
-    """Write samples into their cells; return whether each had a cell of its own."""
+    """Write samples into their cells; return whether no two shared a cell."""
     flat = values.T.reshape(-1)
     flat[rows.code * np.intp(values.shape[0]) + tick] = rows.value
     return bool(np.count_nonzero(flat == flat) == rows.n_rows)  # NaN != NaN

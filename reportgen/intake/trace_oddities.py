@@ -1,4 +1,4 @@
-"""What is odd about the events of a kernel trace that were kept, said in numbers."""
+"""Odd kept events of a kernel trace, in numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SAY_ORPHAN = (
 
 
 def tell_oddities(tables: TraceTables, key: str, problems: Diagnostics) -> None:
-    """Tell ``problems`` what is odd about the events of the file ``key``."""
+    """Report the odd events of the file ``key`` to ``problems``."""
     n_orphans = int(np.count_nonzero(tables.gpu_ops.launch == NONE))
     problems.add(Quality.EVENTS_UNMATCHED, key, n_orphans, what=_SAY_ORPHAN)
     for remark in (*_overruns(tables), *_overlaps(tables), *_lost_beginning(tables)):

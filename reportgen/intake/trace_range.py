@@ -1,4 +1,4 @@
-"""Cut a kernel trace to a range of time: what the host did in it, and what the GPUs ran for it."""
+"""Cut a kernel trace to a range of time: the host's events in it, and their work on the GPUs."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
 _APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
-"""What the tables of a file say and a trace has not, or otherwise."""
+"""Fields of a file's tables that a trace has not, or has in another form."""
 
 
 def read_rank(

@@ -14,7 +14,7 @@ from reportgen.profile import Quality
 from reportgen.storage import Location, ObjectInfo
 
 NSIGHT_RECORDINGS = "Nsight Systems recordings"
-"""Only ``nsys`` itself reads these; what it exports of them is read."""
+"""Only ``nsys`` itself reads these; its exports of them are read."""
 
 OTHER_DATABASES = "SQLite databases of other programs"
 ZIP_ARCHIVES = "zip archives"
@@ -31,7 +31,7 @@ _BY_CONTENT: tuple[tuple[bytes, str], ...] = (
 )
 
 OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
-"""What this program writes; never its input."""
+"""Output of this program; never its input."""
 
 _UNNAMED = (".json", ".json.gz", ".db", ".sqlite", ".sqlite3")
 _MAX_SNIFFED = 20

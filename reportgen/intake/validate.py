@@ -31,7 +31,7 @@ _LATEST_S = 9.2e9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a series can be: (n_series,) float64 smallest and largest possible values."""
+    """Limits of series: (n_series,) float64 smallest and largest possible values."""
 
     least: NDArray[np.float64]
     most: NDArray[np.float64]
@@ -138,7 +138,7 @@ _STRAY = (
 
 
 def _rows(raw: RawRows) -> Rows:
-    """Round times to whole microseconds: what the files write, and exact in a float."""
+    """Round times to whole microseconds: the files' unit, and exact in a float."""
     time_us = np.rint(raw.time_s * 1e6).astype(np.int64)
     return Rows(time_us=time_us, code=raw.code, value=raw.value)
 

@@ -9,7 +9,7 @@ from reportgen.record.gpu_card import GpuCard
 from reportgen.record.readings import Reading
 
 _MIB = 1 << 20
-_UNTESTED = "AMD's GPUs for certain (their samples come from code that was never run on one)"
+_UNTESTED = "AMD's GPUs for certain (the code that samples them has never run on one)"
 
 
 class AmdGpus:

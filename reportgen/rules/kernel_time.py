@@ -58,7 +58,7 @@ TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
 Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
-NOT_TOLD = "not told"
+NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 

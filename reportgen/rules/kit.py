@@ -271,7 +271,7 @@ def reason_without_steps(loop: RecordedLoop) -> Reason | None:
     if loop.n_spans == 0:
         return WITHOUT_EVENTS
     if loop.n_steps == 0:
-        text = write("Of {n:count framework event} none is a training step.", n=loop.n_spans)
+        text = write("No training step is among {n:count framework event}.", n=loop.n_spans)
         return Reason(code=ReasonCode.NO_STEPS, text=text)
     return None
 

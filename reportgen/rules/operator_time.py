@@ -234,7 +234,7 @@ def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:
         caption=(
             "Calls of nn.Module over all ranks, added up by the classes of the modules around "
             "them; each dot is one level. Times hold those of the modules inside; "
-            "own_gpu_time_us does not. What the backward pass launches belongs to no module."
+            "own_gpu_time_us does not. The GPU work of the backward pass belongs to no module."
         ),
     )
 

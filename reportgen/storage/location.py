@@ -1,4 +1,4 @@
-"""What a place that holds files can do, whichever kind it is."""
+"""The common interface of all places that hold files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ObjectInfo:
 
 
 class Listed(Protocol):
-    """What is remembered of a file from listing it: ``ObjectInfo``, or a part's reference."""
+    """The facts on a file from its listing: ``ObjectInfo``, or a part's reference."""
 
     @property
     def size_bytes(self) -> int:
@@ -72,7 +72,7 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Yield a file in blocks, so that it need not fit into memory; errors as ``read_bytes``.
 
-    What was added since it was listed with ``size_bytes`` is not read.
+    Bytes that were added since it was listed with ``size_bytes`` are not read.
     """
     for start in range(0, size_bytes, block_bytes):
         yield location.read_range(key, start, min(block_bytes, size_bytes - start))

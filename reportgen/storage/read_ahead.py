@@ -13,7 +13,7 @@ N_THREADS = 32
 """Objects fetched at once; 16 to 128 were measured."""
 
 AHEAD_BYTES = 64_000_000
-"""What may be fetched before it is wanted; one larger file is fetched alone."""
+"""Limit of bytes that are fetched before they are needed; one larger file is fetched alone."""
 
 _RUN_FILES = 16
 _RUN_BYTES = 1_000_000
@@ -32,8 +32,8 @@ class _Run:
 def read_ahead(keys: Sequence[str], sizes_bytes: Sequence[int], fetch: Fetch) -> Iterator[Fetched]:
     """Yield the content of files in the order of the keys, or why one cannot be read.
 
-    ``sizes_bytes`` is about how large each is, 0 where nobody knows; ``fetch`` gets one file and is
-    called in several threads.
+    ``sizes_bytes`` is the approximate size of each, 0 where it is unknown; ``fetch`` gets one file
+    and is called in several threads.
 
     Raises:
         PlaceError: nothing more can be read.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _Page = list[ObjectInfo] | Exception | None
-"""Of a list, what ended it, or its end."""
+"""A page of a list, the error that ended the list, or its end."""
 
 _TRIES = 4
 _FIRST_PAUSE_S = 0.2
@@ -82,7 +82,7 @@ class S3Location:
         """Return every object below the prefix, sorted by key.
 
         Raises:
-            PlaceError: as ``read_bytes``; what the store says is no list, or the list does not end.
+            PlaceError: as ``read_bytes``; the store's answer is no list, or the list does not end.
         """
         found = self._ask("s3:ListBucket", "", partial(_list, self._store, self.root))
         said = "" if found else odd_answer(self._bucket)
@@ -187,7 +187,7 @@ class S3Location:
         return self._ask("s3:GetObject", key, fetch)
 
     def _ask(self, action: str, key: str, request: Callable[[], _T]) -> _T:
-        """Return what a request answers; a lost connection is tried again a few times."""
+        """Return the answer to a request; a lost connection is tried again a few times."""
         import obstore
 
         began_s = time.monotonic()
@@ -204,7 +204,7 @@ class S3Location:
 
 
 def _list(store: Any, root: str) -> list[ObjectInfo]:
-    """Return what is listed; a store may list without end, or give empty pages without end."""
+    """Return the listed objects; a store may list without end, or give empty pages without end."""
     pages: Queue[_Page] = Queue(maxsize=4)
     threading.Thread(target=_put_pages, args=(store, pages), daemon=True).start()
     found: list[ObjectInfo] = []

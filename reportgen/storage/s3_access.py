@@ -29,7 +29,7 @@ _N_REMEMBERED = 16
 
 
 def access(bucket: str) -> Mapping[str, Any]:
-    """Return what ``S3Store`` needs to reach a bucket: endpoint, region, credentials.
+    """Return the settings of ``S3Store`` for a bucket: endpoint, region, credentials.
 
     The answer is remembered as long as the environment stays the same: each node of a job opens
     the bucket anew, and some credentials cost a round trip.
@@ -88,7 +88,7 @@ def region_of(bucket: str) -> str:
 
 
 def odd_answer(bucket: str) -> str:
-    """Return what a store says instead of a list, ``200 text/html``; empty if it is one.
+    """Return a store's answer that is no list, ``200 text/html``; empty if it is a list.
 
     Who reads a list in HTML finds no object in it. Only stores that are not Amazon's are asked.
     """
@@ -113,7 +113,7 @@ class _WithoutRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def amazon_address(region: str) -> str:
-    """Return where Amazon's own store is asked about buckets: each partition knows only its own.
+    """Return the address of Amazon's store for a region: a partition knows only its own buckets.
 
     Example:
         >>> amazon_address("eu-central-1"), amazon_address("cn-north-1")

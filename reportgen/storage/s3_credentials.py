@@ -34,7 +34,7 @@ _STS_TIMEOUT_S = 10
 
 
 def find_credentials(region: str) -> Mapping[str, Any]:
-    """Return what ``S3Store`` needs to sign requests.
+    """Return the settings that ``S3Store`` signs requests with.
 
     In this order: none when unsigned, keys of the environment, a web identity, profiles (with the
     extra ``aws``), the role of the container, the role of the instance. The token service of
@@ -77,7 +77,7 @@ def _extra_hint() -> str:
 def _has_extra() -> bool:
     try:
         return find_spec("boto3") is not None
-    except ValueError:  # somebody blocked it in sys.modules
+    except ValueError:  # it was blocked in sys.modules
         return False
 
 
@@ -126,7 +126,7 @@ def _session(region: str) -> Any:
 
 
 def _kind(err: Exception) -> str:
-    """Return what went wrong in a word: texts of boto3 may hold addresses and account numbers."""
+    """Return a word for an error: texts of boto3 may hold addresses and account numbers."""
     code = getattr(err, "response", {}).get("Error", {}).get("Code")
     return str(code or type(err).__name__)
 

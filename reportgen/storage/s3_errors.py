@@ -1,4 +1,4 @@
-"""What object stores answer, in words that help and hold no secrets."""
+"""Errors of object stores, in words that help and hold no secrets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _STATUS = re.compile(r"status code: (\d{3} [A-Za-z/' -]{2,40})")
 
 
 def kind_of(err: Exception) -> str:
-    """Return what an error of obstore is about, one of the words below.
+    """Return the kind of an error of obstore, one of the words below.
 
     Its text is only searched for codes, never shown: it may hold addresses and signatures.
     """

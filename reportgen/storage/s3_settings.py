@@ -1,4 +1,4 @@
-"""How buckets are reached, apart from credentials: what the environment says, or who sent the work.
+"""How buckets are reached, apart from credentials: from the environment, or sent with the work.
 
 A worker of a cluster has its own credentials, but not the options of the command that asks it to
 read: ``--endpoint-url``, ``--region`` and ``--no-sign-request`` travel with the work.
@@ -26,7 +26,7 @@ def setting(name: str) -> str:
 
 
 def sent_settings() -> Mapping[str, str]:
-    """Return what was sent with the work that is done in this thread."""
+    """Return the settings that were sent with the work of this thread."""
     return _SENT.get({})
 
 

@@ -19,7 +19,7 @@ _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
 """In the order in which they are uploaded: the page is last."""
 
 _LARGEST_BYTES = 1 << 28
-"""What is larger was not written by us, so its content need not be looked at."""
+"""A larger file was not written by us, so its content need not be looked at."""
 
 _N_THREADS = 8
 
@@ -55,9 +55,9 @@ class RemoteOutput:
         return f"{self.url}/{name}"
 
     def fetch(self, folder: Path) -> None:
-        """Copy what a report would replace into an empty folder.
+        """Copy the files that a report would replace into an empty folder.
 
-        What cannot be ours has its name there, and no content.
+        A file that cannot be ours is there by name, without content.
         """
         infos = [info for info in self._infos if _is_result(info.key) or info.key in _PRODUCTS]
         _copy(self._place, [info.key for info in infos if _may_be_ours(info)], folder)

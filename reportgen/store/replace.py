@@ -156,7 +156,7 @@ def open_staging(output: Path) -> Iterator[Staging]:
 def publish_staging(staging: Staging, *, outdated: Iterable[Path] = ()) -> None:
     """Move the staged results, notebook, summary and page to their places.
 
-    What was not staged stays as it is, but for ``outdated`` files of the report before.
+    Other files stay as they are, except ``outdated`` files of the previous report.
 
     Raises:
         OutputError: a rename fails.

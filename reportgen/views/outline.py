@@ -28,7 +28,7 @@ def title_of(rule_id: str, report: Report) -> str:
 
 
 def section_of(rule_id: str, report: Report) -> Section:
-    """Return the section of a rule; one that declares none has a separate one."""
+    """Return the section of a rule; a rule that declares no section has a separate one."""
     declared = about_of(rule_id, report).section
     own = anchor_of("rule", rule_id)
     return declared or Section(id=own, title=title_of(rule_id, report), order=_LAST)

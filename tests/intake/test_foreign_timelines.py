@@ -179,7 +179,7 @@ def test_without_metadata_of_its_own_a_trace_has_durations_only(
     assert profile.job.clock is Clock.RELATIVE
     assert sorted(profile.spans.duration_ns.tolist()) == [20_500, 30_000, 40_000, 60_000]
     (lost,) = [note.text for note in job.notes if "does not say when it began" in note.text]
-    assert "What is lost: when in the job it was recorded, in which of the job's steps" in lost
+    assert "These are lost: its time in the job, its steps among the job's steps" in lost
 
 
 def test_metadata_with_the_hosts_name_belongs_to_its_trace(tmp_path: Path) -> None:

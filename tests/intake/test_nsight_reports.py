@@ -40,7 +40,7 @@ def test_processes_of_one_report_are_ranks_by_gpu() -> None:
     assert [(trace.rank, trace.is_rank_known) for trace in traces] == [(0, False), (1, False)]
     (note,) = job.notes
     assert note.text == (
-        "Nothing tells the ranks of 2 processes: they are numbered by the names of the reports, "
+        "The ranks of 2 processes are unknown: they are numbered by the names of the reports, "
         "then by GPU and process."
     )
     assert texts_of(traces) == []

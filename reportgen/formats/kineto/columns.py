@@ -266,7 +266,7 @@ class TraceColumns:
         if not self.zero_us:
             return floats(starts_us)
         if not all(isinstance(start_us, Decimal) for start_us in starts_us):
-            return floats(starts_us) - self.zero_us  # what was repaired is no Decimal
+            return floats(starts_us) - self.zero_us  # repaired times are no Decimals
         zero_us = Decimal(self.zero_us)
         return floats([start_us - zero_us for start_us in starts_us])
 

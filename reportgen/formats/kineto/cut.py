@@ -33,7 +33,7 @@ Blocks = Callable[[], Iterable[bytes]]
 
 @dataclass(slots=True, kw_only=True)
 class Copied:
-    """What was copied; ``n_left_out`` events of the range are damaged."""
+    """Counts of copied events; ``n_left_out`` events of the range are damaged."""
 
     n_events: int = 0
     n_spans: int = 0
@@ -54,9 +54,9 @@ def copy_events(
 ) -> Iterator[bytes]:
     """Yield a trace of the events that overlap a range of the file's own clock, ends included.
 
-    What a call of the range started is in it, however late it ran. Events are copied byte by byte,
-    but for homes, addresses and secrets of people in their texts; of what stands around them only
-    what says nothing about people and machines.
+    Work that a call of the range started is included, however late it ran. Events are copied byte
+    by byte, except homes, addresses and secrets of people in their texts. Of the text around them
+    only keys that say nothing about people and machines are copied.
 
     Args:
         blocks: returns the bytes of the file from its start; it is read twice.
@@ -121,7 +121,7 @@ def _is_inside(event: TraceEvent, low_us: Decimal, high_us: Decimal) -> bool:
 
 
 def _joined_by(event: TraceEvent) -> object:
-    """Return what a call shares with what it started; ``None`` without."""
+    """Return the id that a call shares with the work it started; ``None`` without one."""
     if event.ph == "X":
         return (event.args or NO_ARGS).correlation or None
     return ("flow", event.cat, event.id) if event.ph in _FLOWS else None

@@ -81,7 +81,7 @@ def stamp_in_key(key: str) -> int:
 
 
 def worker_in_key(key: str) -> str:
-    """Return what stays the same in the names of one process's traces.
+    """Return the constant part of the names of one process's traces.
 
     Example:
         >>> worker_in_key("tb/host_2113.1795274438178583583.pt.trace.json")

@@ -1,6 +1,6 @@
-"""The events of a kernel trace as they stand in the file: only what anything here reads.
+"""The events of a kernel trace as they are in the file: only the parts that are used here.
 
-What is not named here is skipped without being decoded, so that stacks, command lines and
+Other parts are skipped without being decoded, so that stacks, command lines and
 environments of a trace never reach the program.
 """
 
@@ -68,7 +68,7 @@ class ExactEvent(TraceEvent, gc=False):
 
 
 class _Counter(msgspec.Struct, gc=False):
-    """A counter as it stands in the file."""
+    """A counter as it is in the file."""
 
     ph: str | None = None
     args: msgspec.Raw = _NO_TEXT

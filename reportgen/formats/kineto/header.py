@@ -1,4 +1,4 @@
-"""What stands around the events of a kernel trace: an allow-list, never the rest.
+"""The text around the events of a kernel trace: an allow-list, never the rest.
 
 Traces carry environment variables, user and host names and command lines between the keys that
 are read here, so keys are looked up one by one and nothing else is decoded.
@@ -41,10 +41,11 @@ _MAX_NUMBER = 2**53
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceHeader:
-    """What a trace says about itself; ``None`` is what it does not say.
+    """The statements of a trace about itself; ``None`` where it makes none.
 
-    ``base_ns`` is what times are counted from, ns since 1970; ``versions`` are those of runtime,
-    driver, profiler and NCCL; ``recorded`` what the profiler was asked to record.
+    ``base_ns`` is the origin of times, ns since 1970; ``versions`` are those of runtime,
+    driver, profiler and NCCL; ``recorded`` the kinds of data that the profiler was configured to
+    record.
     """
 
     rank: int | None = None
@@ -56,7 +57,7 @@ class TraceHeader:
 
 
 def read_header(parts: Sequence[bytes]) -> TraceHeader:
-    """Return what the text around the events says; a key that stands twice has its last value.
+    """Read the text around the events; a key that occurs twice has its last value.
 
     Edge cases: values that cannot be read are left out; a text broken off anywhere is fine.
     """
@@ -79,9 +80,9 @@ def read_header(parts: Sequence[bytes]) -> TraceHeader:
 
 
 def kept_header(parts: Sequence[bytes]) -> dict[str, Any]:
-    """Return what the text around the events says of the recording, as the file writes it.
+    """Return the statements around the events on the recording, as the file writes them.
 
-    Only what is named here: other keys tell of people, hosts and environments.
+    Only keys named here: other keys are about people, hosts and environments.
     """
     text = b"\n".join(parts).decode("utf-8", "replace")
     kept = {key: found[-1] for key in _HARMLESS if (found := _values(text, key))}

@@ -1,4 +1,4 @@
-"""What belongs together in a kernel trace: launch and GPU op, forward and backward."""
+"""Pairs of events in a kernel trace: launch and GPU op, forward and backward."""
 
 from __future__ import annotations
 

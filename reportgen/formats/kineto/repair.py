@@ -81,8 +81,8 @@ def _escape_lone_backslashes(text: bytes) -> tuple[bytes, int]:
 def repair_event(text: bytes) -> TraceEvent | None:
     """Return one damaged event, with its arguments as far as they can be read, or ``None``.
 
-    Quotes inside a name are found by the key that follows the name. What cannot be read whole is
-    taken apart key by key: an event counts when its phase, its time and its name are there.
+    Quotes inside a name are found by the key that follows the name. An event that cannot be read
+    whole is taken apart key by key: it counts when its phase, its time and its name are there.
     """
     if len(text) > MAX_REPAIR_BYTES:
         return None

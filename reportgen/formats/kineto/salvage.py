@@ -11,7 +11,7 @@ from reportgen.formats.kineto.events import TraceEvent, decode_run
 from reportgen.formats.kineto.repair import MAX_REPAIR_BYTES, repair_event, repair_text
 
 EDGES = b", \t\r\n"
-"""What may stand between events."""
+"""Bytes that may lie between events."""
 
 _MAX_ENDS = 16
 """Places at which the list is tried to end; more than a few are an attack."""
@@ -28,9 +28,9 @@ _END = re.compile(
 
 @dataclass(slots=True, kw_only=True)
 class Losses:
-    """What reading a file cost; ``is_unclosed``: the list of events never ends.
+    """Losses from reading a file; ``is_unclosed``: the list of events never ends.
 
-    ``bytes_lost`` are those of lost events, and of what stands between events; ``bytes_cut_off``
+    ``bytes_lost`` are those of lost events, and those between events; ``bytes_cut_off``
     those of an event in whose middle the file ends.
     """
 
@@ -86,7 +86,7 @@ class _Pieces:
         self._ends = [*(border.start() + 1 for border in borders), len(chunk)]
 
     def decode(self, *, is_last: bool) -> tuple[list[TraceEvent], int | None]:
-        """Return what can be read, and where the list of events ends if it ends here."""
+        """Return the readable events, and where the list of events ends if it ends here."""
         end = self._decode_range(0, len(self._starts), is_last=is_last)
         return self._events, end
 

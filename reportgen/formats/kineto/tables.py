@@ -160,7 +160,7 @@ def _followed(rows: NDArray[np.int64], table: Columns) -> NDArray[np.int32]:
 def _steps(slices: trace_tables.HostSlices, names: tuple[str, ...]) -> trace_tables.Steps:
     """Return the steps as the host saw them, each once: the profiler's, else numbered ranges.
 
-    A single range with a number tells no steps.
+    A single range with a number is no step.
     """
     kinds = trace_tables.SliceKind
     for pattern, is_mark, least in (
@@ -191,7 +191,7 @@ def _memory(raw: Columns) -> trace_tables.MemoryEvents:
 
 
 def _table(kind: type[trace_tables.Table], raw: Columns) -> trace_tables.Table:
-    """Return columns as a table; what is not needed any more is dropped."""
+    """Return columns as a table; columns that are not needed any more are dropped."""
     if not raw:
         return trace_tables.empty_table(kind)
     columns = {item.name: raw.pop(item.name) for item in fields(kind)}

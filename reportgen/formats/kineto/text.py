@@ -16,10 +16,10 @@ from reportgen.formats.kineto.events import TraceEvent, decode_run
 from reportgen.formats.kineto.salvage import EDGES, Decode, Losses, decode_chunk
 
 CHUNK_BYTES = 1 << 19
-"""Bytes decoded at once. Source: measured; events take ten times their text while they wait."""
+"""Bytes decoded at once: events take ten times their text while they wait."""
 
 MAX_OUTSIDE_BYTES = 16 << 20
-"""What stands around the events is looked at up to here; real ones have 0.1 MB."""
+"""Limit of the text around the events that is searched; real files have 0.1 MB."""
 
 _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'
@@ -77,7 +77,7 @@ class _Source:
         self.is_at_end = False
 
     def fill(self, n_bytes: int) -> None:
-        """Read until so many bytes wait, or the file ends."""
+        """Read until this many bytes wait, or the file ends."""
         parts, size = [self.rest], len(self.rest)
         while size < n_bytes and not self.is_at_end:
             block = next(self._blocks, None)
@@ -90,7 +90,7 @@ class _Source:
         self.rest = b"".join(parts) if len(parts) > 1 else self.rest
 
     def find_opening(self) -> re.Match[bytes] | None:
-        """Skip to the next list of events, or the next event; keep what stands before it."""
+        """Skip to the next list of events, or the next event; keep the text before it."""
         kept: list[bytes] = []
         size = skipped = 0
         while True:

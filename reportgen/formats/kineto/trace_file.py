@@ -20,13 +20,13 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceFile:
-    """What one file holds; ``n_events`` are of every kind, metadata included.
+    """Content of one file; ``n_events`` are of every kind, metadata included.
 
     ``packing``: whether its packed bytes were damaged. ``n_apart`` events are of phases B and E,
     which no profiler of PyTorch writes, ``n_uncategorized`` spans without a category,
     ``n_left_out`` events of further lists (``n_documents`` in all) that cannot belong to the first;
-    ``n_numbers_dropped`` ids and sizes were too large to be some; ``n_beyond`` events are of more
-    names or threads than are told apart.
+    ``n_numbers_dropped`` ids and sizes were too large to be some; ``n_beyond`` events have names
+    or threads beyond the number that is kept apart.
     """
 
     header: TraceHeader
@@ -87,7 +87,7 @@ def read_trace(
 
 
 def _header(outside: Sequence[bytes], *, n_left_out: int) -> TraceHeader:
-    """Return what the file says about itself, or its first document where others do not count."""
+    """Return the header of the file, or of its first document where others do not count."""
     if not n_left_out:
         return read_header(outside)
     first = read_header(outside[:1])

@@ -26,7 +26,7 @@ OVERRUN_NS = 100 * NS_PER_US
 Source: docs/definitions.md, Impossible times; TraceLens#669."""
 
 NS_TOLD_BELOW_US = 2**43
-"""Below, float64 tells whole nanoseconds apart: files that count from a base of their own are."""
+"""Below, float64 keeps whole nanoseconds: true for files that state a base for their times."""
 
 ROW = "row"
 """Column that keeps the place of a row in the file while rows are dropped and sorted."""

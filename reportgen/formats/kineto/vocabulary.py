@@ -26,7 +26,7 @@ _FLOATS = re.compile(r"double|float|half", re.IGNORECASE)
 _TEXTS = re.compile(r'"([^"\\]+)"')
 
 LONGEST_KERNEL_NAME = 65_536
-"""Characters; kernels are told by their full names, whose templates have some thousand."""
+"""Characters; kernels differ by their full names, whose templates have some thousand."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ def input_types_of(found: TraceVocabularies) -> Recoding:
 
 
 def tracks_of(found: TraceVocabularies) -> tuple[str, ...]:
-    """Return what counters are called: their series, and their process where there are several."""
+    """Return the names of counters: their series, and their process where there are several."""
     processes: dict[tuple[Any, Any], set[Any]] = {}
     for name, series, pid in found.tracks:
         processes.setdefault((name, series), set()).add(_id_text(pid))

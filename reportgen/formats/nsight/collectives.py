@@ -43,9 +43,9 @@ class _Ranges:
 
 
 def read_collectives(reading: ProcessReading) -> None:
-    """Tell kernels of NCCL what the call before their launch says: name, communicator, and size.
+    """Give kernels of NCCL the name, communicator and size of the call before their launch.
 
-    Where several calls precede one launch, as in a group, none is told.
+    Where several calls precede one launch, as in a group, the kernel gets none of these.
     """
     schemas = _schemas(reading)
     if not schemas:

@@ -17,7 +17,7 @@ from reportgen.profile import Device
 
 _LONGEST_NAME = 80
 _GPU_MASK = 0xFF
-"""What ``GPU_METRICS.typeId`` says of the GPU. Source: nsys, User Guide."""
+"""The part of ``GPU_METRICS.typeId`` that numbers the GPU. Source: nsys, User Guide."""
 
 
 def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:

@@ -1,4 +1,4 @@
-"""What a process's GPUs ran, what called them, and what waited: tables of CUPTI."""
+"""Work of a process's GPUs, the calls that launched it, and waits: tables of CUPTI."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def read_syncs(reading: ProcessReading) -> None:
 def read_memory(reading: ProcessReading) -> None:
     """Take allocations of CUDA (``--cuda-memory-usage``): those of the driver, not of tensors.
 
-    Totals are not recorded: what was taken before the recording is unknown.
+    Totals are not recorded: the memory taken before the recording is unknown.
     """
     names = ("start", "deviceId", "bytes", "memKind", "memoryOperationType")
     for batch in reading.batches("CUDA_GPU_MEMORY_USAGE_EVENTS", names):

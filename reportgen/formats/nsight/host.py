@@ -1,4 +1,4 @@
-"""What a process's threads did: NVTX ranges, calls of the operating system, the tracer's costs."""
+"""Events of a process's threads: NVTX ranges, calls of the operating system, tracer costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MARK, PUSHED, STARTED, DOMAIN = 34, 59, 60, 75
 the name of a domain."""
 
 _NUMBERED = re.compile(r", (?:seq|op_id) = -?\d+.*", re.DOTALL)
-"""What ``torch.autograd.profiler.emit_nvtx`` writes behind the names of operators."""
+"""The text that ``torch.autograd.profiler.emit_nvtx`` writes behind the names of operators."""
 
 _OPERATOR = re.compile(r"(?:struct )?[a-z_]\w*::\S.*|\w+Backward\d*|detach_?")
 """Among them, those of the framework; others are ranges of the program: ``FSDP::post_forward``."""
@@ -51,7 +51,7 @@ def read_nvtx(reading: ProcessReading) -> None:
 
 
 def texts_of(reading: ProcessReading, batch: Batch) -> Iterable[str]:
-    """Return the texts of NVTX events, which stand there or are ids."""
+    """Return the texts of NVTX events, which are inline or ids."""
     by_id = reading.report.texts(batch["textId"])
     return [str(text) if text else told for text, told in zip(batch["text"], by_id, strict=True)]
 

@@ -26,7 +26,7 @@ class Process:
     """A process of a report.
 
     Attributes:
-        key: what its ids have in common; ``None`` where the tables name no process.
+        key: the common part of its ids; ``None`` where the tables name no process.
         first_device: the lowest number of its GPUs.
         rank: its rank in MPI, where that was recorded.
     """

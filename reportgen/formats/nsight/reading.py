@@ -1,4 +1,4 @@
-"""What the readers of all tables share: one process of a report, its columns, codes and times."""
+"""Common parts of the readers of all tables: a process of a report, its columns and times."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ProcessReading:
         self.base_ns = self._base_ns()
 
     def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
-        """Yield some columns of the rows of this process; those of all where none is named."""
+        """Yield some columns of the rows of this process; of all rows if no table names it."""
         parts = [where] if where else []
         known = self.report.tables.get(table, frozenset())
         of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)

@@ -18,7 +18,7 @@ from reportgen.scratch import scratch_folder
 
 BATCH_ROWS = 65_536
 SIDES = ("-wal", "-journal")
-"""What a program that writes a database leaves beside it: without it the database is not whole."""
+"""Files that the writer of a database leaves beside it: without them it is not whole."""
 
 _WAL_BYTE, _WAL = 18, 2
 """Where an SQLite file says how it is written, and the number of a write-ahead log."""
@@ -42,7 +42,7 @@ class _Cursor(Protocol):
 
 class _Connection(Protocol):
     def cursor(self) -> _Cursor:
-        """Return what runs a statement beside others."""
+        """Return a cursor that runs a statement beside others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Report:
     def rows(self, query: str, *, table: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query in batches; damage in the table ends them and is kept."""
         try:
-            found = self.connection.cursor().execute(query)  # its own: queries run inside others
+            found = self.connection.cursor().execute(query)  # new: queries run inside others
             while batch := found.fetchmany(BATCH_ROWS):
                 yield batch
         except _ERRORS as err:
@@ -126,7 +126,7 @@ def open_report(path: Path) -> Iterator[Report]:
 
 @contextmanager
 def _opened_file(path: Path) -> Iterator[Report]:
-    """Open an SQLite file read-only; what was not written back yet is added in a copy of it."""
+    """Open an SQLite file read-only; changes not written back yet are added in a copy."""
     with scratch_folder() as scratch:
         beside = [side for name in SIDES if _is_filled(side := path.with_name(path.name + name))]
         if beside:

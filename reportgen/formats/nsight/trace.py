@@ -36,7 +36,7 @@ _SINCE_1970_NS = 1_262_304_000 * NS_PER_S
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportTrace:
-    """What a report says of one process.
+    """The trace of one process in a report.
 
     ``n_numbers_dropped`` and ``n_beyond`` as in ``TraceFile``; ``n_graph_runs`` replays of CUDA
     graphs are one operation each; ``damage`` are tables that could not be read to their end.

@@ -1,4 +1,4 @@
-"""Runs in a process of its own: reads cProfile dumps, which may be hostile or damaged.
+"""Runs in a separate process: reads cProfile dumps, which may be hostile or damaged.
 
 Marshal can crash the interpreter or ask for any amount of memory, so limits are set first and the
 parent expects that this process dies. Nothing of the package is imported.
@@ -42,7 +42,7 @@ def _limit(memory_bytes: int) -> None:
 
 def _answer(content: bytes) -> list[list[object]] | str:
     try:
-        tree = marshal.loads(content)  # noqa: S302  # that is why this is a process of its own
+        tree = marshal.loads(content)  # noqa: S302  # that is why this process is separate
     except (EOFError, ValueError, TypeError, MemoryError, RecursionError) as err:
         return f"{type(err).__name__}: {err}"
     if not isinstance(tree, dict):

@@ -1,4 +1,4 @@
-"""What the path of a Python profile says: who wrote it, on which node, from when to when."""
+"""The path of a Python profile: it says who wrote it, on which node, from when to when."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _OLD = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileKey:
-    """What a profile's path says. ``profiler`` is ``cprofile`` or ``pyinstrument``."""
+    """Facts from a profile's path. ``profiler`` is ``cprofile`` or ``pyinstrument``."""
 
     job_prefix: str
     framework: str
@@ -42,7 +42,7 @@ class ProfileKey:
 
 
 def profile_key(key: str) -> ProfileKey | None:
-    """Return what a key says, or ``None`` when it is no Python profile.
+    """Return the facts in a key, or ``None`` when it is no Python profile.
 
     Modes and node names may hold ``-`` and ``_``, so halves are read from the right.
     Source: docs/formats.md, Python profiles.

@@ -1,4 +1,4 @@
-"""Contents of Python profiles to rows; what cannot be read is said, never raised."""
+"""Contents of Python profiles to rows; unreadable profiles are reported, never raised."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_BYTES = 64_000_000
 """Larger profiles are not read; real ones have some hundred kB."""
 TOO_LARGE = f"it is larger than {MOST_BYTES // 10**6} MB"
 OUT_OF_LIMITS = "reading it took too much time or memory"
-"""What is said of a profile that made its reader die."""
+"""The remark on a profile that made its reader die."""
 _MOST_FRAMES = 500_000
 _MOST_S = 1e9
 _MOST_LINES = 10**9

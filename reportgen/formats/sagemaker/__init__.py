@@ -1,1 +1,1 @@
-"""What SageMaker writes: system metrics, framework events, settings and rule results."""
+"""Files of SageMaker: system metrics, framework events, settings and rule results."""

@@ -30,13 +30,13 @@ from reportgen.scratch import scratch_folder
 from reportgen.storage import Location
 
 TINY_BYTES = 32 * 1024
-"""Files below this are spooled: opening them costs more than parsing. Source: measured."""
+"""Files below this are spooled: by measurement, opening them costs more than parsing."""
 
 MANY_FILES = 64
 """Fewer files than this are opened in place whatever their size: spooling saves nothing."""
 
 PACKED_RATIO = 25
-"""How much longer samples are than what they are packed into. Source: measured."""
+"""Measured ratio of the length of samples to their packed length."""
 
 _MINUTE_S, _HOUR_S = 60, 3_600
 _HEAD_BYTES = 64

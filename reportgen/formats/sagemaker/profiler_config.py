@@ -1,4 +1,4 @@
-"""What a job's profiler was asked to record: SageMaker's ``ProfilerConfig``.
+"""The configuration of a job's profiler: SageMaker's ``ProfilerConfig``.
 
 Only what is named here is read: anything else of such a file, paths and environment included, never
 reaches the report. Keys may be in any case, numbers quoted, objects written as text.
@@ -40,7 +40,7 @@ _KINDS: Mapping[str, ProfilingKind] = {
 
 
 def parse_profiler_config(content: bytes) -> Profiling | None:
-    """Return what a configuration says, ``None`` when it is none.
+    """Return the settings of a configuration, ``None`` when it is none.
 
     ``content`` is ``profilerconfig.json``, the value of ``ProfilerConfig`` in the answer of
     ``DescribeTrainingJob``, or that whole answer.

@@ -87,7 +87,7 @@ class SeriesCodes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawRows:
-    """Lines of one file as they stand there, nothing judged yet: ``code`` (n,) int32, >= 0.
+    """Lines of one file as they are there, nothing judged yet: ``code`` (n,) int32, >= 0.
 
     ``time_s`` are seconds UTC, never NaN; ``value`` is NaN or infinite where the line holds no
     number.
@@ -100,7 +100,7 @@ class RawRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """One sample as it stands in the file; ``value`` is NaN when it is no number."""
+    """One sample as it is in the file; ``value`` is NaN when it is no number."""
 
     series: Series
     node: str

@@ -95,7 +95,7 @@ def read_small_block(
 def _read_fast(
     connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, problems: Diagnostics
 ) -> list[RawRows] | None:
-    """Let DuckDB parse the block; ``None`` when its rows cannot be told apart by file."""
+    """Let DuckDB parse the block; ``None`` when its rows cannot be assigned to files."""
     columns: dict[str, Any] = connection.execute(
         f"SELECT file_index::USMALLINT AS file, {_HASH} AS line, Timestamp AS time_s, "  # noqa: S608  # paths are quoted
         f"Value AS value FROM {_table(source.paths, _SAMPLE)}"

@@ -1,4 +1,4 @@
-"""Traces of TensorFlow's profiler, and what stands beside them (docs/formats.md)."""
+"""Traces of TensorFlow's profiler, and the files beside them (docs/formats.md)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _MARKER = re.compile(r"aws_marker-(?P<phase>[^/]+)/(?P<name>.+)", re.DOTALL)
 _SIGN = re.compile(rb'"/(?:host:CPU|device:[A-Z_]+:\d+)')
 _CLOCK_NOTE = (
     "This trace of TensorFlow's profiler does not say when it began (no .metadata file that "
-    "belongs to it). Its durations and operators count; its times are from its own start. What is "
-    "lost: when in the job it was recorded, in which of the job's steps, and what the samples and "
-    "the other timelines show at that time."
+    "belongs to it). Its durations and operators count; its times are from its own start. These "
+    "are lost: its time in the job, its steps among the job's steps, and the values of samples and "
+    "of other timelines at that time."
 )
 
 

@@ -1,4 +1,4 @@
-"""The arguments of events: told apart as bytes, decoded once, kept as columns."""
+"""The arguments of events: compared as bytes, decoded once, kept as columns."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ArgumentRows:
     def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the row of each event's arguments; equal bytes in one call are one row.
 
-        ``raws`` are JSON, ``tids`` the ``tid`` that stands beside each, ``ABSENT`` without.
+        ``raws`` are JSON, ``tids`` the ``tid`` beside each, ``ABSENT`` without.
         """
         if tids.count(ABSENT) == len(tids):
             different, index = distinct(raws)
@@ -76,7 +76,7 @@ class ArgumentRows:
         return np.arange(first, self.n_rows, dtype=np.int32)
 
     def extend(self, other: SpanArguments) -> int:
-        """Append the rows of another table; return how many stood before."""
+        """Append the rows of another table; return how many there were before."""
         self._convert()
         n_before = self.n_rows
         columns = {column: getattr(other, column) for column in NUMBER_COLUMNS}
@@ -132,7 +132,7 @@ def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]
 
 
 def label_of(args: EventArgs) -> str | None:
-    """Return what arguments call the event."""
+    """Return the name of the event in its arguments."""
     return args.layer_name or args.name
 
 

@@ -16,7 +16,7 @@ _NO_ARGS = msgspec.Raw(b"null")
 
 
 class Event(msgspec.Struct, gc=False):
-    """One event as it stands in the file; ``pid`` is a phase number, not a process.
+    """One event as it is in the file; ``pid`` is a phase number, not a process.
 
     A ``dur`` below 0 is none: without one a span cannot be placed, an instant has no length.
     """
@@ -78,7 +78,7 @@ def decode_event(text: bytes) -> Event | None:
 
 
 def _decode_items(line: bytes) -> tuple[list[Event], bool]:
-    """Return what can be read of a line, and whether something could not."""
+    """Return the readable events of a line, and whether something could not be read."""
     events: list[Event] = []
     try:
         events.extend(map(_event_of, items_of_line(line.decode("utf-8", "surrogateescape"))))

@@ -1,7 +1,7 @@
 """The events of one timeline, with absolute times.
 
 Every writer's files have the same shape: a base time, phases (called ``pid`` there), events with
-times after the base. What the name of an event means is not decided here.
+times after the base. The meaning of an event's name is not decided here.
 """
 
 from __future__ import annotations

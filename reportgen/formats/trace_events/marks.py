@@ -47,8 +47,8 @@ class Marks:
 def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple[Rows, Rows]:
     """Return the rows of begin marks that have an end, ascending, and the rows of their ends.
 
-    Marks (n,) in their order that differ in a lane have nothing to do with each other. A begin and
-    its end stand at the same depth with nothing of that depth between them; so marks sorted by
+    Marks (n,) in their order that differ in a lane have nothing to do with each other. A begin
+    and its end have the same depth, with nothing of that depth between them; so marks sorted by
     (lane, depth) have partners side by side.
     """
     order = np.lexsort(lanes)  # stable: within a lane the marks keep their order

@@ -1,4 +1,4 @@
-"""What the ``M`` lines of a timeline say, and where in the file they say it."""
+"""The ``M`` lines of a timeline: their statements and their places in the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAMING = "process_name"
 
 
 class Metadata:
-    """Base times and phase names; each holds from its line on, the first also before it."""
+    """Base times and phase names; each holds for the lines after it, the first also before."""
 
     def __init__(self) -> None:
         """Start without any."""
@@ -56,7 +56,7 @@ class Metadata:
                 names.append(args.name)
 
     def start_at(self, base_us: int) -> None:
-        """Take a base time that stands outside the file; one in it holds from its line on."""
+        """Take a base time from outside the file; one in the file holds for the lines after it."""
         self._base_position.append(0)
         self._base_us.append(base_us)
 

@@ -1,9 +1,9 @@
 """A faster way to read timelines in which every line looks alike.
 
 Most lines of a large timeline are ``{"name": …, "ph": "X", "ts": 12, "dur": 3, "args": {…}},``.
-One regular expression cuts such a text at its numbers. What stands before the numbers (the *head*:
-the event's name and phase, and the ``M`` lines above it) and the arguments come again and again, so
-that each different one is decoded once. A text in which a line looks different is not read here.
+One regular expression cuts such a text at its numbers. The text before the numbers (the *head*:
+the event's name and phase, and the ``M`` lines above it) and the arguments repeat, so each
+different one is decoded once. A text in which a line looks different is not read here.
 
 A million events take 0.85 s this way, 1.14 s when every line is decoded.
 """

@@ -23,12 +23,12 @@ _KIND_OF = bytes.maketrans(
 """The kind of each letter of ``ph``; other letters stay themselves, which is above ``OTHER``."""
 
 _NOTHING = Event()
-"""What some writers end an array with: ``{}``."""
+"""The last item of some writers' arrays: ``{}``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vocabulary:
-    """What the codes of a node's events mean; extended while files are read."""
+    """Meanings of the codes of a node's events; extended while files are read."""
 
     names: Codes = field(default_factory=Codes)
     phases: Codes = field(default_factory=Codes)
@@ -54,7 +54,7 @@ class EventRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkRows:
-    """Begin and end marks as they stand in the file; (n,) each."""
+    """Begin and end marks as they are in the file; (n,) each."""
 
     rows: EventRows
     is_begin: NDArray[np.bool_]

@@ -11,7 +11,7 @@ from reportgen.formats.trace_events.events import Event, decode_events, decode_l
 from reportgen.formats.trace_events.regular_lines import RegularEvents, read_regular
 
 CHUNK_BYTES = 1 << 20
-"""Bytes read at once. Source: measured; larger only takes memory."""
+"""Bytes read at once: in measurements, a larger size only took memory."""
 
 _MAX_RUN_BYTES = 64 << 20
 """A line that is longer than this is cut between two events: memory is limited."""

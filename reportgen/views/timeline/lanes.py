@@ -35,7 +35,7 @@ class Spot:
 def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
     """Return the lanes of a file of the timeline (docs/timeline-format.md) as a block.
 
-    ``counts`` tells how many events each lane has.
+    ``counts`` has the number of events of each lane.
 
     Raises:
         FormatError: the file is none, or of another version.

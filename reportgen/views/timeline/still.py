@@ -23,7 +23,7 @@ _LEAST_TEXT_PX, _LETTER_PX = 46, 6.4
 _KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
 _OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
 _OF_FUNCTIONS = (("^step", "step"), ("load|fetch|input", "io"), ("gpu", "gpu"), ("cpu", "cpu"))
-"""What the label of a lane of framework events has, and its hue."""
+"""Words in the label of a lane of framework events, and its hue."""
 _COMMUNICATION = re.compile(
     r"nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d", re.IGNORECASE
 )
