@@ -84,7 +84,7 @@ def _fields_of(kind: Any, left_out: Collection[str]) -> dict[str, Any]:
 
 
 def _optional(kind: Any) -> frozenset[str]:
-    """Return what a declaration leaves out where it is as by default."""
+    """Return the keys that a declaration leaves out where they have their default."""
     if kind.__module__ != place.__name__ and kind not in (About, Column, Exhibit):
         return frozenset()
     return frozenset(

@@ -96,7 +96,7 @@ slow = loading.batch_outliers(loader, framework)
 show.table(slow[named].head(10), of="waits", none="No batch is slow.")
 
 # %% [markdown]
-# ## What went on in slow batches
+# ## Work during slow batches
 #
 # Mean use of the devices in slow and in other batches, and the functions that ran in them.
 
@@ -130,9 +130,9 @@ show.text(causes.describe_cause(in_slow, in_others, **sides), of="waits, functio
 # %% [markdown]
 # ## Python functions
 #
-# Where a Python profile was recorded that covers slow batches, its functions with the most time of
-# their own: work on the training process that is no training, such as metrics, logging and
-# printing, shows up here.
+# Where a Python profile was recorded that covers slow batches, its functions with the most own
+# time: work on the training process that is no training, such as metrics, logging and printing,
+# shows up here.
 
 # %%
 profiles = job.python_profiles()

@@ -32,9 +32,9 @@ job
 # ## The data
 #
 # Two pandas frames: `system` has one row per sample (percent, bytes/s or 1/s), `framework` one row
-# per event, with smdebug's columns; their microseconds count from `job.origin_us`. What is shown
-# here is in UTC and seconds. For a job that is still running, `job.latest()` returns what is new
-# since the last call.
+# per event, with smdebug's columns; their microseconds count from `job.origin_us`. The tables here
+# are in UTC and seconds. For a job that is still running, `job.latest()` returns the new data since
+# the last call.
 
 # %%
 system, framework = show.system, show.framework
@@ -44,7 +44,7 @@ show.table(system.head(), of="samples")
 show.table(framework.head().drop(columns=["pid", "tid"]), of="events")
 
 # %% [markdown]
-# `dimension` is what was measured. GPU utilization and GPU memory are metrics of their own, and so
+# `dimension` is the measured quantity. GPU utilization and GPU memory are separate metrics, and so
 # are CPU utilization and I/O wait: a frame filtered by `gpu0` alone holds both of its metrics.
 
 # %%
@@ -147,11 +147,11 @@ show.chart(
 )
 
 # %% [markdown]
-# ## What ran at the bottlenecks
+# ## Functions at the bottlenecks
 #
-# Every event that spans one of these moments counts once, with its full length. Beside it stands
-# what ran while the GPU was above 90 %: a function that takes much longer at the bottlenecks than
-# otherwise is the suspect. The sentence is said only when the evidence is there.
+# Every event that spans one of these moments counts once, with its full length. Beside them are the
+# functions that ran while the GPU was above 90 %: a function that takes much longer at the
+# bottlenecks than otherwise is the suspect. The sentence is said only when the evidence is there.
 
 # %%
 at_bottlenecks = causes.functions_at_rows(job, bottlenecks)
@@ -186,7 +186,7 @@ sides = {"at": "at bottlenecks", "against": "while the GPU works"}
 show.text(causes.describe_cause(at_bottlenecks, at_work, **sides), of=of)
 
 # %% [markdown]
-# In which phases of the training that was: steps are no functions and stand apart.
+# The phases of the training at that time: steps are no functions and are listed separately.
 
 # %%
 at_phases = causes.phases_at_rows(job, bottlenecks)
@@ -214,8 +214,8 @@ slow, normal = selections.split_steps(framework)
 show.table(slow.head(10), of="steps", none="No step is slow.")
 
 # %% [markdown]
-# What overlaps the slow steps, against the normal ones; and how busy the devices were in both. When
-# CPU and GPU are both lower in slow steps, they wait for something else, such as a disk.
+# Functions that overlap the slow steps, against the normal ones; and how busy the devices were in
+# both. When CPU and GPU are both lower in slow steps, they wait for something else, such as a disk.
 
 # %%
 in_slow = causes.functions_in_rows(job, slow)

@@ -10,7 +10,7 @@
 # # Comparison of two jobs
 #
 # This notebook draws a comparison from `profiler-comparison.json` beside it. Each section is one
-# call; delete, move or add cells to make it your own.
+# call; delete, move or add cells to adapt it.
 #
 # The same as data: `comparison.verdict`, `comparison.step.difference_s`, `comparison.waterfall`,
 # `comparison.findings`, `comparison.moved`, `comparison.usage`, `comparison.metrics`.

@@ -10,15 +10,15 @@
 # # Profiler report
 #
 # This notebook draws the report from the saved results in `profiler-report/`; it needs neither the
-# raw traces nor a network. Each section is one call, so it is easy to make the report your own:
+# raw traces nor a network. Each section is one call, so it is easy to adapt the report:
 #
 # * **Leave out** a section: delete its cell. **Reorder** sections: move their cells.
-# * **Add** your own: write cells anywhere. Text, tables, images, plotly figures appear on the page.
+# * **Add** cells: write them anywhere. Text, tables, images, plotly figures appear on the page.
 # * **Turn it into a page again**:
 #   `make-profiler-report profiler-report/ --notebook profiler-report.ipynb`
 #
-# Below each section stands something to try: copy it into a cell of your own. Every table and chart
-# is a pandas frame too: `views.frame(report, "StepOutlier", "steps")`.
+# Below each section is something to try: copy it into a new cell. Every table and chart is a pandas
+# frame too: `views.frame(report, "StepOutlier", "steps")`.
 #
 # Text cells with the tag `notebook-only`, like this one, explain the notebook and stay out of the
 # page. The page allows no network: scripts and images from elsewhere do not load there.
@@ -35,7 +35,7 @@ report = reportgen.load(report_dir)
 # %% [markdown] tags=["notebook-only"]
 # ## Overview
 #
-# What is wrong, how bad it is, and what to try first. Findings are ranked by severity, then by the
+# The faults, how bad they are, and what to try first. Findings are ranked by severity, then by the
 # share of the time that they may cost; "up to 1.5× faster" is an upper bound, not a promise. A
 # section without a fault is one line on the page; "All checks" says which of them looked, and why
 # others could not.
@@ -47,7 +47,7 @@ report = reportgen.load(report_dir)
 views.section(report, "overview")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: what every finding says, and what removing its cause could win at most.
+# **Try this**: the text of every finding, and the most that removing its cause could save.
 #
 # ```python
 # for item in report.findings:
@@ -75,7 +75,7 @@ views.section(report, "dashboard")
 # %% [markdown] tags=["notebook-only"]
 # ## Findings
 #
-# Where the page opens on a dashboard, the findings stand below it; else they are in the overview.
+# Where the page opens on a dashboard, the findings are below it; else they are in the overview.
 
 # %%
 views.section(report, "findings")
@@ -105,7 +105,7 @@ views.section(report, "timeline")
 # ## Job summary
 #
 # Initialization is everything before the first step, finalization everything after the last one.
-# Times are in UTC. A dash means that the recording cannot tell, not that it was zero.
+# Times are in UTC. A dash means that the value was not recorded, not that it was zero.
 #
 # The numbers: `report.summary.job_duration_in_seconds`, `report.summary.initialization_pct` …
 
@@ -122,9 +122,9 @@ views.section(report, "job-summary")
 # %% [markdown] tags=["notebook-only"]
 # ## System usage
 #
-# How much of each resource was used, per node. The median (p50) tells what is usual, p95 what the
-# job needs at its busiest; the distance between them tells how unsteady it runs. The curves are in
-# the timeline.
+# How much of each resource was used, per node. The median (p50) is the usual use, p95 the need of
+# the job at its busiest; the distance between them shows how unsteady the job runs. The curves are
+# in the timeline.
 
 # %%
 views.section(report, "system-usage")
@@ -139,9 +139,9 @@ views.section(report, "system-usage")
 # %% [markdown] tags=["notebook-only"]
 # ## GPU time budget
 #
-# What each GPU's time went into. Every moment counts once: as start or end of the job, as work, or
-# as idling with the first cause that fits. The shares are of the time of all GPUs and add up to
-# 100 %; what was not sampled is a part of its own.
+# The time of each GPU, by its use. Every moment counts once: as start or end of the job, as work,
+# or as idling with the first cause that fits. The shares are of the time of all GPUs and add up to
+# 100 %; time without samples is a separate part.
 
 # %%
 views.section(report, "gpu-time")
@@ -188,7 +188,7 @@ views.section(report, "idle-time")
 # %% [markdown] tags=["notebook-only"]
 # ## Steps
 #
-# From the start of a step to the start of the next, as `prof.step()` told them.
+# From the start of a step to the start of the next, as `prof.step()` marked them.
 
 # %%
 views.section(report, "steps")
@@ -281,7 +281,7 @@ views.section(report, "launches")
 # %% [markdown] tags=["notebook-only"]
 # ## Host threads
 #
-# What the traced threads did; loader workers are other processes and not among them.
+# The work of the traced threads; loader workers are other processes and not among them.
 
 # %%
 views.section(report, "host-threads")
@@ -345,7 +345,7 @@ views.section(report, "operators")
 # ## All checks
 #
 # Every check with what it looked for, its counters and its parameters. The counters carry
-# SageMaker's names; each check counts in a unit of its own.
+# SageMaker's names; each check counts in another unit.
 #
 # Other thresholds: `make-profiler-report JOB --set LowGPUUtilization.threshold_p95=60`.
 
@@ -395,14 +395,14 @@ views.section(report, "long-pauses")
 # %% [markdown] tags=["notebook-only"]
 # ## Periodic slow steps
 #
-# Slow steps, and pauses between steps, that come back every so many steps or seconds: checkpoints,
-# callbacks, validation. Each rhythm says what it costs and what ran in it.
+# Slow steps, and pauses between steps, that recur at regular distances in steps or seconds:
+# checkpoints, callbacks, validation. Each rhythm names its cost and the functions in it.
 
 # %%
 views.section(report, "step-periodicity")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: what the rhythm costs, as numbers.
+# **Try this**: the cost of the rhythm, as numbers.
 #
 # ```python
 # report.results["StepPeriodicity"].metrics
@@ -435,7 +435,7 @@ views.section(report, "gpu-utilization")
 views.section(report, "gpu-power")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: what was measured, as numbers.
+# **Try this**: the measurements, as numbers.
 #
 # ```python
 # report.results["GPUPower"].metrics
@@ -579,7 +579,7 @@ views.section(report, "gpu-memory")
 views.section(report, "memory-in-use")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
-# **Try this**: what was measured, as numbers.
+# **Try this**: the measurements, as numbers.
 #
 # ```python
 # report.results["MemoryInUse"].metrics
@@ -622,7 +622,7 @@ views.other_rules(report)
 # %% [markdown] tags=["notebook-only"]
 # ## Not recorded
 #
-# What kernel traces could not tell, and how to record it next time.
+# Questions that kernel traces did not answer, and how to record the data next time.
 
 # %%
 views.section(report, "not-recorded")
@@ -636,15 +636,15 @@ views.section(report, "not-recorded")
 # import plotly.graph_objects as go
 #
 # curve = views.figure(report, "OverallSystemUsage", "gpu_over_time")  # a plain dictionary
-# go.Figure(curve).update_layout(title="What the GPUs did", height=300)
+# go.Figure(curve).update_layout(title="Work of the GPUs", height=300)
 # ```
 #
-# `[exhibit.id for exhibit in report.results["OverallSystemUsage"].exhibits]` lists what there is.
+# `[exhibit.id for exhibit in report.results["OverallSystemUsage"].exhibits]` lists all of them.
 
 # %% [markdown] tags=["notebook-only"]
 # ## Data quality and appendix
 #
-# What was odd about the input, and what computed the numbers.
+# Oddities of the input, and the software behind the numbers.
 
 # %%
 views.section(report, "data-quality")

@@ -51,7 +51,7 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
     Cause.CPU_PREPROCESSING: (
         (
             _EFFECT,
-            "All cores are busy while the GPU idles; what the cores work on is not recorded.",
+            "All cores are busy while the GPU idles; the work of the cores is not recorded.",
         ),
         (_SURE, "The loop waits for batches while the loaders keep all cores busy."),
         (_SURE, "The loop waits for batches while all cores are busy."),
@@ -125,9 +125,9 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_SURE, "The GPU is never used although others of the job are."),
     ),
     Cause.GPU_STOPPED: (
-        (_SURE, "The GPU was in use and idles from an instant on until the end."),
-        (_SURE, "The GPU was in use and idles from an instant on until the end."),
-        (_SURE, "The GPU was in use and idles from an instant on until the end."),
+        (_SURE, "The GPU was in use first, and idles later until the end."),
+        (_SURE, "The GPU was in use first, and idles later until the end."),
+        (_SURE, "The GPU was in use first, and idles later until the end."),
     ),
     Cause.GPU_IMBALANCE: (
         (_SURE, "The use of the GPUs of a node differs steadily."),

@@ -35,13 +35,13 @@ _OBJECTS_PER_COLLECTION = 100_000
 """Python's own 700 cost a small job a twentieth of its time. Source: measured."""
 
 _GROUPS = {
-    "What is read": (
+    "Input": (
         "name", "since", "until", "steps", "profiler_config", "engine", "allows_missing", "cache",
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
     ),
-    "What is made": (
+    "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
     ),
 }  # fmt: skip

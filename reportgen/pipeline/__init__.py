@@ -1,6 +1,6 @@
 """From a path to a page: the steps in order (``make``), and what joins them.
 
-What makes a report is imported when it is asked for: comparing saved ones needs none of it.
+The modules that make a report are imported when they are needed: comparing saved ones needs none.
 """
 
 from importlib import import_module

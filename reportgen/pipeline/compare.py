@@ -37,7 +37,7 @@ class CompareOptions:
 
     Attributes:
         before, after: saved reports, or jobs and traces, which are reported first.
-        labels: what the two are called.
+        labels: names of the two.
         output: where the files are written.
         formats: what to make beside ``profiler-comparison.json``.
         theme: of the page.
@@ -55,7 +55,7 @@ class CompareOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeComparison:
-    """What a run made: ``path`` is the page, or without one the JSON."""
+    """The product of a run: ``path`` is the page, or without one the JSON."""
 
     path: Path
     comparison: Comparison

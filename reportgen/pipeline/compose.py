@@ -89,7 +89,7 @@ def compose_report(
 def _status(
     job: JobProfile, described: TrainingJob | None, *, is_running: bool
 ) -> report.JobStatus:
-    """Return how a job stands: as SageMaker says, or as end marker and recorder tell."""
+    """Return the status of a job: from SageMaker, or from end marker and recorder."""
     if described is not None and described.status in set(report.JobStatus):
         return report.JobStatus(described.status)
     if is_running:

@@ -36,7 +36,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
 
 
 def asked_batch_size(results: Sequence[RuleResult]) -> int | None:
-    """Return the batch size that somebody passed as a parameter, which counts before a recorded."""
+    """Return the batch size passed as a parameter, which takes precedence over a recorded one."""
     sizes = (result.params.get("batch_size") for result in results if result.id == _STEPS)
     return next((size for size in sizes if isinstance(size, int)), None)
 

@@ -49,7 +49,7 @@ class IndexOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeIndex:
-    """What a run made."""
+    """The product of a run."""
 
     path: Path
     index: Index
@@ -111,7 +111,7 @@ def _from(row: JobRow, output: Path) -> JobRow:
 def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]:
     """Report the jobs that have no report yet; return rows of those that cannot be reported.
 
-    A run that was stopped goes on where it was: what is there is not made again.
+    A run that was stopped continues where it was: reports that exist are not made again.
     """
     folder = options.output / REPORTS
     jobs = [path for place in options.places for path in _raw_jobs(place)]

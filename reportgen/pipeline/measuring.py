@@ -33,17 +33,17 @@ from reportgen.storage import is_remote, reached_as, settings_to_send
 logger = logging.getLogger(__name__)
 
 LARGE_BYTES = 48 << 20
-"""Traces larger than this together are worth the start of processes (0.4 s). Source: measured."""
+"""Measured: traces larger than this together are worth the start of processes (0.4 s)."""
 
 PACKED = 12
-"""How much larger packed traces are than their files. Source: measured, 10 to 30."""
+"""Ratio of unpacked traces to their packed files; measured values are 10 to 30."""
 
 _OURS = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What is measured on which job, and by whom; ``may_miss`` parts that a cluster loses.
+    """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
     ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
     """
@@ -59,7 +59,7 @@ class Work:
 
     @property
     def memory(self) -> Memory:
-        """Return what was measured before in the same way."""
+        """Return earlier measurements, made in the same way."""
         return Memory(
             cache=self.cache,
             rules=self.rules,
@@ -73,7 +73,7 @@ Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]
 
 
 def measure(work: Work, watcher: Watcher) -> Outcome:
-    """Return what was measured on each part, in their order, and a note for each that is missing.
+    """Return the measurements of each part, in their order, and a note for each missing part.
 
     Raises:
         LocationError: nothing that can be read was found.
@@ -135,7 +135,7 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
 
 
 def _run(work: Work, watcher: Watcher) -> Outcome:
-    """Let somebody measure all parts."""
+    """Measure all parts: here, in other processes, or on a cluster."""
     parts = work.job.parts
     if not parts:
         return (), ()
@@ -167,7 +167,7 @@ def _name(part: PartRef) -> str:
 
 
 def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRef) -> Measured:
-    """Work on a part where buckets are reached with somebody else's settings.
+    """Work on a part, reaching buckets with the settings of the process that sent it.
 
     The folder of the lanes is not there, so their files come back with the measurements.
     """

@@ -1,4 +1,4 @@
-"""What was measured before, of parts whose files have not changed since."""
+"""Earlier measurements of parts whose files have not changed since."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 OFF = "off"
 WORTH_BYTES = 200 << 20
-"""Less is read as fast as it is looked up. Source: measured."""
+"""Measured: less data are read as fast as they are looked up."""
 
 
 def cache_for(wanted: str | None, job: JobProfile) -> Cache | None:
@@ -89,7 +89,7 @@ class Memory:
             content = None if self.cache is None else self.cache.get(key)
             if content is not None:
                 try:
-                    found[node] = pickle.loads(zlib.decompress(content))  # noqa: S301  # our own, in a folder that is ours alone
+                    found[node] = pickle.loads(zlib.decompress(content))  # noqa: S301  # we wrote it, in a folder that is ours alone
                 except Exception as err:  # noqa: BLE001  # whatever it is, it is measured again
                     logger.debug("cache: %s", err)
         return found
@@ -127,7 +127,7 @@ def _files_of(folder: Path) -> Mapping[str, bytes]:
 
 
 def _identity(part: PartRef) -> str:
-    """Return what a part is and which content its files have; empty where that may yet change."""
+    """Return the identity of a part and of its files' content; empty where that may yet change."""
     if is_remote(part.root):
         is_known = all(file.version for file in part.files)
         return f"{part} {settings_to_send()}" if is_known else ""

@@ -1,4 +1,4 @@
-"""What a run is asked to do, and what it answers."""
+"""Options of a run, and its answer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from reportgen.text import format_bytes, format_count
 
 
 class TimelineDetail(StrEnum):
-    """How much of the events the timeline keeps: what a page can carry, everything, or nothing."""
+    """Which events the timeline keeps: as many as a page can carry, all, or none."""
 
     AUTO = "auto"
     ALL = "all"
@@ -23,7 +23,7 @@ class TimelineDetail(StrEnum):
 
 
 class OutputFormat(StrEnum):
-    """What a report is made into, beside its results; the one people open comes first."""
+    """Products of a report, beside its results; the one that readers open comes first."""
 
     HTML = "html"
     MD = "md"
@@ -83,7 +83,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeReport:
-    """What a run made: ``path`` is the first there is of page, summary, notebook, ``report.json``.
+    """The products of a run: ``path`` is the first of page, summary, notebook, ``report.json``.
 
     ``files`` are all that were written, below the output folder.
     """
@@ -104,7 +104,7 @@ class Watcher(Protocol):
 
 
 class ReadingProgress:
-    """Adds up what the readers of all parts report, and tells a watcher."""
+    """Adds up the progress of the readers of all parts, and reports it to a watcher."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -113,7 +113,7 @@ class ReadingProgress:
         self._n_bytes = 0
 
     def __call__(self, n_rows: int, n_bytes: int) -> None:
-        """Hear that so many more rows and bytes were read."""
+        """Add a number of rows and bytes that were read."""
         with self._lock:
             self._n_rows += n_rows
             self._n_bytes += n_bytes

@@ -1,4 +1,4 @@
-"""What a run makes of the results: notebook, page, summary."""
+"""Products of a run, made from its results: notebook, page, summary."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def publish(
 ) -> MadeReport:
     """Make what was asked for in the staging folder, then put all of it in its place.
 
-    Where the results are kept, what was made of them before is kept too.
+    Where the results are kept, their earlier products are kept too.
 
     Raises:
         ReportgenError: something cannot be made or written; the old report stays.

@@ -23,7 +23,7 @@ class Wanted:
 
 
 def wanted_range(since: str | None, until: str | None, steps: str | None) -> Wanted | None:
-    """Return what ``--from``, ``--to`` and ``--steps`` ask for; ``None`` for the whole job.
+    """Return the range of ``--from``, ``--to`` and ``--steps``; ``None`` for the whole job.
 
     Raises:
         ConfigError: a value that cannot be read, a range whose end lies before its start, or

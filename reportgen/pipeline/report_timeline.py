@@ -26,7 +26,7 @@ def chosen_lanes(rules: Sequence[AnyRule], lanes: StagedAt) -> StagedAt | None:
 
 
 def without_timeline(rules: Sequence[AnyRule], detail: TimelineDetail) -> tuple[AnyRule, ...]:
-    """Return the rules that run when so much of the timeline is wanted."""
+    """Return the rules that run when this much of the timeline is wanted."""
     return tuple(rule for rule in rules if rule.id != _RULE or detail is not TimelineDetail.OFF)
 
 
@@ -38,7 +38,7 @@ def add_timeline(
     Parts that a cluster lost have none; without any, the report has no timeline.
 
     Raises:
-        OutputError: what was staged cannot be read.
+        OutputError: the staged lanes cannot be read.
     """
     folders = [folder for part in job.parts if (folder := lanes.of(part)).is_dir()]
     if not folders:

@@ -1,4 +1,4 @@
-"""What a job ran on: its GPUs and ranks, as its samples, traces and recorder say."""
+"""Hardware and software of a job: its GPUs and ranks, from samples, traces and the recorder."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from reportgen.recording import Recording
 from reportgen.report import Setup
 
 _NAMED = frozenset({"driver", "python"})
-"""What a node's card says of the software that a job runs on."""
+"""Keys of a node's card for the software that a job runs on."""
 
 
 def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
-    """Return what one node or rank says of itself."""
+    """Return the setup of one node or rank."""
     if isinstance(part, RankTrace):
         return Setup(
             gpu_names=_distinct(device.name for device in part.devices),
@@ -33,7 +33,7 @@ def setup_of_part(part: NodeProfile | RankTrace) -> Setup:
 
 
 def setup_of_job(parts: Sequence[Setup], recording: Recording | None, *, is_traced: bool) -> Setup:
-    """Return what the parts of a job ran on together.
+    """Return the common setup of a job's parts.
 
     Each trace says how many ranks the job has; of nodes, those that made steps are added up.
     """

@@ -37,7 +37,7 @@ STDOUT = "-"
 
 
 class TimelineFormat(StrEnum):
-    """What a timeline is written as."""
+    """File formats of a timeline."""
 
     PERFETTO = "perfetto"
     JSON = "json"
@@ -80,7 +80,7 @@ class TimelineOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeTimeline:
-    """What a run wrote, and what a reader of it should know."""
+    """The file that a run wrote, and remarks for its readers."""
 
     written: Written
     remarks: tuple[str, ...] = ()

@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 
 class Step:
-    """What a step says about itself when it is done."""
+    """The remark of a step when it is done."""
 
     text = ""
 

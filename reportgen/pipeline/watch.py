@@ -23,12 +23,12 @@ _SHARED_BYTES = 4_096
 """A file whose last bytes are still there has grown; otherwise it was written anew."""
 _SHORTEST_LOOK_S = 1.0
 _FIRST_LOOK_S = 5.0
-"""A job that has not written anything yet is looked at more often: somebody waits for the page."""
+"""A job that has not written anything yet is looked at more often: its user waits for the page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchOptions:
-    """What ``reportgen watch`` is asked to do.
+    """Options of ``reportgen watch``.
 
     Attributes:
         report: the report that is made each time.
@@ -189,7 +189,7 @@ def _state_of(location: Location, info: ObjectInfo) -> str:
 
 
 def _identity(state: tuple[int, str]) -> str:
-    """Return what stays when a local file grows or gets another name."""
+    """Return the part of a state that stays when a local file grows or gets another name."""
     return state[1].partition(":")[0]
 
 

@@ -32,7 +32,7 @@ from reportgen.units import NS_PER_US
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What comes back from one part: small, whatever the part's size.
+    """The result of one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
     for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.

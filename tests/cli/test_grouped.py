@@ -14,7 +14,7 @@ from reportgen.cli.grouped import Grouped
 def test_every_option_of_the_report_stands_under_one_heading() -> None:
     ctx = click.Context(command)
     grouped = command.grouped_options(ctx)
-    assert list(grouped) == ["What is read", "Rules", "What is made", "Options", "Buckets"]
+    assert list(grouped) == ["Input", "Rules", "Output", "Options", "Buckets"]
     shown = [option.name for options in grouped.values() for option in options]
     options = [param.name for param in command.get_params(ctx) if isinstance(param, click.Option)]
     assert sorted(map(str, shown)) == sorted(map(str, options))

@@ -114,9 +114,8 @@ def test_faults_of_hooks_are_remarked_once_with_their_count(tmp_path: Path) -> N
 
     assert remarks(found) == [
         (
-            "The hook torch.optimizer failed (TypeError) and was switched off; its data are "
-            "missing "
-            "from then on, 2 times."
+            "The hook torch.optimizer failed (TypeError) and was switched off; its later data are "
+            "missing, 2 times."
         ),
         "An interpreter ignored PYTHONPATH; its steps were not seen.",
     ]

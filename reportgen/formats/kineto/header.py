@@ -44,8 +44,7 @@ class TraceHeader:
     """The statements of a trace about itself; ``None`` where it makes none.
 
     ``base_ns`` is the origin of times, ns since 1970; ``versions`` are those of runtime,
-    driver, profiler and NCCL; ``recorded`` the kinds of data that the profiler was configured to
-    record.
+    driver, profiler and NCCL; ``recorded`` the configured kinds of data.
     """
 
     rank: int | None = None
