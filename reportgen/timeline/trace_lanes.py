@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from reportgen.timeline.lanes import (
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
+_BY_HOST = re.compile(r"(?P<host>.+)_\d+\.\d{10,19}\.pt\.trace\.json.*")
 _SLACK_NS = 1_000
 """Operations of a stream follow each other; their recorded times overlap by what was rounded."""
 
@@ -93,6 +96,7 @@ class _Tree:
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
+            host=_host_of(trace.path),
             origin_ns=trace.origin_ns,
             is_unix=trace.clock is Clock.UNIX,
             lanes=tuple(self.lanes),
@@ -237,9 +241,11 @@ class _Tree:
         rows = on_gpu[ops.launch[on_gpu] != NONE]
         if not rows.size:
             return
-        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], ops.start_ns[rows])
-        time_ns = np.concatenate([joined_ns, ops.start_ns[rows]])
-        change = np.repeat(np.array([1, -1]), rows.size)
+        start_ns = ops.start_ns[rows]
+        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], start_ns)
+        time_ns = np.concatenate([joined_ns, start_ns])
+        change = np.repeat(np.array([1, -1], dtype=np.int8), rows.size)
+        del rows, start_ns, joined_ns  # tens of MB of a large trace
         yield "launched and waiting", _steps_of(time_ns, change)
 
     def _counters(self) -> Iterator[tuple[str, Track]]:
@@ -288,6 +294,12 @@ def _step_times(told: StepRows) -> StepTimes:
     )
 
 
+def _host_of(path: str) -> str:
+    """Return the machine that TensorBoard's name of a file says: ``<host>_<process>.<time>``."""
+    found = _BY_HOST.fullmatch(PurePosixPath(path).name)
+    return found["host"] if found else ""
+
+
 def _gpu_label(codes: Sequence[int], names: Mapping[int, str]) -> str:
     if len(codes) > 1:
         return plural(len(codes), "further GPU")
@@ -300,12 +312,13 @@ def _dimensions(text: str) -> str:
     return " × ".join(text.strip("[] ").replace(",", " ").split())
 
 
-def _steps_of(time_ns: Times, change: NDArray[np.int64]) -> Track:
+def _steps_of(time_ns: Times, change: NDArray[np.int8]) -> Track:
     """Return the sum of changes as a counter with one value for each moment."""
     order = np.argsort(time_ns, kind="stable")
-    time_ns, value = time_ns[order], np.cumsum(change[order])
-    is_last = np.append(np.diff(time_ns) > 0, True)
-    return Track(time_ns=time_ns[is_last], value=value[is_last].astype(np.float64))
+    time_ns, value = time_ns[order], np.cumsum(change[order], dtype=np.float64)
+    del order
+    is_last = np.append(time_ns[1:] > time_ns[:-1], True)
+    return Track(time_ns=time_ns[is_last], value=value[is_last])
 
 
 def _is_among(columns: Sequence[NDArray[Any]], keys: Sequence[NDArray[Any]]) -> Mask:
