@@ -149,6 +149,7 @@ class PartLanes:
     Attributes:
         node: the part's name, as findings write it.
         origin_ns: zero of its times, UTC where ``is_unix``.
+        host: what tells the machines of ranks apart; it is not shown. Empty where unknown.
         names, details: what the codes of strips mean; ``details[0]`` is empty.
     """
 
@@ -160,6 +161,7 @@ class PartLanes:
     details: tuple[str, ...] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
     steps: StepTimes = field(default_factory=no_steps)
+    host: str = ""
 
 
 def joined_strips(parts: Sequence[Strips]) -> Strips:

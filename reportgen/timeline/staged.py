@@ -39,6 +39,7 @@ class StagedPart(msgspec.Struct, kw_only=True):
     """What a part is, beside its columns; times are ns after ``origin_ns``."""
 
     node: str
+    host: str
     origin_ns: int
     is_unix: bool
     first_ns: int
@@ -71,6 +72,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
     _save(folder, "piece", Pieces, pieces)
     about = StagedPart(
         node=part.node,
+        host=part.host,
         origin_ns=part.origin_ns,
         is_unix=part.is_unix,
         first_ns=first_ns,

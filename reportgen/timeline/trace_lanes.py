@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -33,6 +35,7 @@ from reportgen.timeline.lanes import (
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.int64]
 
+_BY_HOST = re.compile(r"(?P<host>.+)_\d+\.\d{10,19}\.pt\.trace\.json.*")
 _SLACK_NS = 1_000
 """Operations of a stream follow each other; their recorded times overlap by what was rounded."""
 
@@ -93,6 +96,7 @@ class _Tree:
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
+            host=_host_of(trace.path),
             origin_ns=trace.origin_ns,
             is_unix=trace.clock is Clock.UNIX,
             lanes=tuple(self.lanes),
@@ -288,6 +292,12 @@ def _step_times(told: StepRows) -> StepTimes:
     return StepTimes(
         number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
     )
+
+
+def _host_of(path: str) -> str:
+    """Return the machine that TensorBoard's name of a file says: ``<host>_<process>.<time>``."""
+    found = _BY_HOST.fullmatch(PurePosixPath(path).name)
+    return found["host"] if found else ""
 
 
 def _gpu_label(codes: Sequence[int], names: Mapping[int, str]) -> str:

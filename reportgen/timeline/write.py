@@ -98,6 +98,7 @@ def timeline_of(
     most = None if budget_bytes is None else lanes_of_each(len(folders))
     n_shown = len(folders) if budget_bytes is None else min(len(folders), MOST_PARTS)
     parts = [Staged(folder) for folder in folders[:n_shown]]
+    parts = by_machine(parts)
     axis = axis_of(parts)
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
     whole = Window(0, axis.length_ns, "everything")
@@ -148,7 +149,12 @@ class _File:
         self.marks = _placed(marks, parts, axis)
         first = 1 if self.marks else 0
         self.parts: list[PackedPart] = []
+        self.machines: dict[int, int] = {}
+        hosts = machines_of(parts)
         for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
+            if hosts and (not self.parts or part.about.host != self.parts[-1].about.host):
+                self.machines[first] = hosts.index(part.about.host) + 1
+                first += 1
             packed = PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first, most=most)
             self.parts.append(packed)
             first += len(packed.lanes)
@@ -224,9 +230,13 @@ class _File:
     def _lanes(self) -> Iterator[dict[str, Any]]:
         if self.marks:
             yield self._findings()
+        machine = None
         for part in self.parts:
+            if part.lane - 1 in self.machines:
+                machine = part.lane - 1
+                yield _group(machine, f"node {self.machines[machine]}")
             for number, lane in enumerate(part.lanes, start=part.lane):
-                parent = None if lane.parent is None else lane.parent + part.lane
+                parent = machine if lane.parent is None else lane.parent + part.lane
                 staged = part.about.lanes[lane.members[0][0]]
                 of_counter = {"unit": staged.unit, "most": staged.most}
                 yield {
@@ -272,6 +282,24 @@ class _File:
             "node": "",
             "blocks": [block],
         }
+
+
+def _group(number: int, label: str) -> dict[str, Any]:
+    """Return the lane of a machine, which groups its ranks."""
+    kind, nothing = LaneKind.NODE, {"n_events": 0, "rows": 0, "node": "", "blocks": []}
+    return {"id": number, "parent": None, "kind": kind, "label": label, **nothing}
+
+
+def machines_of(parts: Sequence[Staged]) -> list[str]:
+    """Return the machines of the parts, none unless some have several parts and all are known."""
+    hosts = list(dict.fromkeys(part.about.host for part in parts))
+    return hosts if 1 < len(hosts) < len(parts) and all(hosts) else []
+
+
+def by_machine(parts: Sequence[Staged]) -> list[Staged]:
+    """Return the parts, those of one machine beside each other."""
+    hosts = machines_of(parts)
+    return sorted(parts, key=lambda part: hosts.index(part.about.host)) if hosts else list(parts)
 
 
 def _placed(marks: Sequence[Mark], parts: Sequence[Staged], axis: Axis) -> list[Mark]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ class Nobody:
     def progress(self, text: str) -> None: ...
 
 
-def made(path: Path, output: Path, **options: object) -> Report:
+def made(path: Path, output: Path, **options: Any) -> Report:
     wanted = replace(Options(path=str(path), output=output, formats=ONLY_RESULTS), **options)
     return make_report(wanted, Nobody()).report
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -104,6 +105,20 @@ def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None
     assert lanes[0].track is not None
     assert lanes[0].track.time_ns.tolist() == [1000, 2000]
     assert lanes[0].track.value.tolist() == [3.5, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("gpu-7_2113.1795274438178583583.pt.trace.json", "gpu-7"),
+        ("rank-0.pt.trace.json", ""),
+        ("worker0_step_12.1694128201545.pt.trace.json", "worker0_step"),
+    ],
+)
+def test_names_of_tensorboard_tell_the_machine(name: str, host: str, tmp_path: Path) -> None:
+    path = write_trace(tmp_path / name, trace_text([launch(0, 1)]))
+    (part,) = discover(str(path)).parts
+    assert lanes_of(read(part)).host == host
 
 
 def test_counters_change_no_other_table() -> None:
