@@ -31,6 +31,7 @@ _COLUMNS: Mapping[ExhibitKind, Sequence[str]] = {
     ExhibitKind.HEATMAP: ("row", "time_s", "busy"),
     ExhibitKind.SPANS: ("lane", "name", "start_s", "end_s"),
     ExhibitKind.TABLE: ("time_s", "busy"),
+    ExhibitKind.TIMELINE: ("lane", "kind", "node", "events"),
 }
 
 

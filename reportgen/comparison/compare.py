@@ -106,7 +106,6 @@ def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart
     step = difference_of(
         before.steps.cycle_ns[chosen.before],
         after.steps.cycle_ns[chosen.after],
-        is_matched=chosen.is_matched,
     )
     step = replace(
         step,

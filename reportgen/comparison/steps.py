@@ -40,14 +40,11 @@ _Z_CERTAIN = 2.81
 """The verdict asks for 99.5 %: of hundred jobs compared with themselves less than one is wrong."""
 _N_SEGMENTS = 8
 _LEAST_SEGMENT_STEPS = 8
-_T_CERTAIN, _T_CERTAIN_PAIRED = 3.33, 4.03
-"""The same 99.5 % where the error is that of 8 segments of each run (Student's t with 14 degrees of
-freedom), or of the 8 differences between segments of two runs that go together (7)."""
+_T_CERTAIN = 3.33
+"""The same 99.5 % where the error is that of 8 segments of each run: Student's t with 14 degrees of
+freedom."""
 LEAST_RATIO = 0.005
 """Smaller differences are none: two runs of one job on one machine differ by about as much."""
-_PAIRED_FROM = 0.5
-"""From this correlation on steps of equal number are held against each other: what made one of
-them long, its data or a checkpoint, was in both runs."""
 _Z_POWER = 0.84
 """A difference of 1.96 + 0.84 standard errors is found in four of five cases (power 0.8)."""
 
@@ -56,12 +53,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """Which rows of both runs are compared, a mask each, why these, and whether steps match."""
+    """Which rows of both runs are compared, a mask each, and why these."""
 
     before: NDArray[np.bool_]
     after: NDArray[np.bool_]
     how: str
-    is_matched: bool = False
 
 
 def choose(before: Steps, after: Steps) -> Chosen:
@@ -77,20 +73,17 @@ def choose(before: Steps, after: Steps) -> Chosen:
                 before=same_first,
                 after=same_second,
                 how=f"steps {low:,} to {high:,} of both",
-                is_matched=np.array_equal(before.number[same_first], after.number[same_second]),
             )
     return Chosen(before=first, after=second, how="all steps after the warm-up")
 
 
-def difference_of(before: Floats, after: Floats, *, is_matched: bool = False) -> StepDifference:
+def difference_of(before: Floats, after: Floats) -> StepDifference:
     """Return the difference in time per step.
 
     Args:
         before, after: (n,) and (m,) ns, at least ``LEAST_STEPS`` each, in order of time.
-        is_matched: rows are the same steps of both runs.
     """
-    is_paired = is_matched and _are_alike(before, after)
-    (low, high), (lowest, highest), error_ns = _intervals(before, after, is_paired=is_paired)
+    (low, high), (lowest, highest), error_ns = _intervals(before, after)
     least_ns = max(
         error_ns * (_Z_95 + _Z_POWER), LEAST_RATIO * float(np.median(before) + np.median(after)) / 2
     )
@@ -108,7 +101,7 @@ def difference_of(before: Floats, after: Floats, *, is_matched: bool = False) ->
         before_mean_s=mean_s[0],
         after_mean_s=mean_s[1],
         step_mean_difference_s=mean_s[1] - mean_s[0],
-        mean_interval_s=_mean_interval_s(before, after, is_paired=is_paired),
+        mean_interval_s=_mean_interval_s(before, after),
         mean_noise_s=max(_noise_ns(its, np.mean) for its in (before, after)) / NS_PER_S,
         before_n=before.size,
         after_n=after.size,
@@ -127,16 +120,8 @@ def _least(steps: Steps, rows: NDArray[np.bool_]) -> int:
     return int(cast("NDArray[np.int64]", steps.number)[rows][0])
 
 
-def _are_alike(before: Floats, after: Floats) -> bool:
-    """Return whether the same steps are long in both runs."""
-    if before.size != after.size or before.size < FEW_STEPS or not before.std() * after.std():
-        return False
-    first, second = (np.argsort(np.argsort(its, kind="stable")) for its in (before, after))
-    return bool(np.corrcoef(first, second)[0, 1] >= _PAIRED_FROM)
-
-
 def _intervals(
-    before: Floats, after: Floats, *, is_paired: bool
+    before: Floats, after: Floats
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
     """Return the 95 % interval, the verdict's, and the standard error of the difference, in ns."""
     if min(before.size, after.size) < FEW_STEPS:
@@ -145,38 +130,35 @@ def _intervals(
             _shift_interval(shifts, before.size, after.size, level) for level in (0.05, 0.01)
         )
         return wide, certain, (wide[1] - wide[0]) / (2 * _Z_95)
-    length = max(_block_length(before), _block_length(after)) if is_paired else None
-    rngs = [np.random.default_rng(_SEED + (turn and not is_paired)) for turn in (0, 1)]
-    drawn = _medians(after, rngs[0], length) - _medians(before, rngs[1], length)
+    rng = np.random.default_rng(_SEED)
+    drawn = _medians(after, rng) - _medians(before, rng)
     middle_ns, error_ns = float(np.median(after) - np.median(before)), float(drawn.std())
-    wider_ns = max(error_ns, _segment_error_ns(before, after, np.median, is_paired=is_paired))
+    wider_ns = max(error_ns, _segment_error_ns(before, after, np.median))
     wider = wider_ns / error_ns if error_ns else 1.0
     low, high = (middle_ns + wider * (np.percentile(drawn, (2.5, 97.5)) - middle_ns)).tolist()
     reach_ns = _Z_CERTAIN * wider_ns
     return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), wider_ns
 
 
-def _mean_interval_s(before: Floats, after: Floats, *, is_paired: bool) -> tuple[float, float]:
+def _mean_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
     """Return the 99.5 % interval of the difference of means, in seconds: by means of blocks.
 
     Too few steps for a normal distribution of their mean leave it unknown.
     """
     middle = float(after.mean() - before.mean())
     variance = np.inf if min(before.size, after.size) < FEW_STEPS else 0.0
-    for values in (after - before,) if is_paired else (before, after):
+    for values in (before, after):
         length = _block_length(values)
         n_blocks = max(values.size // length, 1)
         blocks = values[: n_blocks * length].reshape(n_blocks, -1).mean(axis=1)
         variance += float(blocks.var(ddof=1)) / n_blocks if n_blocks > 1 else np.inf
-    segments_ns = _segment_error_ns(before, after, np.mean, is_paired=is_paired)
+    segments_ns = _segment_error_ns(before, after, np.mean)
     error_ns = max(float(np.sqrt(variance)), segments_ns)
     reach = _Z_CERTAIN * min(error_ns, float(before.mean() + after.mean()))
     return (middle - reach) / NS_PER_S, (middle + reach) / NS_PER_S
 
 
-def _segment_error_ns(
-    before: Floats, after: Floats, middle: Callable[[Floats], Any], *, is_paired: bool
-) -> float:
+def _segment_error_ns(before: Floats, after: Floats, middle: Callable[[Floats], Any]) -> float:
     """Return the error of a difference as the scatter of segments of each run shows it.
 
     Blocks know noise that is forgotten within some steps; what lasts over hundreds of them, such as
@@ -185,15 +167,9 @@ def _segment_error_ns(
     """
     if min(before.size, after.size) < _N_SEGMENTS * _LEAST_SEGMENT_STEPS:
         return 0.0
-    first, second = (
-        np.array([middle(part) for part in np.array_split(values, _N_SEGMENTS)])
-        for values in (before, after)
-    )
-    if is_paired:
-        scatter, reach = float((second - first).var(ddof=1)), _T_CERTAIN_PAIRED
-    else:
-        scatter, reach = float(first.var(ddof=1) + second.var(ddof=1)), _T_CERTAIN
-    return reach / _Z_CERTAIN * float(np.sqrt(scatter / _N_SEGMENTS))
+    parts = [[middle(part) for part in np.array_split(its, _N_SEGMENTS)] for its in (before, after)]
+    scatter = float(np.var(parts, axis=1, ddof=1).sum())
+    return _T_CERTAIN / _Z_CERTAIN * float(np.sqrt(scatter / _N_SEGMENTS))
 
 
 def _shift_interval(shifts: Floats, n: int, m: int, level: float) -> tuple[float, float]:
@@ -224,14 +200,14 @@ def _rank_sums(n: int, m: int) -> Floats:
     return ways
 
 
-def _medians(values: Floats, rng: np.random.Generator, length: int | None = None) -> Floats:
+def _medians(values: Floats, rng: np.random.Generator) -> Floats:
     """Return medians of resampled series of blocks, so that neighbours stay together.
 
     Each draw takes whole blocks, as often as chance wants. The values are sorted once; the median
     of a draw is where the sum of the weights of their blocks reaches the half.
     """
     n = values.size
-    block = np.arange(n) // (length or _block_length(values))
+    block = np.arange(n) // _block_length(values)
     n_blocks = int(block[-1]) + 1
     n_draws = _FEWER_DRAWS if n > _MANY_STEPS else _DRAWS
     order = np.argsort(values, kind="stable")

@@ -131,6 +131,14 @@ def launch_end_ns(trace: RankTrace) -> Times:
     return np.append(trace.calls.end_ns, NONE)[trace.gpu_ops.launch]
 
 
+@fact
+def blocking_copies(trace: RankTrace) -> Mask:
+    """Return an (n_ops,) mask of copies whose call returned only when they were done."""
+    ops = trace.gpu_ops
+    is_copy = (ops.kind == GpuKind.MEMCPY) & (ops.launch != NONE)
+    return np.asarray(is_copy & (launch_end_ns(trace) >= ops.end_ns))
+
+
 def own_clock_ns(trace: RankTrace) -> int:
     """Return the time of the trace's clock at its origin: add it to get times of the file."""
     return trace.origin_ns - trace.base_ns

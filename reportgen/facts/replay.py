@@ -179,7 +179,9 @@ def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Tim
     """Return when operations were launched, how long a launch takes, and gaps of other kinds."""
     start_ns = trace.gpu_ops.start_ns[rows]
     returned_ns = np.where(
-        blocking_copies(trace), device_busy.launch_start_ns(trace), device_busy.launch_end_ns(trace)
+        device_busy.blocking_copies(trace),
+        device_busy.launch_start_ns(trace),
+        device_busy.launch_end_ns(trace),
     )
     is_orphan = trace.gpu_ops.launch[rows] == NONE
     base_ns = np.where(is_orphan, NEVER, np.minimum(returned_ns[rows], start_ns))
@@ -191,14 +193,6 @@ def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Tim
         np.where(is_late, delay_ns, np.minimum(delay_ns, usual_ns)),
         np.where(is_late, 0, gap_ns),
     )
-
-
-@fact
-def blocking_copies(trace: RankTrace) -> Mask:
-    """Return an (n_ops,) mask of copies whose call returned only when they were done."""
-    ops = trace.gpu_ops
-    is_copy = (ops.kind == GpuKind.MEMCPY) & (ops.launch != NONE)
-    return np.asarray(is_copy & (device_busy.launch_end_ns(trace) >= ops.end_ns))
 
 
 def from_pinned(trace: RankTrace, track: Track) -> Change:
@@ -213,7 +207,7 @@ def from_pinned(trace: RankTrace, track: Track) -> Change:
     pinned_ns = ops.bytes[track.rows] * (NS_PER_S / PINNED_BYTES_PER_S)
     left = np.clip(pinned_ns / np.maximum(ops.duration_ns[track.rows], 1), 0, 1)
     length_ns = np.where(is_pageable[track.rows], track.length_ns * left, track.length_ns)
-    rows = np.flatnonzero(is_pageable & ~blocking_copies(trace) & (ops.launch != NONE))
+    rows = np.flatnonzero(is_pageable & ~device_busy.blocking_copies(trace) & (ops.launch != NONE))
     low_ns = np.maximum(ops.start_ns[rows], device_busy.launch_start_ns(trace)[rows])
     high_ns = np.minimum(ops.end_ns[rows], device_busy.launch_end_ns(trace)[rows])
     is_inside = high_ns > low_ns
@@ -226,7 +220,7 @@ def from_pinned(trace: RankTrace, track: Track) -> Change:
 
 def waits_of(trace: RankTrace, track: Track, is_meant: Mask) -> Mask:
     """Return an (m,) mask of the waits that are calls of some copies, an (n_ops,) mask."""
-    launches = trace.gpu_ops.launch[is_meant & blocking_copies(trace)]
+    launches = trace.gpu_ops.launch[is_meant & device_busy.blocking_copies(trace)]
     return np.asarray(np.isin(track.waits, launches))
 
 
@@ -241,7 +235,7 @@ def _waits(trace: RankTrace, rows: Places) -> tuple[Places, Places]:
     """Return the calls in which the host waits, in order, and the operation of each."""
     calls, ops = trace.calls, trace.gpu_ops
     is_wait = rows_named(trace, calls.name, device_busy.SYNC_CALL.search)
-    is_wait[ops.launch[blocking_copies(trace)]] = True
+    is_wait[ops.launch[device_busy.blocking_copies(trace)]] = True
     launches = launches_of(trace, ops.launch[rows])
     by_end = np.argsort(ops.end_ns[rows], kind="stable")
     end_ns = ops.end_ns[rows][by_end]

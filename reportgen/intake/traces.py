@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from reportgen.formats import Diagnostics
 from reportgen.formats.decompression import SAY_GIVEN_UP
 from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
+from reportgen.formats.kineto.cut import Copied, copy_events
+from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
@@ -18,7 +21,7 @@ from reportgen.intake.open_part import open_part, read_file_blocks, remark_chang
 from reportgen.intake.system import Progress
 from reportgen.intake.trace_oddities import tell_oddities
 from reportgen.intake.trace_range import cut_trace
-from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
+from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote, TimeRange
 from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.text import format_count
 from reportgen.units import NS_PER_S
@@ -42,7 +45,7 @@ def read_rank(
 ) -> RankTrace:
     """Read one kernel trace: of one file, or one process of a report of Nsight Systems.
 
-    Whether a file's trace ``is_whole``: see ``read_trace``.
+    With ``is_whole`` a file is read for a timeline; see ``read_trace``.
 
     Edge cases: a file that cannot be read or holds nothing gives empty tables and a note.
     """
@@ -87,6 +90,24 @@ def read_rank(
         notes=(*problems.notes(), *_silent_count(is_read=extent_ns is not None)),
     )
     return whole if ref.kept is None else cut_trace(whole, ref.kept)
+
+
+def is_event_file(ref: PartRef) -> bool:
+    """Return whether a rank is a file of the PyTorch profiler's events."""
+    return ref.files[0].format_id == KERNEL_TRACES.id
+
+
+def copied_events(ref: PartRef, copied: Copied, problems: Diagnostics) -> Iterator[bytes]:
+    """Yield the events of a file in the range of its part; see ``copy_events``."""
+    file, location = ref.files[0], open_part(ref)
+    kept = ref.kept or TimeRange()
+    base_ns = 0 if ref.kept is None else read_rank(ref).base_ns
+    yield from copy_events(
+        lambda: read_file_blocks(location, file.key, file.size_bytes, problems),
+        copied,
+        low_ns=None if kept.from_ns is None else kept.from_ns - base_ns,
+        high_ns=None if kept.to_ns is None else kept.to_ns - base_ns,
+    )
 
 
 def _read_file(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,25 +12,25 @@ from pathlib import Path
 from typing import IO, cast
 
 from reportgen.errors import ConfigError, LocationError, writing
-from reportgen.intake import discover, read
+from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.cut import Copied
+from reportgen.intake import discover
+from reportgen.intake.traces import copied_events, is_event_file
 from reportgen.pipeline.compare import report_of
 from reportgen.pipeline.marks import marks_of
-from reportgen.pipeline.options import ReadingProgress, Watcher
+from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.places import check_output, saved_report
 from reportgen.pipeline.ranges import Wanted, apply_range, wanted_range
+from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
-from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote, TimeRange
+from reportgen.profile import JobProfile, TimeRange
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import load, open_staging, refuse
 from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
-from reportgen.timeline.drawn import Clocks, Writer, Written
-from reportgen.timeline.lanes import PartLanes
-from reportgen.timeline.markers import only_markers, with_markers
+from reportgen.timeline.drawn import Writer, Written
 from reportgen.timeline.moments import Mark
-from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.perfetto import PerfettoWriter
-from reportgen.timeline.shadows import with_shadows
 from reportgen.units import NS_PER_S
 
 STDOUT = "-"
@@ -108,9 +108,44 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
-        made = _write(job, _writer(options, stream), marks.values(), watcher)
+        if options.is_raw:
+            made = _copy(job, stream)
+        else:
+            writer = _writer(options, stream)
+            remarks = write_parts(job, writer, marks.values(), watcher)
+            made = MadeTimeline(written=writer.written, remarks=tuple(remarks))
         step.text = f"wrote {made.written.n_slices} slices"
     return made
+
+
+def _copy(job: JobProfile, stream: IO[bytes]) -> MadeTimeline:
+    """Copy the events of the only kernel trace of a job.
+
+    Raises:
+        ConfigError: there is none, or there are several.
+        LocationError: no event lies in the range.
+    """
+    traces = [part for part in job.parts if part.rank is not None and is_event_file(part)]
+    if len(traces) != 1:
+        said = ", ".join(str(part.rank) for part in traces) or "none"
+        raise ConfigError(
+            "--raw copies one kernel trace of the PyTorch profiler.",
+            hint=f"Choose its rank with --ranks; there are: {said}.",
+        )
+    copied, problems = Copied(), Diagnostics()
+    for piece in copied_events(traces[0], copied, problems):
+        stream.write(piece)
+    if not copied.n_spans:
+        raise LocationError(
+            f"{traces[0].files[0].key} holds no event with a duration in the range.",
+            hint="Check the range that was asked for.",
+            path=job.info.source,
+        )
+    said = format_count(copied.n_left_out)
+    remarks = dict.fromkeys(note.text for note in problems.notes() if note.text)
+    if copied.n_left_out:
+        remarks[f"{said} damaged events were left out."] = None
+    return MadeTimeline(written=Written(n_slices=copied.n_spans), remarks=tuple(remarks))
 
 
 def _listed(path: str) -> JobProfile:
@@ -198,50 +233,3 @@ def _opened(output: str) -> Iterator[IO[bytes]]:
             else:
                 yield file
         staged.replace(target)
-
-
-def _write(
-    job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
-) -> MadeTimeline:
-    """Write a job part by part; no more than one is held."""
-    clocks = Clocks()
-    remarks = _on_notes(job.notes)
-    progress = ReadingProgress(watcher)
-    for ref in job.parts:
-        own = [mark for mark in marks if mark.node == ref.node]
-        part, notes = _lanes(ref, progress)
-        writer.add(with_markers(part, own), zero_ns=clocks.zero_of(part))
-        remarks += _on_notes(notes)
-    if not (writer.written.n_slices or writer.written.n_values):
-        raise LocationError(
-            f"{job.info.source} holds no event and no sample to show.",
-            hint="Check the range that was asked for, and that the files were copied whole.",
-            path=job.info.source,
-        )
-    nodes = {ref.node for ref in job.parts}
-    of_none = [mark for mark in marks if mark.node not in nodes]
-    others = only_markers(of_none, is_unix=clocks.is_unix)
-    if len(others.lanes) > 1:
-        writer.add(others, zero_ns=clocks.zero_of(others))
-    writer.close()
-    return MadeTimeline(written=writer.written, remarks=(*remarks, *_on_writing(writer, clocks)))
-
-
-def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence[SourceNote]]:
-    """Return the lanes of a part and what was noted while reading; its tables are not kept."""
-    part = read(ref, is_whole=True, on_progress=progress)
-    lanes = lanes_of(part)
-    return with_shadows(lanes, part) if isinstance(part, RankTrace) else lanes, part.notes
-
-
-def _on_notes(notes: Sequence[SourceNote]) -> list[str]:
-    return [f"{note.path}: {note.text}" if note.path else note.text for note in notes if note.text]
-
-
-def _on_writing(writer: Writer, clocks: Clocks) -> Iterator[str]:
-    if clocks.unlike:
-        names = ", ".join(clocks.unlike)
-        yield f"{names}: another kind of clock; placed where the first part begins."
-    if writer.written.n_arrows_left_out:
-        said = format_count(writer.written.n_arrows_left_out)
-        yield f"{said} operations of graphs begin before their launch and have no arrow from it."

@@ -70,7 +70,7 @@ def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
 
 def _lean(value: Any) -> Any:
     """Return a declaration as JSON, without what is as it is by default and without ``values``."""
-    defaults = _defaults_of(type(value))
+    defaults = _defaults_of(value.__class__)
     if defaults:
         return {
             name: _lean(held)

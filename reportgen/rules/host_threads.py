@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy, replay
+from reportgen.facts import device_busy
 from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
@@ -149,7 +149,7 @@ def _union(table: HostSlices | HostCalls, rows: Mask) -> Union:
 def _is_blocking(trace: RankTrace) -> Mask:
     """Return an (n_calls,) mask of calls that wait for the GPU, by name or by what they copy."""
     is_blocking: Mask = rows_named(trace, trace.calls.name, _BLOCKING_CALL.search)
-    is_blocking[trace.gpu_ops.launch[replay.blocking_copies(trace)]] = True
+    is_blocking[trace.gpu_ops.launch[device_busy.blocking_copies(trace)]] = True
     return is_blocking
 
 
@@ -186,9 +186,9 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         BlockingCall,
         title="Calls that block the host",
         caption=(
-            "Over all ranks, by time. The caller is the innermost operator around the call; "
-            "outside of operators the innermost range or Python function. A copy counts where its "
-            "call returned only when it was done."
+            "Over all ranks and all of each trace, also outside of the steps, by time. The caller "
+            "is the innermost operator around the call; outside of operators the innermost range "
+            "or Python function. A copy counts where its call returned only when it was done."
         ),
     )
     return Outcome(

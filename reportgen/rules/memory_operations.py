@@ -41,8 +41,8 @@ PAGEABLE_COPIES = kit.Message(
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
         "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is done. From pinned memory (25 GB/s, without waiting) {most.node} would be "
-        "done {most.won_ns:ns} sooner, {measured:pct} of {window}."
+        "host until it is nearly done. From pinned memory (25 GB/s, without waiting) {most.node} "
+        "would be done {most.won_ns:ns} sooner, {measured:pct} of {window}."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",

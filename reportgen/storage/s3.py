@@ -30,6 +30,9 @@ _TRIES = 4
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAGE_S = 90.0
 """Longer than all that is tried again for a page of a list."""
+_QUIET_S, _PROMPT_S = 15.0, 2.0
+"""A store that gives no page for so long, and yet answers at once, sends empty ones: those are not
+seen here. One that is overloaded or gone does not answer at once; it gets the longer time."""
 
 MAX_OBJECTS = 500_000
 """A day of 300 nodes has as many; they take 0.4 GB."""
@@ -207,7 +210,7 @@ def _list(store: Any, root: str) -> list[ObjectInfo]:
     found: list[ObjectInfo] = []
     with suppress(Empty):
         while len(found) <= MAX_OBJECTS:
-            page = pages.get(timeout=_LONGEST_PAGE_S)
+            page = _next_page(store, pages)
             if page is None:
                 return found
             if isinstance(page, Exception):
@@ -218,6 +221,31 @@ def _list(store: Any, root: str) -> list[ObjectInfo]:
         hint="Pass the prefix of one job; check --endpoint-url.",
         path=root,
     )
+
+
+def _next_page(store: Any, pages: Queue[_Page]) -> _Page:
+    """Return the next page, or raise ``Empty`` where none will come."""
+    try:
+        return pages.get(timeout=min(_QUIET_S, _LONGEST_PAGE_S))
+    except Empty:
+        if _answers(store):
+            raise
+        return pages.get(timeout=max(_LONGEST_PAGE_S - _QUIET_S, 0))
+
+
+def _answers(store: Any) -> bool:
+    """Return whether a store answers at once, whatever it says."""
+    import obstore
+
+    is_answered = threading.Event()
+
+    def ask() -> None:
+        with suppress(Exception):
+            obstore.get(store, "no-such-object")
+        is_answered.set()
+
+    threading.Thread(target=ask, daemon=True).start()
+    return is_answered.wait(_PROMPT_S)
 
 
 def _put_pages(store: Any, pages: Queue[_Page]) -> None:

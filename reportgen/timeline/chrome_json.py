@@ -41,10 +41,8 @@ class ChromeWriter:
         self.written.n_arrows_left_out += ends.n_left_out
         named = _metadata("process_name", self.written.n_parts, 0, name=part.node)
         self._write([named])
-        names = [json.dumps(name) for name in part.names]
-        details = [
-            f',"args":{{"detail":{json.dumps(text)}}}' if text else "" for text in part.details
-        ]
+        names = [_quoted(name) for name in part.names]
+        details = [f',"args":{{"detail":{_quoted(text)}}}' if text else "" for text in part.details]
         for lane in part.lanes:
             label = _path_of(part, lane)
             if lane.strips is not None:
@@ -68,7 +66,7 @@ class ChromeWriter:
 
     def _write(self, events: Iterable[str]) -> None:
         for event in events:
-            self._stream.write(f"{self._comma}\n{event}".encode())
+            self._stream.write(f"{self._comma}\n{event}".encode("utf-8", "backslashreplace"))
             self._comma = ","
 
     def _slices(
@@ -112,7 +110,7 @@ class ChromeWriter:
         self.written.n_slices += strips.n
 
     def _values(self, label: str, track: Track, zero_ns: int) -> Iterator[str]:
-        name, key = json.dumps(label), json.dumps(track.unit or "value")
+        name, key = _quoted(label), _quoted(track.unit or "value")
         lead = f'{{"ph":"C","pid":{self.written.n_parts},"name":{name},"ts":'
         times_ns = track.time_ns + (zero_ns - self._base_ns)
         for time_ns, value in zip(times_ns.tolist(), track.value.tolist(), strict=True):
@@ -133,7 +131,12 @@ def _us(time_ns: int) -> str:
 
 def _metadata(kind: str, process: int, thread: int, **args: object) -> str:
     event = {"ph": "M", "pid": process, "tid": thread, "ts": 0, "name": kind, "args": args}
-    return json.dumps(event)
+    return _quoted(event)
+
+
+def _quoted(value: object) -> str:
+    """Write a value as JSON; Perfetto's reader stops at escapes of pairs of surrogates."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _path_of(part: PartLanes, lane: Lane) -> str:

@@ -241,9 +241,11 @@ class _Tree:
         rows = on_gpu[ops.launch[on_gpu] != NONE]
         if not rows.size:
             return
-        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], ops.start_ns[rows])
-        time_ns = np.concatenate([joined_ns, ops.start_ns[rows]])
-        change = np.repeat(np.array([1, -1]), rows.size)
+        start_ns = ops.start_ns[rows]
+        joined_ns = np.minimum(launch_end_ns(self.trace)[rows], start_ns)
+        time_ns = np.concatenate([joined_ns, start_ns])
+        change = np.repeat(np.array([1, -1], dtype=np.int8), rows.size)
+        del rows, start_ns, joined_ns  # tens of MB of a large trace
         yield "launched and waiting", _steps_of(time_ns, change)
 
     def _counters(self) -> Iterator[tuple[str, Track]]:
@@ -310,12 +312,13 @@ def _dimensions(text: str) -> str:
     return " × ".join(text.strip("[] ").replace(",", " ").split())
 
 
-def _steps_of(time_ns: Times, change: NDArray[np.int64]) -> Track:
+def _steps_of(time_ns: Times, change: NDArray[np.int8]) -> Track:
     """Return the sum of changes as a counter with one value for each moment."""
     order = np.argsort(time_ns, kind="stable")
-    time_ns, value = time_ns[order], np.cumsum(change[order])
-    is_last = np.append(np.diff(time_ns) > 0, True)
-    return Track(time_ns=time_ns[is_last], value=value[is_last].astype(np.float64))
+    time_ns, value = time_ns[order], np.cumsum(change[order], dtype=np.float64)
+    del order
+    is_last = np.append(time_ns[1:] > time_ns[:-1], True)
+    return Track(time_ns=time_ns[is_last], value=value[is_last])
 
 
 def _is_among(columns: Sequence[NDArray[Any]], keys: Sequence[NDArray[Any]]) -> Mask:

@@ -172,7 +172,7 @@ def pie_html(parts: Sequence[shares.SharePart], title: str) -> Markup | str:
 
 def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     table = table_of(exhibit, is_unix=context.is_unix, file=f"{context.rule_id}.json")
-    if exhibit.kind is not ExhibitKind.TABLE:
+    if exhibit.kind not in _LISTED:
         remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {table.remark}".strip()
         table = replace(table, remark=remark)
     return block_of("exhibit_table", **_frame(exhibit, context, title), table=table)

@@ -14,7 +14,10 @@ import { amountText, instantText, plainName, shortened, timeText } from "./lane_
 /** @typedef {import("./lane_rows.js").Lane} Lane */
 /** @typedef {import("./lane_rows.js").Row} Row */
 /** @typedef {import("./lane_rows.js").Strip} Strip */
-/** @typedef {{x: number, width: number, band: Band, name: number, ink: number, isDim: boolean}} Word */
+/**
+ * @typedef {{x: number, width: number, band: Band, name: number, ink: number, isDim: boolean,
+ *   isRun: boolean}} Word
+ */
 
 const FONT = "system-ui, sans-serif";
 const WHOLE_PX = 14;
@@ -23,7 +26,8 @@ const DETAIL_TOP_PX = 40;
 const TICK_PX = 110;
 const LEAST_TEXT_PX = 26;
 const LEAST_MARK_PX = 1.5;
-const MOST_ARROWS = 150;
+const MOST_ARROWS = 400;
+const FEW_ARROWS = 60;
 const BUSY_LEVELS = 6;
 
 const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
@@ -75,6 +79,8 @@ function paint(band, image, line, { from, to } = stage.view) {
   const unit = (to - from) / columns;
   const cells = new Uint32Array(image.data.buffer, line * columns * 4, columns);
   const isWordy = band.height > 10;
+  /** @type {Word[]} */
+  const own = [];
   for (const piece of need(band.lane, from, to)) {
     const [{ level, rows }] = piece;
     const row = rows?.[band.depth];
@@ -93,10 +99,14 @@ function paint(band, image, line, { from, to } = stage.view) {
       const colour = stage.palette.colours[ink].bits | (Math.round(255 * alpha) << 24);
       cells.fill(colour, x0, x1 - x0 > 3 ? x1 - 1 : x1);
       if (isWordy && x1 - x0 > LEAST_TEXT_PX * stage.size.dpr) {
-        words.push({ x: x0, width: x1 - x0, band, name, ink, isDim: alpha < 0.6 });
+        own.push({ x: x0, width: x1 - x0, band, name, ink, isDim: alpha < 0.6, isRun: level > 0 });
       }
     });
   }
+  const events = own.filter(({ isRun }) => !isRun);
+  const isFree = (/** @type {Word} */ { x, width }) =>
+    !events.some((event) => event.x < x + width && x < event.x + event.width);
+  words.push(...events, ...own.filter((word) => word.isRun && isFree(word)));
 }
 
 /** How strong several strips are drawn: by the share of their time in which one of them runs. */
@@ -110,7 +120,7 @@ function textOn(name, room_px) {
   let known = widths.get(name);
   if (!known) {
     const text = shortened(plainName(stage.names[name] ?? ""), 160);
-    known = { text, each_px: context.measureText(text).width / Math.max(text.length, 1) };
+    known = { text, each_px: (1.06 * context.measureText(text).width) / Math.max(text.length, 1) };
     widths.set(name, known);
   }
   const most = Math.floor(room_px / known.each_px);
@@ -410,11 +420,13 @@ function drawArrows() {
     const first = lowest(block.fromStart, view.from);
     const last = lowest(block.fromStart, view.to);
     if (last - first > MOST_ARROWS) continue;
+    block.lanes ??= [...new Set([...block.fromLane, ...block.toLane])].map((id) => lanes[id]);
+    for (const lane of block.lanes) need(lane, view.from, view.to);
     for (let at = first; at < last; at++) {
       const link = linkAt(block, at);
       if (!link) continue;
       stage.nArrows++;
-      faintly(0.55, () => drawArrow(link[0], link[1], palette.muted, 1));
+      faintly(last - first > FEW_ARROWS ? 0.3 : 0.55, () => drawArrow(link[0], link[1], palette.muted, 1));
     }
   }
   for (const [launch, run] of stage.links) drawArrow(launch, run, palette.link, 2);

@@ -9,7 +9,8 @@ import { unpacked } from "./packing.js";
 /**
  * @typedef {{lane: number, from: number, to: number, n: number, at: number[], flow?: Float64Array,
  *   fromLane: Float64Array, fromStart: Float64Array, toLane: Float64Array,
- *   toStart: Float64Array}} Arrows
+ *   toStart: Float64Array, links?: import("./lane_stage.js").Link[],
+ *   lanes?: Lane[]}} Arrows
  */
 /** @typedef {{start: number, end: number, why: string, nodes?: string[]}} Full */
 /**

@@ -173,8 +173,8 @@ export const spanOf = ([block, start, end], from, to) => (block.level ? [start, 
 /** @typedef {{name: number, isRun: boolean, n: number, ns: number}} Sum */
 
 /**
- * By name how many events of a lane are in a range, and how long they run within it; of runs the
- * share that lies in the range.
+ * By name how many events of a lane are in a range, and how long they run within it. Where all events
+ * are kept, they are counted; between these ranges runs count by the share of them that lies there.
  * @param {Lane} lane
  * @param {number} from
  * @param {number} to
@@ -182,33 +182,58 @@ export const spanOf = ([block, start, end], from, to) => (block.level ? [start, 
 export function tally(lane, from, to) {
   /** @type {Map<string, Sum>} */
   const sums = new Map();
-  for (const piece of piecesOf(lane, from, to)) {
-    const [start, end] = spanOf(piece, from, to);
-    for (const row of piece[0].rows ?? []) addRow(sums, row, piece[0].level > 0, start, end);
+  const add = (/** @type {Sum} */ { name, isRun, n, ns }) => {
+    const key = `${isRun} ${name}`;
+    const sum = sums.get(key) ?? { name, isRun, n: 0, ns: 0 };
+    sums.set(key, { ...sum, n: sum.n + n, ns: sum.ns + ns });
+  };
+  const pieces = piecesOf(lane, from, to);
+  const gaps = pieces.filter(([{ level }]) => level).map(([, start, end]) => [start, end]);
+  for (const [{ level, rows }, start, end] of pieces) {
+    for (const row of rows ?? []) {
+      if (level) eachIn(row, start, end, (at) => add(runSum(lane, row, at, start, end)));
+      else eachIn(row, from, to, (at) => add(eventSum(row, at, from, to, gaps)));
+    }
   }
   return [...sums.values()];
 }
 
-/**
- * @param {Map<string, Sum>} sums
- * @param {Row} row
- * @param {boolean} isRun
- * @param {number} from
- * @param {number} to
- */
-function addRow(sums, row, isRun, from, to) {
+/** @param {number} start @param {number} end @param {number} from @param {number} to */
+const overlap = (start, end, from, to) => Math.max(0, Math.min(end, to) - Math.max(start, from));
+
+/** @param {Row} row @param {number} from @param {number} to @param {(at: number) => void} tell */
+function eachIn(row, from, to, tell) {
   const stop = lowest(row.start, to);
   for (let at = above(row.reach, from); at < stop; at++) {
-    const length = row.end[at] - row.start[at];
-    const inside = Math.min(row.end[at], to) - Math.max(row.start[at], from);
-    if (inside < 0 || (inside === 0 && length > 0)) continue;
-    const key = `${isRun} ${row.name[at]}`;
-    const sum = sums.get(key) ?? { name: row.name[at], isRun, n: 0, ns: 0 };
-    const share = length > 0 ? inside / length : 1;
-    sum.n += isRun ? row.a[at] * share : 1;
-    sum.ns += isRun ? row.b[at] * share : inside;
-    sums.set(key, sum);
+    if (row.end[at] > from || row.start[at] === row.end[at]) tell(at);
   }
+}
+
+/**
+ * An event counts in a gap by the run of it that stands there.
+ * @param {Row} row @param {number} at @param {number} from @param {number} to @param {number[][]} gaps
+ * @returns {Sum}
+ */
+function eventSum({ start, end, name }, at, from, to, gaps) {
+  const inGaps = gaps.reduce((sum, gap) => sum + overlap(start[at], end[at], gap[0], gap[1]), 0);
+  const ns = overlap(start[at], end[at], from, to) - inGaps;
+  return { name: name[at], isRun: false, n: 1, ns };
+}
+
+/**
+ * A run of one event is that event; it is counted where all are kept, if it reaches there.
+ * @param {Lane} lane @param {Row} row @param {number} at @param {number} from @param {number} to
+ * @returns {Sum}
+ */
+function runSum(lane, { start, end, name, a, b }, at, from, to) {
+  const inside = overlap(start[at], end[at], from, to);
+  const isRun = a[at] > 1;
+  const share = end[at] > start[at] ? inside / (end[at] - start[at]) : 1;
+  const isKept = lane.blocks.some(
+    (block) => !block.level && block.from < end[at] && block.to > start[at]
+  );
+  if (isRun) return { name: name[at], isRun, n: a[at] * share, ns: b[at] * share };
+  return { name: name[at], isRun, n: isKept ? 0 : 1, ns: inside };
 }
 
 /**

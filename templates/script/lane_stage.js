@@ -322,10 +322,15 @@ export async function arrowsOf(lane) {
 
 /** Both ends of an arrow, where the file has them. @param {Arrows} block @param {number} at */
 export function linkAt(block, at) {
+  block.links ??= [];
+  const known = block.links[at];
+  if (known) return known;
   const flow = block.flow?.[at] ?? 0;
   const launch = eventAt(stage.lanes[block.fromLane[at]], block.fromStart[at], flow);
   const run = eventAt(stage.lanes[block.toLane[at]], block.toStart[at], flow);
-  return launch && run ? /** @type {Link} */ ([launch, run]) : null;
+  if (!launch || !run) return null;
+  block.links[at] = [launch, run];
+  return block.links[at];
 }
 
 /**

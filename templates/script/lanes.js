@@ -14,6 +14,9 @@ import { listSteps, tellSoon } from "./lane_tools.js";
 import { timeText } from "./lane_words.js";
 import { bytesOf } from "./packing.js";
 
+/** Deeper lanes are shown small beside a finding: host and GPU then fit into the window. */
+const FEW_ROWS = 3;
+
 /** @type {Promise<void> | null} */
 let woken = null;
 
@@ -68,7 +71,10 @@ async function show({ node, start, end }) {
   if (top) {
     for (const lane of lanes) if (lane.kind === "rank" && lane !== top) folded.add(lane.id);
     unfoldTo(top);
-    for (const lane of lanes) if (lane.isGroup && isWithin(lane, top)) folded.delete(lane.id);
+    for (const lane of lanes.filter((one) => isWithin(one, top))) {
+      if (lane.isGroup || lane.rows <= FEW_ROWS) folded.delete(lane.id);
+      else folded.add(lane.id);
+    }
     arrange();
     scrollLanes(entryOf(top).top - stage.size.height / 3);
   }

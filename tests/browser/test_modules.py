@@ -236,6 +236,30 @@ def test_runs_are_shown_only_between_ranges_that_are_kept_in_full(page):
     ]
 
 
+@pytest.mark.parametrize(
+    ("from_ns", "to_ns", "sums"),
+    [
+        (0, 300, [[1, False, 2, 120], [2, True, 10, 40]]),
+        (100, 200, [[1, False, 2, 100]]),
+        (180, 300, [[1, False, 1, 40], [2, True, 10, 40]]),
+        (200, 225, [[1, False, 1, 20], [2, True, 1, 4]]),
+    ],
+)
+def test_sums_of_a_range_count_no_event_and_no_time_twice(page, from_ns, to_ns, sums):
+    """In full from 100 to 200; an event reaches out of it by 20, ten short ones lie behind it."""
+    events = _columns((110, 60, 0, 1, 0, 0), (160, 60, 1, 1, 0, 0))
+    runs = _columns((110, 60, 0, 1, 1, 60), (160, 60, 1, 1, 1, 60), (220, 50, 0, 2, 10, 40))
+    code = (
+        "(() => { const blocks = [{ level: 0, from: 100, to: 200, rows: own.rowsOf(it.events, 0) },"
+        " { level: 1, from: 0, to: 300, rows: own.rowsOf(it.runs, 1) }];"
+        " return own.tally({ kind: 'thread', blocks }, it.from, it.to)"
+        ".map(({ name, isRun, n, ns }) => [name, isRun, n, ns])"
+        ".sort((a, b) => a[0] - b[0]); })()"
+    )
+    argument = {"events": events, "runs": runs, "from": from_ns, "to": to_ns}
+    assert run(page, "lane_rows", code, argument) == sums
+
+
 def test_the_operator_of_a_call_is_the_innermost_that_encloses_it(page):
     columns = _columns(
         (0, 90, 0, 1, 0, 0), (10, 40, 1, 2, 0, 0), (12, 20, 2, 3, 0, 0), (15, 5, 3, 4, 0, 7)

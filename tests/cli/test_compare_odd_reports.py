@@ -147,7 +147,8 @@ Change = Callable[[Path], None]
 
 def replaced_once(folder: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Change a report in the middle of its being read, as a run does that replaces it."""
-    read_bytes, is_done = Path.read_bytes, []
+    read_bytes = Path.read_bytes
+    is_done: list[bool] = []
 
     def read(path: Path) -> bytes:
         if path.name == "StepOutlier.json" and folder in path.parents and not is_done:

@@ -73,17 +73,14 @@ def test_without_a_batch_size_nothing_is_said_of_samples() -> None:
 
 
 def test_money_and_energy_of_a_thousand_steps_stand_side_by_side() -> None:
-    def priced(usd: float, joules: float) -> dict[str, RuleResult]:
+    def priced(factor: float, usd: float, joules: float) -> Report:
         budget = RuleResult(id=RuleId("any"), status=Status.OK, params={"usd_per_gpu_hour": usd})
         power = RuleResult(
             id=RuleId("any"), status=Status.OK, metrics={"gpu_energy_per_step_j": joules}
         )
-        return {"GPUTimeBudget": budget, "GPUPower": power}
+        return job(factor, setup=Setup(n_gpus=8), GPUTimeBudget=budget, GPUPower=power)
 
-    before = job(setup=Setup(n_gpus=8), **priced(3.0, 40.0))
-    after = job(0.5, setup=Setup(n_gpus=8), **priced(4.0, 30.0))
-
-    comparison = compare(before, after)
+    comparison = compare(priced(1.0, 3.0, 40.0), priced(0.5, 4.0, 30.0))
 
     money, energy = comparison.costs
     assert comparison.step is not None
@@ -124,7 +121,7 @@ def test_a_percentile_that_an_older_report_does_not_have_is_absent() -> None:
     assert comparison.usage[0].before == (None, 50.0, 90.0)
 
 
-KERNELS = {
+KERNELS: Mapping[str, Sequence[Scalar]] = {
     "name": ["ampere_sgemm_128x64", "old_copy_kernel", "nccl_all_reduce"],
     "category": ["compute", "compute", "communication"],
     "operator": ["aten::mm", "aten::copy_", "record_param_comms"],

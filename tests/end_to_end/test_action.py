@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml  # type: ignore[import-untyped]  # it has no stubs
+import yaml
 
 from reportgen import store
 from tests.comparison.builders import report_of, steps_table

@@ -202,7 +202,7 @@ def _about_sections(case: Case, made: Made, folder: Path) -> Iterator[str]:
 def _about_command(case: Case, made: Made, folder: Path) -> Iterator[str]:
     assert case.path is not None
     output = folder / "command-out"
-    options = ["--config", case.config] if case.config is not None else []
+    options: list[str | Path] = ["--config", case.config] if case.config is not None else []
     try:
         run = run_here(case.path, *options, "--output", output, "--format", "md")
     except BaseException:  # noqa: BLE001  # whatever escapes is what is looked for

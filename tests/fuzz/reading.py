@@ -94,13 +94,13 @@ class Reader:
     def __init__(self) -> None:
         self._n_made = 0
         self._measure, self._judge = Once(runner.measure_part), Once(runner._judge)
-        registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined]  # import
+        registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined,assignment]  # import
         compose.version = cache(compose.version)  # type: ignore[attr-defined]  # import
-        work.measure_part = self._measured  # type: ignore[attr-defined,assignment]  # import
+        work.measure_part = self._measured  # type: ignore[attr-defined]  # import
         runner._judge = self._judged
         encoded = Encoded()
         compose.encode = encoded  # type: ignore[attr-defined]  # import
-        directory.result_codec = SimpleNamespace(  # type: ignore[attr-defined]  # import
+        directory.result_codec = SimpleNamespace(  # type: ignore[attr-defined,assignment]  # import
             encode=encoded, encode_beside=codec.encode_beside, decode=codec.decode
         )
         database = system._connect()

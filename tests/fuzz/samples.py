@@ -103,7 +103,7 @@ def write_job(
 
     Without the files below the folder ``without``, where it is given.
     """
-    for path, content in (_job_bytes() | (changed or {})).items():
+    for path, content in {**_job_bytes(), **(changed or {})}.items():
         if without and path.startswith(without):
             continue
         target = folder / path

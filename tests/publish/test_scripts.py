@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.assets import templates_dir
+from reportgen.compression import pack
 from reportgen.publish.scripts import joined, plain
 
 FOLDER = templates_dir() / "script"
@@ -66,7 +67,11 @@ def test_a_module_uses_only_what_the_joining_knows(path):
 def test_nothing_of_modules_is_left_in_the_page(entry):
     text = joined(FOLDER / entry)
     assert not re.search(r"^(?:import|export)\b|/\*|^\s", text, re.MULTILINE)
-    assert len(text) <= 60_000
+    assert len(text) <= 64_000
+
+
+def test_the_lanes_add_little_to_a_page():
+    assert len(pack(joined(FOLDER / "lanes.js"))) <= 26_000
 
 
 def test_a_script_that_is_no_module_loses_its_comments():

@@ -94,6 +94,7 @@ def test_a_fault_says_whose_idle_time_it_counts(n_ranks: int, idling: str) -> No
     (finding,) = (item for item in run(RULE, *traces).findings if item.id == "IDLE-5")
 
     assert f"of the time, {idling} idle: the host" in finding.text
+    assert "keep the GPU busy, which costs " in finding.title  # what is won, not the idle time
 
 
 def start_trace(length_us: float, **more: Any) -> RankTrace:

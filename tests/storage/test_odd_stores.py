@@ -27,7 +27,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(s3._RETRY, "max_retries", 0)
     monkeypatch.setattr(s3, "_FIRST_PAUSE_S", 0.01)
-    monkeypatch.setattr(s3, "_LONGEST_PAGE_S", 3.0)
+    monkeypatch.setattr(s3, "_QUIET_S", 1.0)
     monkeypatch.setattr(s3, "MAX_OBJECTS", 5_000)
 
 

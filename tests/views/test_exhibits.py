@@ -21,7 +21,10 @@ def test_strange_values_are_shown_whatever_the_kind(kind: ExhibitKind, values: s
     assert anchor_of("Rule", f"{kind}-{values}") in shown.html
 
 
-@pytest.mark.parametrize("kind", [kind for kind in ExhibitKind if kind is not ExhibitKind.TABLE])
+LISTED = (ExhibitKind.TABLE, ExhibitKind.TIMELINE)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in ExhibitKind if kind not in LISTED])
 def test_text_where_numbers_belong_is_a_table_that_says_so(kind: ExhibitKind) -> None:
     shown = exhibit_block(strange(kind, "text"), CONTEXT)
     assert f"kind “{kind}”, but its values {NOT_DRAWN}" in shown.html
@@ -29,8 +32,9 @@ def test_text_where_numbers_belong_is_a_table_that_says_so(kind: ExhibitKind) ->
     assert "rg-table" in shown.html
 
 
-def test_a_table_of_text_needs_no_excuse() -> None:
-    assert NOT_DRAWN not in exhibit_block(strange(ExhibitKind.TABLE, "text"), CONTEXT).html
+@pytest.mark.parametrize("kind", LISTED)
+def test_a_table_of_text_needs_no_excuse(kind: ExhibitKind) -> None:
+    assert NOT_DRAWN not in exhibit_block(strange(kind, "text"), CONTEXT).html
 
 
 def test_a_drawing_that_breaks_is_a_table_and_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from decimal import Decimal
+from typing import Any
 
 import msgspec
 
@@ -80,15 +81,25 @@ _MOST_VALUES = 64
 
 NO_ARGS = Args()
 _DECODER = msgspec.json.Decoder(list[TraceEvent])
-_COUNTERS = msgspec.json.Decoder(list[_Counter])
 _EXACT_DECODER = msgspec.json.Decoder(list[ExactEvent])
+_COUNTERS = msgspec.json.Decoder(list[_Counter])
 _ONE = msgspec.json.Decoder(TraceEvent)
 
 
 def decode_run(text: bytes) -> list[TraceEvent] | None:
     """Decode events with commas between them; ``None`` when anything about them is unusual."""
+    return _decode(text, _DECODER)
+
+
+def decode_exactly(text: bytes) -> list[TraceEvent] | None:
+    """Decode events as ``decode_run`` does, to ``ExactEvent`` where all times are numbers."""
+    events = _decode(text, _EXACT_DECODER)
+    return decode_run(text) if events is None else events
+
+
+def _decode(text: bytes, decoder: msgspec.json.Decoder[Any]) -> list[TraceEvent] | None:
     try:
-        events = _DECODER.decode(b"[%b]" % text)
+        events: list[TraceEvent] = decoder.decode(b"[%b]" % text)
         if _COUNTER_MARK in text:
             told = _COUNTERS.decode(b"[%b]" % text)
             for event, counter in zip(events, told, strict=True):
@@ -115,14 +126,6 @@ def _values_of(args: object) -> dict[str, float]:
         if math.isfinite(number):
             found[str(key)] = number
     return found
-
-
-def decode_exactly(text: bytes) -> list[TraceEvent] | None:
-    """Decode events as ``decode_run`` does, to ``ExactEvent``."""
-    try:
-        return list[TraceEvent](_EXACT_DECODER.decode(b"[%b]" % text))
-    except (ValueError, RecursionError):
-        return decode_run(text)
 
 
 def event_of(fields: dict[str, object]) -> TraceEvent | None:

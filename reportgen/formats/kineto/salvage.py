@@ -49,7 +49,7 @@ def decode_chunk(
 ) -> tuple[list[TraceEvent], int | None]:
     """Return the events of a run, and where the list ends if it ends in this run.
 
-    Runs without damage are decoded by ``decode``.
+    Text without damage, or repaired as a whole, is decoded by ``decode``.
     """
     events = decode(chunk.strip(EDGES))
     if events is not None:
@@ -59,11 +59,11 @@ def decode_chunk(
         return ended
     if len(chunk) <= MAX_REPAIR_BYTES:
         text, n_changed = repair_text(chunk)
-        repaired = decode_run(text.strip(EDGES))
+        repaired = decode(text.strip(EDGES))
         if repaired is not None:
             losses.places_repaired += n_changed
             return repaired, None
-    return _Pieces(chunk, losses).decode(is_last=is_last)
+    return _Pieces(chunk, losses, decode).decode(is_last=is_last)
 
 
 def _decode_to_end(chunk: bytes, decode: Decode) -> tuple[list[TraceEvent], int] | None:
@@ -76,8 +76,9 @@ def _decode_to_end(chunk: bytes, decode: Decode) -> tuple[list[TraceEvent], int]
 
 
 class _Pieces:
-    def __init__(self, chunk: bytes, losses: Losses) -> None:
+    def __init__(self, chunk: bytes, losses: Losses, decode: Decode) -> None:
         self._chunk = chunk
+        self._decode_run = decode
         self._losses = losses
         self._events: list[TraceEvent] = []
         borders = list(_EVENT_BORDER.finditer(chunk))
@@ -92,7 +93,7 @@ class _Pieces:
     def _decode_range(self, first: int, last: int, *, is_last: bool) -> int | None:
         """Decode pieces; halve them until the damaged ones stand alone."""
         text = self._chunk[self._starts[first] : self._ends[last - 1]]
-        events = decode_run(text.strip(EDGES))
+        events = self._decode_run(text.strip(EDGES))
         if events is not None:
             self._events += events
             return None
@@ -123,7 +124,7 @@ class _Pieces:
 
     def _take_whole(self, text: bytes) -> bool:
         """Take what may be the last event of the list, damaged or not."""
-        whole = decode_run(text)
+        whole = self._decode_run(text)
         if whole is None:
             event = repair_event(text)
             if event is None:

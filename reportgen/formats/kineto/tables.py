@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ class TraceTables:
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
-    shadows: trace_tables.Shadows
     steps: trace_tables.Steps
     memory: trace_tables.MemoryEvents
     collectives: trace_tables.CollectiveArgs
@@ -50,6 +49,9 @@ class TraceTables:
     shapes: tuple[str, ...]
     threads: tuple[Thread, ...]
     tracks: tuple[str, ...]
+    shadows: trace_tables.Shadows = field(
+        default_factory=lambda: trace_tables.empty_table(trace_tables.Shadows)
+    )
 
 
 def build_tables(columns: TraceColumns) -> TraceTables:

@@ -90,11 +90,16 @@ def masked(name: str) -> str:
         >>> masked("send to ada@node7.example.org with api_key=abc, tokens=512")
         'send to …@… with api_key=…, tokens=512'
     """
+    return without_folders(without_secrets(name))
+
+
+def without_secrets(name: str) -> str:
+    """Return a name without addresses of people and values of keys that may be secret."""
     if "@" in name:
         name = _USER_AT_HOST.sub("…@…", name)
     if "=" in name or ":" in name:
         name = _SECRET.sub(r"\1\2…", name)
-    return without_folders(name)
+    return name
 
 
 def without_folders(name: str) -> str:

@@ -35,9 +35,14 @@ class _Rows(Protocol):
         """Return some rows."""
 
 
-class _Connection(Protocol):
+class _Cursor(Protocol):
     def execute(self, query: str, /) -> _Rows:
         """Run a statement."""
+
+
+class _Connection(Protocol):
+    def cursor(self) -> _Cursor:
+        """Return what runs a statement beside others."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,7 +62,7 @@ class Report:
     def rows(self, query: str, *, table: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query in batches; damage in the table ends them and is kept."""
         try:
-            found = self.connection.execute(query)
+            found = self.connection.cursor().execute(query)  # its own: queries run inside others
             while batch := found.fetchmany(BATCH_ROWS):
                 yield batch
         except _ERRORS as err:

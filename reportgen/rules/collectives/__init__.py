@@ -47,7 +47,7 @@ WAITING = kit.Message(
     title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
     text="""In {n:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank}
         (median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound.
-        They wait for it in {late.n_last} of the {n}. Of the {every:ns} that all ranks spend in
+        They do so in {late.n_last} of the {n}. Of the {every:ns} that all ranks spend in
         communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} on
         each.{apart}""",
     advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,

@@ -132,7 +132,10 @@ def _cost(cost: Cost, fault: Fault, *, without: str) -> Fault:
     """Return a fault that is judged by what is won without it."""
     idle = fault.message.text.replace("{measured:pct} of {window}", "{idle:pct} of the time")
     text = f"Without {without} {{won_by}} would be done {{won:ns}} sooner, {{measured:pct}} of "
-    message = replace(fault.message, text=f"{text}{{window}}. {idle}", exhibit="host_costs")
+    title = fault.message.title.replace(": {measured", ", which costs {measured")
+    message = replace(
+        fault.message, title=title, text=f"{text}{{window}}. {idle}", exhibit="host_costs"
+    )
     return Fault(message=message, idle_for=fault.idle_for, cost=cost)
 
 
@@ -158,7 +161,7 @@ FAULTS = (
             "IDLE-2",
             HostCause.SYNC,
             cause=Cause.SYNCHRONIZATION,
-            title="The GPU drains because the host synchronizes",
+            title="The host waits in synchronizing calls",
             meaning="the host came late because it waited in synchronizing calls",
             advice=(
                 "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the "

@@ -18,7 +18,8 @@ from reportgen.views.values import shorten
 WIDTH_PX, _LEFT_PX = 1000, 170
 _ROW_PX, _BAR_PX = 15, 12
 _MOST_ROWS, _MOST_ROWS_OF_LANE = 26, 5
-_LEAST_TEXT_PX, _LETTER_PX = 46, 6
+_LEAST_GAP_PX = 5
+_LEAST_TEXT_PX, _LETTER_PX = 46, 6.4
 _KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
 _OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
 _OF_FUNCTIONS = (("^step", "step"), ("load|fetch|input", "io"), ("gpu", "gpu"), ("cpu", "cpu"))
@@ -66,7 +67,7 @@ def still_of(file: TimelineFile) -> Markup:
     The same families of colours as in ``templates/script/lanes.js``; nothing where no window is
     kept in full.
     """
-    window = _window(file.header)
+    window = _window(file)
     if window is None:
         return Markup("")
     start, end = window["start"], window["end"]
@@ -99,10 +100,22 @@ def still_of(file: TimelineFile) -> Markup:
     )
 
 
-def _window(header: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    windows: Sequence[Mapping[str, Any]] = header["windows"]
-    median = (item for item in windows if "median" in item["why"])
-    return next(median, windows[0] if windows else None)
+def _window(file: TimelineFile) -> Mapping[str, Any] | None:
+    """Return the range of the median step, where it is kept in full, else the first that is."""
+    windows: Sequence[Mapping[str, Any]] = file.header["windows"]
+    lanes = (lane for lane in file.header["lanes"] if lane["kind"] == "steps" and lane["blocks"])
+    lane = next(lanes, None)
+    named = next((item for item in windows if "median" in item["why"]), None)
+    if named or lane is None or not windows:
+        return named or next(iter(windows), None)
+    steps = _strips(file, lane, windows[0]["start"], windows[0]["end"])
+    at = np.argsort(steps["duration"], kind="stable")
+    if not at.size:
+        return windows[0]
+    row = int(at[at.size // 2])
+    name = file.texts("names")[int(steps["name"][row])]
+    span = {key: int(steps[key][row]) for key in ("start", "end")}
+    return {**span, "why": f"median step: {name}"}
 
 
 def _rows(
@@ -141,7 +154,8 @@ def _px(times: Numbers, start: int, end: int) -> Numbers:
 
 
 def _bars(hues: Any, begin_px: Numbers, end_px: Numbers, y: float) -> Iterator[Bars]:
-    """Yield a path for each colour; what touches within a pixel is one line."""
+    """Yield a path for each colour; short strips that touch within a pixel are one line."""
+    end_px = np.where(end_px - begin_px > _LEAST_GAP_PX, end_px - 2, end_px)
     for hue in dict.fromkeys(hues.tolist()):
         here = hues == hue
         begin = begin_px[here]
@@ -157,8 +171,9 @@ def _words(
     hues: Any, begin_px: Numbers, end_px: Numbers, texts: Sequence[str], y: float
 ) -> Iterator[Word]:
     for at in np.flatnonzero(end_px - begin_px >= _LEAST_TEXT_PX).tolist():
-        most = int((end_px[at] - begin_px[at] - 8) // _LETTER_PX)
-        text = shorten(texts[at].removeprefix("void "), most=max(most, 2)).text
+        most = max(int((end_px[at] - begin_px[at] - 8) / _LETTER_PX), 2)
+        name = texts[at].removeprefix("void ")
+        text = name if len(name) <= most else f"{name[: most - 1]}…"
         yield Word(x=_LEFT_PX + int(begin_px[at]) + 4, y=y + 3.5, hue=hues[at], text=text)
 
 

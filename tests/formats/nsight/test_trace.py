@@ -11,13 +11,14 @@ import pytest
 
 from reportgen import intake
 from reportgen.facts.operators import launching_operators
+from reportgen.formats.nsight import source
 from reportgen.formats.nsight.processes import find_processes
 from reportgen.formats.nsight.source import open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.profile import RankTrace, Recorded, Thread
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, GpuKind, SliceKind
 from sample_data.kernel_trace import BASE_NS
-from sample_data.nsight_report import ReportTables, Row, global_pid
+from sample_data.nsight_report import ReportTables, Row, global_pid, training
 
 PID, TID = 300, 301
 START_NS = 5_000_000_000
@@ -313,3 +314,24 @@ def test_a_table_with_other_columns_is_no_crash(
         found, _ = find_processes(opened)
         trace = read_process(opened, found[0].key)
     assert np.all(trace.tables.calls.duration_ns == 100)
+
+
+@pytest.mark.parametrize("name", ["report.sqlite", "report_pqtdir"])
+def test_batches_of_any_size_give_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    path = training().write(tmp_path / name)
+    found = []
+    for n_rows in (source.BATCH_ROWS, 7):
+        monkeypatch.setattr(source, "BATCH_ROWS", n_rows)
+        with open_report(path) as opened:
+            found.append(read_process(opened, find_processes(opened)[0][0].key).tables)
+    whole, pieces = found
+    assert [whole.names[code] for code in whole.gpu_ops.name] == [
+        pieces.names[code] for code in pieces.gpu_ops.name
+    ]
+    for table in ("gpu_ops", "calls", "slices", "collectives"):
+        for column in ("start_ns", "duration_ns", "launch", "kind", "in_elements"):
+            if hasattr(getattr(whole, table), column):
+                one, other = (getattr(getattr(item, table), column) for item in found)
+                assert one.tolist() == other.tolist()

@@ -1,0 +1,109 @@
+"""The parts of a job to the slices, arrows and counters of one file."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from reportgen.errors import LocationError
+from reportgen.intake import read
+from reportgen.pipeline.options import ReadingProgress, Watcher
+from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote
+from reportgen.profile.trace_tables import NONE, Numbers
+from reportgen.text import format_count
+from reportgen.timeline.drawn import Clocks, Writer
+from reportgen.timeline.lanes import PartLanes
+from reportgen.timeline.markers import only_markers, with_markers
+from reportgen.timeline.moments import Mark
+from reportgen.timeline.of_part import lanes_of
+from reportgen.timeline.shadows import with_shadows
+
+_M_MMAP_THRESHOLD = -3
+_LARGE_BYTES = 256 << 10
+
+
+def write_parts(
+    job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
+) -> list[str]:
+    """Write a job part by part, of which one is held at a time; return what to know about it.
+
+    Raises:
+        LocationError: there is nothing to write.
+    """
+    _free_at_once()
+    clocks = Clocks()
+    remarks = _on_notes(job.notes)
+    progress = ReadingProgress(watcher)
+    for ref in job.parts:
+        own = [mark for mark in marks if mark.node == ref.node]
+        part, notes = _lanes(ref, progress)
+        writer.add(with_markers(part, own), zero_ns=clocks.zero_of(part))
+        remarks += _on_notes(notes)
+    if not (writer.written.n_slices or writer.written.n_values):
+        raise LocationError(
+            f"{job.info.source} holds no event and no sample to show.",
+            hint="Check the range that was asked for, and that the files were copied whole.",
+            path=job.info.source,
+        )
+    nodes = {ref.node for ref in job.parts}
+    of_none = [mark for mark in marks if mark.node not in nodes]
+    others = only_markers(of_none, is_unix=clocks.is_unix)
+    if len(others.lanes) > 1:
+        writer.add(others, zero_ns=clocks.zero_of(others))
+    writer.close()
+    return [*remarks, *_on_writing(writer, clocks)]
+
+
+def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence[SourceNote]]:
+    """Return the lanes of a part and what was noted while reading; its tables are not kept."""
+    part = read(ref, is_whole=True, on_progress=progress)
+    if not isinstance(part, RankTrace):
+        return lanes_of(part), part.notes
+    part = _without_ids(part)
+    return with_shadows(lanes_of(part), part), part.notes
+
+
+def _without_ids(trace: RankTrace) -> RankTrace:
+    """Return a trace without the ids by which its events were joined: a fifth of its memory."""
+
+    def freed(ids: Numbers) -> Numbers:
+        return np.broadcast_to(np.int64(NONE), ids.shape)
+
+    slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
+    return replace(
+        trace,
+        slices=replace(slices, external_id=freed(slices.external_id)),
+        calls=replace(
+            calls, correlation=freed(calls.correlation), external_id=freed(calls.external_id)
+        ),
+        gpu_ops=replace(
+            ops, correlation=freed(ops.correlation), external_id=freed(ops.external_id)
+        ),
+    )
+
+
+def _free_at_once() -> None:
+    """Let the C library give large blocks back when they are freed.
+
+    That of GNU keeps those that lie below others, for a trace of 1 GB a third of all memory. Other
+    libraries have no such call.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
+
+
+def _on_notes(notes: Sequence[SourceNote]) -> list[str]:
+    return [f"{note.path}: {note.text}" if note.path else note.text for note in notes if note.text]
+
+
+def _on_writing(writer: Writer, clocks: Clocks) -> Iterator[str]:
+    if clocks.unlike:
+        names = ", ".join(clocks.unlike)
+        yield f"{names}: another kind of clock; placed where the first part begins."
+    if writer.written.n_arrows_left_out:
+        said = format_count(writer.written.n_arrows_left_out)
+        yield f"{said} operations of graphs begin before their launch and have no arrow from it."

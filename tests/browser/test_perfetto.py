@@ -1,0 +1,212 @@
+"""Timelines in the real Perfetto UI: what it holds, by SQL, is what the input holds."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from reportgen.intake import discover, read_node
+from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
+from tests.browser.perfetto_ui import PerfettoUi, opened_ui
+from tests.shared_data import SHARED_DATA, needs_shared_data
+from tests.traces import kernel, launch, ranked, small_events, span, trace_text, write_trace
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
+_GPU_CATEGORIES = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
+_CALL_CATEGORIES = {"cuda_runtime", "cuda_driver", "Runtime"}
+_SLICES = "select ts, dur from slice where category != 'findings'"
+_ARROWS = (
+    "select a.ts, b.ts from flow join slice a on a.id = slice_out join slice b on b.id = slice_in"
+)
+_PROBLEMS = "select name, value from stats where severity != 'info' and value > 0"
+
+Pairs = Counter[tuple[int, int]]
+
+
+class Nobody:
+    """Watches nothing."""
+
+    def step(self, name: str) -> None: ...
+
+    def progress(self, text: str) -> None: ...
+
+
+@pytest.fixture(scope="module")
+def ui(browser: Browser) -> Iterator[PerfettoUi]:
+    with opened_ui(browser) as opened:
+        yield opened
+
+
+def files_of(place: Path) -> list[Path]:
+    return sorted(place.rglob("*.json*")) if place.is_dir() else [place]
+
+
+def events_of(file: Path) -> tuple[list[dict[str, Any]], int]:
+    """The events of a trace with exact times, and its base; read by the standard library."""
+    content = file.read_bytes()
+    content = gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content
+    tree = json.loads(content, parse_float=Decimal, strict=False)
+    if isinstance(tree, list):
+        return tree, 0
+    return tree["traceEvents"], int(tree.get("baseTimeNanoseconds", 0))
+
+
+def expected(place: Path) -> tuple[Pairs, Pairs]:
+    """Start and length of each complete event, and both starts of each pair of a correlation."""
+    slices: Pairs = Counter()
+    arrows: Pairs = Counter()
+    for file in files_of(place):
+        events, base_ns = events_of(file)
+        spans = [event for event in events if event.get("ph") == "X"]
+        slices.update((ns(event["ts"]) + base_ns, ns(event["dur"])) for event in spans)
+        calls: dict[int | None, int] = {
+            number: ns(event["ts"]) + base_ns
+            for event in spans
+            if event.get("cat") in _CALL_CATEGORIES and (number := correlation(event)) is not None
+        }
+        for event in spans:
+            call_ns = calls.get(correlation(event) if event.get("cat") in _GPU_CATEGORIES else None)
+            if call_ns is not None:
+                first_ns, then_ns = sorted([call_ns, ns(event["ts"]) + base_ns])
+                arrows[first_ns, then_ns] += 1
+    return slices, arrows
+
+
+def correlation(event: dict[str, Any]) -> int | None:
+    number = event.get("args", {}).get("correlation")
+    return None if number is None else int(number)
+
+
+def ns(time_us: Any) -> int:
+    return round(Decimal(time_us) * 1000)
+
+
+def pairs(rows: list[tuple[Any, ...]], shift_ns: int = 0) -> Pairs:
+    return Counter((int(first) + shift_ns, int(second)) for first, second in rows)
+
+
+def written(place: Path, output: Path, **options: Any) -> Any:
+    made = make_timeline(TimelineOptions(path=str(place), output=str(output), **options), Nobody())
+    return made.written
+
+
+def check(ui: PerfettoUi, place: Path, folder: Path) -> None:
+    slices, arrows = expected(place)
+    told = written(place, folder / "a.pftrace")
+    ui.open(folder / "a.pftrace")
+    assert ui.query(_PROBLEMS) == []
+    assert pairs(ui.query(_SLICES)) == slices
+    assert pairs(ui.query(_ARROWS)) == arrows
+    assert ui.number("select count(1) from counter") == told.n_values
+    assert (told.n_slices, told.n_arrows) == (slices.total(), arrows.total())
+
+
+SHARED = (
+    "a100_alexnet_sync_events.json.gz", "a100_dlrm_rank3of8.json.gz", "h100_qwen_inference.json.gz",
+    "mi300x_resnet_rank0of8.json.gz", "param_dlrm_8ranks", "resnet50_num_workers_0",
+    "resnet50_num_workers_4", "v100_dlrm_rank1of2.json.gz", "v100_ns",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["kernel_traces", "recorded_trace"])
+def test_every_complete_event_is_a_slice_and_every_launch_has_its_arrow(
+    ui: PerfettoUi, tmp_path: Path, name: str
+) -> None:
+    check(ui, SAMPLES / name, tmp_path)
+
+
+@needs_shared_data
+@pytest.mark.parametrize("name", SHARED)
+def test_traces_of_people_are_whole_too(ui: PerfettoUi, tmp_path: Path, name: str) -> None:
+    check(ui, SHARED_DATA / "kineto" / name, tmp_path)
+
+
+def hard_events() -> list[dict[str, Any]]:
+    """Overlaps, moments, equal times, a graph, a kernel before its launch, names of any kind."""
+    return [
+        *small_events(),
+        span("cpu_op", "overlaps", 300, 100),
+        span("cpu_op", "the one before", 350, 100),
+        span("cpu_op", "and both", 375, 10),
+        span("cpu_op", "moment", 400, 0),
+        span("cpu_op", "moment", 400, 0),
+        span("cpu_op", "at the end of a moment", 400, 5),
+        span("cpu_op", '<b>markup</b> "quoted" \\ \u2028 \U0001f600', 500, 1),
+        span("cpu_op", "n" * 100_000, 510, 1),
+        span("python_function", "nested", 520, 10),
+        *(span("python_function", "nested", 520 + depth * 0.01, 5) for depth in range(300)),
+        span("cuda_runtime", "cudaGraphLaunch", 600, 10, correlation=90),
+        *(kernel(620 + 10 * place, 9.999, 90) for place in range(5)),
+        launch(700, 91),
+        kernel(699.5, 3, 91),
+        span("gpu_user_annotation", "seen by the GPU", 600, 50, pid=0, tid=7),
+        span("Trace", "PyTorch Profiler (0)", 0, 900, pid="Spans", tid="PyTorch Profiler"),
+    ]
+
+
+@pytest.mark.parametrize("kind", list(TimelineFormat))
+def test_what_is_hard_to_draw_is_drawn(
+    ui: PerfettoUi, tmp_path: Path, kind: TimelineFormat
+) -> None:
+    place = write_trace(tmp_path / "rank-0.pt.trace.json", trace_text(hard_events()))
+    slices, arrows = expected(place)
+    output = tmp_path / "out" / "a"
+    output.parent.mkdir()
+    told = written(place, output, format=kind)
+    ui.open(output)
+    first_ns = min(slices)[0]
+    shift_ns = first_ns - ui.number("select min(ts) from slice")
+    assert (shift_ns == 0) == (kind is TimelineFormat.PERFETTO)
+    assert ui.query(_PROBLEMS) == []
+    assert pairs(ui.query(_SLICES), shift_ns) == slices
+    found = Counter(
+        (int(start) + shift_ns, int(end) + shift_ns) for start, end in ui.query(_ARROWS)
+    )
+    assert found == arrows
+    assert found.total() == told.n_arrows == 4 + 5 + 1
+    names = {name for (name,) in ui.query("select distinct name from slice")}
+    assert {event["name"] for event in hard_events()} - names == {"n" * 100_000}
+    assert ui.number("select count(1) from counter") == told.n_values
+
+
+def test_ranks_stand_on_one_axis(ui: PerfettoUi, tmp_path: Path) -> None:
+    later = [event | {"ts": event["ts"] + 40.5} for event in small_events()]
+    for rank, events in enumerate([small_events(), later]):
+        write_trace(tmp_path / f"rank-{rank}.pt.trace.json", ranked(rank, events=events))
+    written(tmp_path, tmp_path / "a.pftrace")
+    ui.open(tmp_path / "a.pftrace")
+    rows = ui.query(
+        "select process.name, min(ts) from slice join process_track on track_id = process_track.id "
+        "join process using (upid) group by 1 order by 1"
+    )
+    assert [name for name, _ in rows] == ["rank 0", "rank 1"]
+    assert int(rows[1][1]) - int(rows[0][1]) == 40_500
+
+
+def test_system_metrics_are_counters_and_framework_events_slices(
+    ui: PerfettoUi, tmp_path: Path
+) -> None:
+    job = SAMPLES / "tensorflow_training"
+    nodes = [read_node(part) for part in discover(str(job)).parts]
+    told = written(job, tmp_path / "a.pftrace")
+    ui.open(tmp_path / "a.pftrace")
+    assert ui.query(_PROBLEMS) == []
+    found = pairs(ui.query(_SLICES))
+    assert found == Counter(
+        (int(start_ns), int(end_ns - start_ns))
+        for node in nodes
+        for start_ns, end_ns in zip(node.spans.start_ns, node.spans.end_ns, strict=True)
+    )
+    assert ui.number("select count(1) from counter") == told.n_values > 0

@@ -1,0 +1,159 @@
+"""``reportgen timeline`` as a user calls it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from reportgen.cli.timeline import command
+from reportgen.errors import ReportgenError
+from tests.builders import write_end_marker, write_system
+from tests.index.test_read import save
+from tests.traces import BASE_NS, START_US, kernel, launch, ranked, small_events, write_trace
+from tests.views.reports import busy_report
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
+
+
+def timeline(*args: object) -> Result:
+    return CliRunner().invoke(command, [*map(str, args)], standalone_mode=False)
+
+
+def slices_in(path: Path) -> list[dict[str, Any]]:
+    content = path.read_bytes()
+    content = gzip.decompress(content) if path.suffix == ".gz" else content
+    return [event for event in json.loads(content)["traceEvents"] if event["ph"] == "X"]
+
+
+@pytest.fixture
+def ranks(tmp_path: Path) -> Path:
+    for rank in range(3):
+        write_trace(tmp_path / "job" / f"rank-{rank}.pt.trace.json", ranked(rank, world_size=3))
+    return tmp_path / "job"
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.json.gz"])
+def test_the_name_of_the_file_says_what_is_written(ranks: Path, tmp_path: Path, name: str) -> None:
+    answer = timeline(ranks, "-o", tmp_path / name)
+    assert answer.exception is None
+    assert answer.stdout.strip() == str(tmp_path / name)
+    assert len(slices_in(tmp_path / name)) == 3 * len(small_events())
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([name, "job"])
+
+
+def test_perfetto_is_written_where_nothing_else_is_asked_for(ranks: Path, tmp_path: Path) -> None:
+    assert timeline(ranks, "-o", tmp_path / "a").exception is None
+    assert (tmp_path / "a").read_bytes()[:1] == b"\x0a"
+
+
+def test_ranks_are_chosen(ranks: Path, tmp_path: Path) -> None:
+    assert timeline(ranks, "--ranks", "0,2", "-o", tmp_path / "a.json").exception is None
+    tree = json.loads((tmp_path / "a.json").read_bytes())["traceEvents"]
+    named = [event["args"]["name"] for event in tree if event["name"] == "process_name"]
+    assert named == ["rank 0", "rank 2"]
+
+
+@pytest.mark.parametrize(
+    ("options", "n_slices"), [(["--steps", "1:1"], 7), (["--to", f"{1782967892.412345}"], 3)]
+)
+def test_a_range_is_cut(tmp_path: Path, options: list[str], n_slices: int) -> None:
+    place = write_trace(tmp_path / "rank-0.pt.trace.json", ranked(0))
+    assert timeline(place, *options, "-o", tmp_path / "a.json").exception is None
+    shown = slices_in(tmp_path / "a.json")
+    assert 0 < len(shown) <= n_slices
+
+
+def test_findings_of_a_saved_report_are_markers_and_can_be_zoomed_to(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+
+    report = busy_report()
+    save(tmp_path / "saved", report)
+    times = [item.finding for item in report.findings if item.finding.where.start_s is not None]
+    assert times
+    start_s = times[0].where.start_s
+    assert start_s is not None
+    write_system(tmp_path / "job", {"gpu0": [50.0] * 1000, "cpu0": [20.0] * 1000})
+    write_end_marker(tmp_path / "job")
+    answer = timeline(
+        tmp_path / "job", "--report", tmp_path / "saved", "-o", out / "a.json", "--force"
+    )
+    assert answer.exception is None
+    found = [event["name"] for event in slices_in(out / "a.json") if event["cat"] == "findings"]
+    assert sorted(found) == sorted(finding.title for finding in times)
+
+
+def test_raw_copies_one_rank(ranks: Path, tmp_path: Path) -> None:
+    assert timeline(ranks, "--raw", "--ranks", 1, "-o", tmp_path / "a.json").exception is None
+    tree = json.loads((tmp_path / "a.json").read_bytes())
+    assert tree["traceEvents"] == small_events()
+    assert tree["distributedInfo"]["rank"] == 1
+
+
+REFUSED: tuple[tuple[list[str], str], ...] = (
+    (["--steps", "1:2", "--from", "0"], "--steps"),
+    (["--around", "X-1", "--from", "0"], "--around"),
+    (["--around", "X-1"], "X-1"),
+    (["--ranks", "7"], "rank 7"),
+    (["--ranks", "all"], "all"),
+    (["--raw"], "--ranks"),
+    (["--raw", "--format", "json"], "--format"),
+    (["--from", "2030-01-01T00:00:00Z"], "range"),
+    (["--report", "nowhere"], "nowhere"),
+)
+
+
+@pytest.mark.parametrize(("options", "said"), REFUSED)
+def test_what_cannot_be_done_is_said(
+    ranks: Path, tmp_path: Path, options: list[str], said: str
+) -> None:
+    answer = timeline(ranks, *options, "-o", tmp_path / "a.json")
+    assert said in str(answer.exception)
+    assert type(answer.exception).__module__ in {"reportgen.errors", "click.exceptions"}
+    assert not (tmp_path / "a.json").exists()
+
+
+def test_a_file_is_replaced_only_by_force(ranks: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("mine")
+    refused = timeline(ranks, "-o", tmp_path / "a.json")
+    assert isinstance(refused.exception, ReportgenError)
+    assert (tmp_path / "a.json").read_text() == "mine"
+    assert timeline(ranks, "-o", tmp_path / "a.json", "--force").exception is None
+    assert slices_in(tmp_path / "a.json")
+
+
+def test_terminals_get_no_bytes(ranks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("click.testing._NamedTextIOWrapper.isatty", lambda _: True)
+    assert "terminal" in str(timeline(ranks, "-o", "-").exception)
+
+
+def test_pipes_get_them(ranks: Path) -> None:
+    answer = timeline(ranks, "--format", "json", "-o", "-")
+    assert answer.exception is None
+    assert len(json.loads(answer.stdout_bytes)["traceEvents"]) > 3 * len(small_events())
+
+
+def test_damaged_traces_are_written_as_far_as_they_go(tmp_path: Path) -> None:
+    place = write_trace(tmp_path / "rank-0.pt.trace.json", ranked(0)[:-400])
+    answer = timeline(place, "-o", tmp_path / "a.json")
+    assert answer.exception is None
+    assert slices_in(tmp_path / "a.json")
+    assert "rank-0.pt.trace.json" in answer.stderr
+
+
+def test_times_are_those_of_the_input(tmp_path: Path) -> None:
+    events = [launch(0.123, 1), kernel(7.456, 3.789, 1)]
+    place = write_trace(tmp_path / "rank-0.pt.trace.json", ranked(0, events=events))
+    assert timeline(place, "-o", tmp_path / "a.json").exception is None
+    tree = json.loads((tmp_path / "a.json").read_bytes())
+    first, second = slices_in(tmp_path / "a.json")
+    base_ns = tree["baseTimeNanoseconds"]
+    assert base_ns + round(first["ts"] * 1000) == BASE_NS + round((START_US + 0.123) * 1000)
+    assert second["dur"] == 3.789
+    assert first["bind_id"] == second["bind_id"]
+    assert (first["flow_out"], second["flow_in"]) == (True, True)
