@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.timeline import Mark, stage, timeline_of, write
+from reportgen.timeline import BUDGET_BYTES, Mark, stage, timeline_of, write
 from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
@@ -53,7 +53,7 @@ def made(
     parts: Sequence[PartLanes],
     folder: Path,
     *marks: Mark,
-    budget_bytes: int | None = 1_500_000,
+    budget_bytes: int | None = BUDGET_BYTES,
 ) -> tuple[ReadFile, int]:
     """Return the file of some parts, and its size."""
     folders = []
@@ -149,7 +149,7 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
     file, size = made(parts, tmp_path)
 
     lanes = file.header["lanes"]
-    assert size <= 1_500_000
+    assert size <= BUDGET_BYTES
     assert len(lanes) <= MOST_LANES
     joined = [lane for lane in lanes if lane["label"].endswith(" further lanes")]
     assert len(joined) == min(n_parts, 50)
