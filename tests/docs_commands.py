@@ -71,7 +71,7 @@ def make_sandbox(folder: Path, *, jobs: Path, report: Path) -> None:
     samples = folder / "sample_data"
     samples.mkdir()
     (samples / "jobs").symlink_to(jobs)
-    for name in ("kernel_traces", "tensorflow_training"):
+    for name in ("kernel_traces", "nsight_reports", "tensorflow_training"):
         (samples / name).symlink_to(ROOT / "sample_data" / name)
     shutil.copy(
         ROOT / "sample_data/kernel_traces/rank-0.pt.trace.json.gz", folder / "trace.json.gz"

@@ -182,7 +182,7 @@ def strips_of(
     slack_ns: int = 0,
 ) -> Strips:
     """Return events in any order as strips in rows; see ``rows_of``."""
-    order = np.lexsort((-duration_ns, start_ns))
+    order = np.lexsort((-duration_ns, start_ns)).astype(np.int32)
     start_ns, duration_ns = start_ns[order], duration_ns[order]
     row = rows_of(start_ns, duration_ns, slack_ns=slack_ns)
     none = np.zeros(order.size, dtype=np.int32)
@@ -205,10 +205,11 @@ def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
     overlaps the event before by no more than ``slack_ns`` lies beside it; an instant takes 1 ns.
     """
     end_ns = np.maximum(start_ns + duration_ns - slack_ns, start_ns + 1)
-    ended = np.searchsorted(np.sort(end_ns), start_ns, side="right")
-    row = (np.arange(start_ns.size) - ended).astype(np.int32)  # right where all events are nested
-    by_row = np.lexsort((start_ns, row))
-    is_clash = (np.diff(row[by_row]) == 0) & (end_ns[by_row][:-1] > start_ns[by_row][1:])
+    row = np.arange(start_ns.size, dtype=np.int32)  # right where all events are nested
+    row -= np.searchsorted(np.sort(end_ns), start_ns, side="right").astype(np.int32)
+    by_row = np.argsort(row, kind="stable").astype(np.int32)
+    is_clash = end_ns[by_row[:-1]] > start_ns[by_row[1:]]
+    is_clash &= np.diff(row[by_row]) == 0
     np.minimum(row, MOST_ROWS - 1, out=row)
     if is_clash.any():
         _fit_groups(row, start_ns, end_ns, clashes_ns=start_ns[by_row[1:][is_clash]])

@@ -23,6 +23,9 @@ from reportgen.timeline.lanes import (
     strips_of,
 )
 
+_FUNCTIONS = "_functions"
+"""In the names of phases that hold functions: ``cpu_functions``, ``gpu_functions-dev:0``."""
+
 
 def lanes_of_node(part: NodeProfile) -> PartLanes:
     """Return the lanes of a node: every framework event stands in one, and so does every sample.
@@ -73,7 +76,8 @@ def _add_workers(
                 detail=detail[own],
             )
             text = spans.phases[phase[0]] if len(phase) == 1 else _label(phase, (), "phase")
-            kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else LaneKind.PHASES
+            kind = LaneKind.FUNCTIONS if _FUNCTIONS in text else LaneKind.PHASES
+            kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else kind
             lanes.append(Lane(kind=kind, label=text, parent=host, strips=strips))
 
 

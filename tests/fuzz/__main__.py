@@ -14,6 +14,7 @@ The column *reports* tells how many inputs still gave a report; the others gave 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections import Counter, defaultdict
@@ -86,7 +87,7 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=100_000, help="of each family")
     parser.add_argument("--seconds", type=float, help="so long at most")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
     parser.add_argument("--format", action="append", choices=sorted(FORMATS))
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES))
     options = parser.parse_args()

@@ -424,7 +424,7 @@ def _change_one(paths: Sequence[Path], chance: Random) -> None:
     change = chance.choice([mutate_bytes, mutate_json, mutate_values, mutate_values])
     try:
         path.write_bytes(change(path.read_bytes(), chance))
-    except ValueError:  # changed to something that is no JSON before
+    except (ValueError, RecursionError):  # changed to something that is no JSON before
         path.write_bytes(mutate_bytes(path.read_bytes(), chance))
 
 

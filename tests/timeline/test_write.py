@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.timeline import Mark, stage, timeline_of, write
+from reportgen.timeline import BUDGET_BYTES, Mark, stage, timeline_of, write
 from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
@@ -53,7 +53,7 @@ def made(
     parts: Sequence[PartLanes],
     folder: Path,
     *marks: Mark,
-    budget_bytes: int | None = 1_500_000,
+    budget_bytes: int | None = BUDGET_BYTES,
 ) -> tuple[ReadFile, int]:
     """Return the file of some parts, and its size."""
     folders = []
@@ -95,6 +95,29 @@ def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(
     assert sum(busy for *_, busy in runs) == 20_000 * 20_000
     slow = next(window for window in file.header["windows"] if "slowest" in window["why"])
     assert slow["start"] < 7 * STEP_NS < 9 * STEP_NS < slow["end"]
+
+
+def test_events_that_pack_badly_shorten_the_windows_and_take_none_away(tmp_path: Path) -> None:
+    whole = part(n_steps=400, per_step=50)
+    rng = np.random.default_rng(1)
+    n_events = 20_000
+    lane = strips_of(
+        np.sort(rng.integers(0, 400 * STEP_NS, n_events)),
+        rng.integers(1, 20_000, n_events),
+        rng.integers(0, 5_000, n_events),
+    )
+    lanes = [
+        replace(item, strips=lane) if item.kind is LaneKind.THREAD else item for item in whole.lanes
+    ]
+    names = tuple(f"{at:x}" * 12 for at in range(5_000))
+    hard = replace(whole, lanes=tuple(lanes), names=names)
+
+    file, size = made([hard], tmp_path, budget_bytes=120_000)
+
+    assert size <= 120_000
+    whys = " ".join(window["why"] for window in file.header["windows"])
+    assert "median step" in whys
+    assert "slowest step" in whys
 
 
 def test_a_finding_has_its_window_and_its_strip(tmp_path: Path) -> None:
@@ -149,7 +172,7 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
     file, size = made(parts, tmp_path)
 
     lanes = file.header["lanes"]
-    assert size <= 1_500_000
+    assert size <= BUDGET_BYTES
     assert len(lanes) <= MOST_LANES
     joined = [lane for lane in lanes if lane["label"].endswith(" further lanes")]
     assert len(joined) == min(n_parts, 50)

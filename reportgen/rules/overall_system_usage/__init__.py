@@ -139,7 +139,7 @@ def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
     n_ticks = sum(node.n_ticks for node in nodes)
     n_samples = max((node.n_cpu_samples for node in nodes), default=0)
     lows: dict[tuple[str, str], float] = {
-        (node.node, quantity): round(usage.statistics["p5"], DECIMALS)
+        (node.node, quantity.value): round(usage.statistics["p5"], DECIMALS)
         for node in nodes
         for quantity, usage in node.usages.items()
     }
