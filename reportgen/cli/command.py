@@ -32,7 +32,7 @@ EXIT_FAIL_ON = 3
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 _OBJECTS_PER_COLLECTION = 100_000
-"""Python's own 700 cost a small job a twentieth of its time. Source: measured."""
+"""Measured: Python's own 700 cost a small job a twentieth of its time."""
 
 _GROUPS = {
     "Input": (
@@ -45,7 +45,7 @@ _GROUPS = {
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
     ),
 }  # fmt: skip
-"""The options of ``--help`` by purpose; the others stand under "Options"."""
+"""The options of ``--help`` by purpose; the others are under "Options"."""
 
 _WORST_FIRST = ("critical", "warning", "info")
 
@@ -89,7 +89,7 @@ _WORST_FIRST = ("critical", "warning", "info")
 @click.option(
     "--usd-per-gpu-hour",
     metavar="X",
-    help="What an hour of one GPU costs: the GPU time budget is also given in money.",
+    help="Price of an hour of one GPU: the GPU time budget is also given in money.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -142,8 +142,8 @@ _WORST_FIRST = ("critical", "warning", "info")
     "--profiler-config",
     type=FileType(),
     metavar="FILE.json",
-    help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): says in the report "
-    "what was profiled.",
+    help="The job's ProfilerConfig (profilerconfig.json, DescribeTrainingJob): the report then "
+    "names the profiled data.",
 )
 @click.option(
     "--engine",

@@ -1,4 +1,4 @@
-"""``reportgen doctor``: what is installed, what can be reached, what would be recorded here."""
+"""``reportgen doctor``: versions, access, and the data that would be recorded here."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ except ReportgenError as err:
 @click.argument("path", metavar="[PATH]", required=False)
 @bucket_options
 def command(path: str | None) -> int:
-    """Say what is installed, what can be reached, and what would be recorded on this machine.
+    """Show installed software, access, and the data that would be recorded on this machine.
 
     With PATH, a folder or s3://bucket/prefix, it is listed once. Otherwise nothing is asked of the
     network. No value of a credential is read or printed. Exit code 1: PATH cannot be read.
@@ -91,7 +91,7 @@ def command(path: str | None) -> int:
     _section("Versions", _versions())
     _section("Parts", _parts())
     recorded = [line for probe in probes.values() for line in _answer(probe, deadline_s)]
-    _section("What reportgen record would record here", [*recorded, *_frameworks()])
+    _section("Recorded here by reportgen record", [*recorded, *_frameworks()])
     _section("Credentials for s3://", _credentials())
     _section("Free disk", _disks())
     if place is not None:
@@ -104,7 +104,7 @@ def _section(title: str, lines: Iterator[str] | list[str]) -> None:
 
 
 def _started(code: str, *words: str) -> subprocess.Popen[str]:
-    """Start a probe in a process of its own, which may hang without harm."""
+    """Start a probe in a separate process, which may hang without harm."""
     return subprocess.Popen(  # noqa: S603  # our own code
         [sys.executable, "-c", code, *words],
         stdin=subprocess.DEVNULL,
@@ -115,7 +115,7 @@ def _started(code: str, *words: str) -> subprocess.Popen[str]:
 
 
 def _answer(probe: subprocess.Popen[str], deadline_s: float) -> list[str]:
-    """Return what a probe printed; one that does not answer is killed, and not waited for."""
+    """Return the output of a probe; one that does not answer is killed, and not waited for."""
     try:
         said, _ = probe.communicate(timeout=max(0.0, deadline_s - time.monotonic()))
     except subprocess.TimeoutExpired:

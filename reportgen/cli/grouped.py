@@ -15,7 +15,7 @@ CONTEXT: dict[str, Any] = {"help_option_names": ["-h", "--help"], "max_content_w
 class Grouped(click.Command):
     """A command with options in groups: ``groups`` maps a heading to names of parameters.
 
-    What is in none stands under "Options"; those of buckets have a group in every command.
+    Options without a group are under "Options"; those of buckets have a group in every command.
     """
 
     def __init__(

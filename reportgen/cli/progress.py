@@ -31,7 +31,7 @@ class _Line:
 
 @contextmanager
 def watching(*, is_shown: bool) -> Iterator[_Line]:
-    """Yield someone who shows each step on stderr, or nobody."""
+    """Yield a line that shows each step on stderr, or one that shows nothing."""
     if not is_shown:
         yield _Line()
         return

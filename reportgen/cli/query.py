@@ -78,7 +78,7 @@ def command(
     \b
     (nothing)         a list of everything that can be asked
     job               times, set-up, figures, data quality
-    findings          what was found, most important first
+    findings          all findings, most important first
     rules             how each rule ended, and why it was skipped
     exhibits          the evidence of all rules
     DL-1              one finding with its text, evidence and advice

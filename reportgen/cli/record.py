@@ -84,7 +84,7 @@ def command(
     srun reportgen record --out shared/run-1 -- python train.py
 
     The command's input, output, signals and exit code are as without this program. Nothing in
-    the script has to change. What is recorded, and what is not: docs/record.md.
+    the script has to change. docs/record.md lists the recorded data, and their limits.
     """
     if sys.platform == "win32":
         hint = "On Windows, record inside WSL."

@@ -86,7 +86,7 @@ def _read_config(path: Path) -> dict[str, object]:
         if not isinstance(table, dict):
             raise ConfigError(
                 f"{path}: expected a table per rule, saw {rule} = {table!r}.",
-                hint=f"Write [RULE] on a line of its own and {rule} = {table!r} below it.",
+                hint=f"Write [RULE] on a separate line and {rule} = {table!r} below it.",
                 path=str(path),
             )
         flat.update({f"{rule}.{key}": value for key, value in table.items()})

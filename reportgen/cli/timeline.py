@@ -78,11 +78,11 @@ def command(
     force: bool,
     quiet: bool,
 ) -> None:
-    """Write what a job did as a timeline that ui.perfetto.dev opens.
+    """Write the events of a job as a timeline that ui.perfetto.dev opens.
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
     s3://bucket/prefix. Every event is a slice with its time and length, every launch has an arrow
-    to what it started, samples are counters, findings are markers, and all ranks stand on one
+    to the work it started, samples are counters, findings are markers, and all ranks have one
     axis. The path of the file is printed to stdout.
     """
     if output == _STDOUT and sys.stdout.isatty():

@@ -32,7 +32,7 @@ _SECONDS_PER_MINUTE = 60
     default=60.0,
     show_default=True,
     metavar="SECONDS",
-    help="Time between two reports; none is made when nothing new has come.",
+    help="Time between two reports; without new data no report is made.",
 )
 @click.option(
     "--idle",

@@ -1,4 +1,4 @@
-"""What else changed: findings by their ids, metrics by name, kernels and operators."""
+"""Further changes: findings by their ids, metrics by name, kernels and operators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATES = tuple(FindingState)
 class _Source:
     """A table of times: which columns name an item, and which holds its time in µs.
 
-    ``is_sampled``: it covers the few steps that were profiled in detail, nobody says how many; its
+    ``is_sampled``: it covers the few steps that were profiled in detail, of unknown number; its
     times are those of one call.
     """
 
@@ -84,7 +84,7 @@ _SOURCES = (
 
 
 def finding_changes(before: Report, after: Report) -> tuple[FindingChange, ...]:
-    """Return what became of each finding: new and worse ones first, by severity."""
+    """Return the change of each finding: new and worse ones first, by severity."""
     sides = [_by_id(report.findings) for report in (before, after)]
     ids = dict.fromkeys([*sides[1], *sides[0]])
     rows = [_change(finding_id, sides, (before, after)) for finding_id in ids]
@@ -124,7 +124,7 @@ def _unit(name: str) -> str:
 def moved(before: Run, after: Run) -> tuple[Moved, ...]:
     """Return kernels, operators and functions by the change of their time per step.
 
-    Where a run has no steps its time stands for one. What only one run has is not dropped.
+    Where a run has no steps its time stands for one. Items that only one run has are not dropped.
     """
     found = []
     launchers = {**_launchers(before), **_launchers(after)}

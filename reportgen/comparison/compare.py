@@ -31,7 +31,7 @@ from reportgen.text import format_difference, format_duration, join_names
 
 _MOST_PARTS, _MOST_SETTINGS = 2, 4
 _TELLING_RATIO = 0.2
-"""A part that makes less than a fifth of a difference does not stand in its sentence."""
+"""A part that makes less than a fifth of a difference is not in its sentence."""
 
 
 def compare(

@@ -1,4 +1,4 @@
-"""Whether two jobs can be compared: what is equal, what differs, what no report says."""
+"""Whether two jobs can be compared: equal, different and unknown conditions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ GROUPS = {
     "loader workers": "settings",
     "pinned memory": "settings",
 }
-"""The conditions that somebody may want to allow to differ, by the word that allows it."""
+"""The conditions that users may allow to differ, by the word that allows it."""
 SETTINGS = frozenset({"settings", "precision"})
 """Groups that a change usually is about: their difference is no warning and stops no gate."""
 _LARGEST_SHARE = 0.05
@@ -31,10 +31,10 @@ _LARGEST_SHARE = 0.05
 
 
 def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition, ...]:
-    """Return what should be equal in both runs, one line each.
+    """Return the conditions that should be equal in both runs, one line each.
 
     Args:
-        compared: which steps are compared, in words; empty where none are.
+        compared: which steps are compared, in words; empty without any.
     """
     sides = (before, after)
     first, second = before.report, after.report
@@ -123,7 +123,7 @@ def warnings_of(conditions: Sequence[Condition]) -> tuple[str, ...]:
 
 
 def changed_settings(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
-    """Return the settings that differ: what the change probably was."""
+    """Return the settings that differ: they probably are the change."""
     return tuple(
         item for item in conditions if item.same is False and GROUPS.get(item.what) in SETTINGS
     )

@@ -20,7 +20,7 @@ from reportgen.results.model import Column, ColumnType
 from reportgen.text import format_duration, plural
 
 MOST_MOVED = 25
-"""So many kernels or operators of a kind stand on the page; the JSON has all of them."""
+"""Limit of kernels or operators of a kind on the page; the JSON has all of them."""
 _STATE_WORDS: dict[FindingState, str] = {
     FindingState.NOT_CHECKED: "could not look",
     **{state: state.value for state in tuple(FindingState)[:-1]},
@@ -29,7 +29,7 @@ _SAME_WORDS: dict[bool | None, str] = {True: "equal", False: "differs", None: "u
 
 
 def conditions(comparison: Comparison) -> tuple[Exhibit, ...]:
-    """Return what should be equal in both jobs, a row each."""
+    """Return the conditions that should be equal in both jobs, a row each."""
     rows = comparison.comparability
     made = exhibit(
         "comparability",
@@ -128,7 +128,7 @@ def _total(rows: Sequence[WaterfallPart], name: str) -> str:
 
 
 def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
-    """Return what became of each finding."""
+    """Return the change of each finding."""
     rows = comparison.findings
     if not rows:
         return ()
@@ -177,8 +177,8 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
             f"apart_{_id(kind)}",
             ExhibitKind.TABLE,
             title=f"Only in one of the jobs: {kind}",
-            caption=f"Times {_unit_of(kind)}. Rows of the same operator stand side by side: what "
-            f"was renamed or replaced.{_rest(pairs, shown)}",
+            caption=f"Times {_unit_of(kind)}. Rows of the same operator are side by side: "
+            f"renamed or replaced ones.{_rest(pairs, shown)}",
             columns=[
                 _texts("operator", [one.operator or other.operator for one, other in shown]),
                 _texts("only_before", [one.name or None for one, _ in shown]),
@@ -249,7 +249,7 @@ def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
     made = {
         "settings": (
             "Changed settings",
-            "What the two jobs recorded of loader, batch and number formats, where it differs.",
+            "Loader, batch and number formats as the two jobs recorded them, where they differ.",
             [_texts(name, [getattr(row, name) for row in settings]) for name in ("what", *sides)],
         ),
         "costs": (
@@ -308,7 +308,7 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 
 def _both(before: str | None, after: str | None) -> str | None:
-    """Return what a thing was and is, in few words: one where it did not change."""
+    """Return the old and the new state of a thing in few words: one where it did not change."""
     if before is None and after is None:
         return None
     return before if before == after else f"{before or '–'} → {after or '–'}"
@@ -337,4 +337,4 @@ SECTIONS: Mapping[str, Callable[[Comparison], tuple[Exhibit, ...]]] = {
     "resources": resources,
     "metrics": metrics,
 }
-"""What stands in each section of the page, in its order."""
+"""Content of each section of the page, in its order."""

@@ -1,4 +1,4 @@
-"""What a comparison of two reports says: plain values, the waist between numbers and the page."""
+"""A comparison of two reports: plain values, the interface between numbers and the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Verdict(StrEnum):
 
 
 class FindingState(StrEnum):
-    """What became of a finding.
+    """The change of a finding.
 
     ``NOT_CHECKED`` is one that is absent because its rule could not look, on either side: it is
     neither resolved nor new.
@@ -32,7 +32,7 @@ class FindingState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One of the two jobs: what it is called here, and its report."""
+    """One of the two jobs: its name here, and its report."""
 
     label: str
     name: str
@@ -153,7 +153,7 @@ class UsageChange:
 class Moved:
     """Time per step that one item takes in both jobs, in µs: a kernel, an operator, a collective.
 
-    An absent item has taken no time and has no count; none is dropped. ``operator`` is what
+    An absent item has taken no time and has no count, but it is not dropped. ``operator``
     launched a kernel.
     """
 
@@ -177,7 +177,7 @@ class Comparison:
         step: ``None`` where they cannot.
         waterfall: the largest difference first; their sum is ``step.step_mean_difference_s``.
         warnings: differences of the jobs that the numbers do not account for.
-        usage, costs: what they used of their machines, and what a thousand steps cost.
+        usage, costs: use of their machines, and the cost of a thousand steps.
     """
 
     before: Job

@@ -1,4 +1,4 @@
-"""What both runs used of their machines, and what a thousand steps cost."""
+"""The use of the machines by both runs, and the cost of a thousand steps."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def cost_changes(before: Run, after: Run, step: StepDifference | None) -> tuple[
 
 
 def _usd(run: Run, mean_s: float | None) -> float | None:
-    """Return what the recorded GPUs cost in a thousand steps."""
+    """Return the cost of the recorded GPUs in a thousand steps."""
     budget = run.report.results.get(RuleId("GPUTimeBudget"))
     usd_per_hour = budget.params.get("usd_per_gpu_hour") if budget is not None else None
     n_gpus = (run.report.setup or Setup()).n_gpus or len(run.budget)

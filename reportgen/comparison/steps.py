@@ -27,9 +27,9 @@ LEAST_STEPS = 3
 _DRAWS = 1_000
 _FEWER_DRAWS = 300
 _MANY_STEPS = 20_000
-"""A median of so many steps is so sure that fewer draws tell its interval as well."""
+"""A median of this many steps is so sure that fewer draws suffice for its interval."""
 _BLOCK_LAGS = 50
-"""Blocks are at most so many steps long: noise of a training loop is forgotten sooner."""
+"""Blocks are at most this many steps long: noise of a training loop is forgotten sooner."""
 _BINS = 50
 _HISTOGRAM_REACH_PCT = 99.5
 """Steps beyond this percentile of both runs are counted in the last bin."""

@@ -33,14 +33,14 @@ WORDS = {
     "between_steps": "other time between steps",
     "not_recorded": "not recorded",
 }
-"""The parts of the time of a step, as columns of the GPU time budget name them, and our own."""
+"""Parts of the time of a step: columns of the GPU time budget, and further ones."""
 _NO_PARTS = frozenset({"start_ns", "duration_ns", "count"})
 _ALIKE = {"busy_high": "busy", "busy_partial": "busy"}
 """Samples above 90 % and above 10 %: a step that grows by 3 % moves many from one to the other."""
 _UNKNOWN = frozenset(
     {"unexplained", "not_measured", "initialization", "finalization", "not_recorded"}
 )
-"""What the budget has no cause for: beside the others it is one part."""
+"""Time without a cause in the budget: beside the others it is one part."""
 
 Rows = NDArray[np.bool_]
 
@@ -48,7 +48,7 @@ Rows = NDArray[np.bool_]
 def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[WaterfallPart, ...]:
     """Return the parts of both means and their differences, the largest difference first.
 
-    What happens inside steps is split as the GPU time budget splits it where both runs have one,
+    Time inside steps is split as the GPU time budget splits it where both runs have one,
     and the time of computing by the kinds of its kernels where both runs name them.
     The parts of a run add up to the mean of its steps, and so do the differences.
     """

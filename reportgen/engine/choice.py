@@ -26,7 +26,7 @@ class Engine:
 
 
 def parse_engine(text: str) -> Engine:
-    """Return what ``--engine`` says.
+    """Return the engine that ``--engine`` names.
 
     Raises:
         ConfigError: it is none of the kinds, or a cluster without an address.

@@ -1,4 +1,4 @@
-"""A Dask cluster that somebody else runs: the one place that knows Dask."""
+"""An existing Dask cluster: the one place that knows Dask."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 _CONNECTIONS = 3
-"""A scheduler that goes away is looked for so often; what was done by then is kept."""
+"""Tries to reach a scheduler that goes away; work that was done by then is kept."""
 _RETRIES = 2
-"""A task that fails is tried so often again, where the scheduler likes."""
+"""A task that fails is tried this often again, on workers that the scheduler chooses."""
 _LOOK_S = 1.0
 _MOST_NAMED = 3
 _HINT = (
@@ -38,7 +38,7 @@ _HINT = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Needs:
-    """What each worker must have before it gets work.
+    """Conditions of each worker before it gets work.
 
     Attributes:
         modules: modules with rules of the user's own; their source must be the same as here.
@@ -57,7 +57,7 @@ class _SchedulerGoneError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class _Run:
-    """What is to do, and what became of it by now."""
+    """The tasks of a run, and their answers so far."""
 
     tasks: Sequence[bytes]
     names: Sequence[str]
@@ -72,7 +72,7 @@ class _Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaskExecutor:
-    """Runs items on the workers of a cluster, which read what they are told to where they stand.
+    """Runs items on the workers of a cluster, which read the parts themselves.
 
     Attributes:
         address: of the scheduler, ``tcp://host:8786``, or the path of its scheduler file.
@@ -183,7 +183,7 @@ class DaskExecutor:
             )
         )
         for index, future in futures.items():
-            future.add_done_callback(partial(_tell, done, index))  # type: ignore[no-untyped-call]  # as above
+            future.add_done_callback(partial(_tell, done, index))  # type: ignore[no-untyped-call]  # untyped
         try:
             while futures:
                 index = self._next(client, done, n_left=len(futures))
@@ -192,10 +192,10 @@ class DaskExecutor:
         finally:
             if futures:
                 with suppress(Exception):
-                    client.cancel(list(futures.values()))  # type: ignore[no-untyped-call]  # as above
+                    client.cancel(list(futures.values()))  # type: ignore[no-untyped-call]  # untyped
 
     def _next(self, client: Client, done: SimpleQueue[int], *, n_left: int) -> int:
-        """Wait for the next item that is done; raise when nobody is there to do it."""
+        """Wait for the next item that is done; raise when no worker is there for it."""
         seen_at = time.monotonic()
         while True:
             with suppress(Empty):
@@ -253,7 +253,7 @@ def _packed(fn: Callable[[Item], Result], items: Sequence[Item]) -> list[bytes]:
 
 
 def _probe(needs: Needs) -> Callable[[], tuple[Mapping[str, str], list[str]]]:
-    """Return what is run on each worker; it needs nothing of ours, which may be missing there."""
+    """Return the probe for each worker; it needs nothing of ours, which may be missing there."""
     modules, folders, files, ours = needs.modules, needs.folders, needs.files, OURS
 
     def probe() -> tuple[Mapping[str, str], list[str]]:
@@ -272,7 +272,7 @@ def _probe(needs: Needs) -> Callable[[], tuple[Mapping[str, str], list[str]]]:
 
 
 def _attempt(task: bytes, *, needs: Needs, expected: Mapping[str, str]) -> bytes:
-    """Return, packed, what a function returns for an item. Runs in a worker."""
+    """Return, packed, the result of a function for an item. Runs in a worker."""
     from distributed import get_worker
 
     try:

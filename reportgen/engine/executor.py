@@ -1,4 +1,4 @@
-"""What runs one function over the parts of a job: threads of this process, or something else."""
+"""Executors run one function over the parts of a job: in threads of this process, or elsewhere."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _results(process: subprocess.Popen[bytes]) -> Iterator[Any]:
 
 
 def serve() -> None:
-    """Do one task that comes on stdin; what it yields goes to stdout. Runs in the helper.
+    """Do one task that comes on stdin; its results go to stdout. Runs in the helper.
 
     Ctrl-C is for the process that started this one, and stdout for answers alone: whatever else is
     printed goes to stderr.

@@ -41,8 +41,8 @@ def arguments_to_run(fn: Callable[[], None]) -> list[str]:
     """Return the arguments with which an interpreter runs a module's function without arguments.
 
     That interpreter finds modules where this one does. The folder in which it is started is no
-    such place (``-P``): a ``queue.py`` that lies beside somebody's traces is not ours to run. Where
-    plugins lie there it becomes one once all that is needed is imported, as it did here.
+    such place (``-P``): a ``queue.py`` that lies beside a user's traces must not be run. Where
+    plugins lie there the folder is added after all needed modules were imported, as here.
     """
     places = [str(entry) for entry in sys.path]
     first = [entry for entry in places if entry]

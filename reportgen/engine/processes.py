@@ -15,7 +15,7 @@ from reportgen.errors import ReportgenError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessExecutor:
-    """Runs each item in an interpreter of its own, ``max_processes`` (one per core, 4) at once.
+    """Runs each item in a separate interpreter, ``max_processes`` (one per core, 4) at once.
 
     The interpreters know nothing of the program that started them, so a script without a
     ``__main__`` guard is not run again, as it would be by ``multiprocessing``.

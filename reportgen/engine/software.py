@@ -1,4 +1,4 @@
-"""What a process runs: two that run the same give the same results."""
+"""The software of a process: two processes with the same software give the same results."""
 
 from __future__ import annotations
 

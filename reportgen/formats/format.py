@@ -87,8 +87,7 @@ class Format:
     Attributes:
         id: its name in a part's files.
         role: the role of its files in a job.
-        claims: returns the facts on a file from its key; ``None`` when the file is of another
-        format.
+        claims: returns the facts on a file from its key; ``None`` for a file of another format.
         may_be: matches the keys of unclaimed files that are opened to look at their beginning.
         looks_like: whether a file that begins so, unpacked, is of this format.
         claim_named: the claim of a file that its content shows to be of this format; it is given

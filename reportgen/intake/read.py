@@ -27,9 +27,8 @@ def read(
 ) -> NodeProfile | RankTrace:
     """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
-    Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` is given
-    rows and bytes; samples that are in ``cache`` are not parsed again. A part with a range is cut
-    to
+    Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` gets rows
+    and bytes; samples that are in ``cache`` are not parsed again. A part with a range is cut to
     it: samples inside, events that overlap it in full length. With ``is_whole`` a kernel trace is
     read for a timeline (``read_trace``).
 

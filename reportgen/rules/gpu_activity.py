@@ -73,7 +73,7 @@ SHARES = {
         ),
     ),
     "activity_split": (
-        "What the GPUs did",
+        "Work of the GPUs",
         (
             "Shares of {window}. Every moment is in one part; memory operations are copies and "
             "memsets while no kernel ran."

@@ -1,8 +1,8 @@
 """Timelines as Chrome's trace events, JSON that Perfetto and ``chrome://tracing`` read.
 
 Source: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU. Times are
-microseconds with three decimals after ``baseTimeNanoseconds``: readers hold them in float64, which
-tells nanoseconds of the time since 1970 no longer apart.
+microseconds with three decimals after ``baseTimeNanoseconds``: readers hold them in float64,
+which cannot distinguish nanoseconds of the time since 1970.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class ChromeWriter:
         self._stream.write(b"\n]}\n")
 
     def _open(self, zero_ns: int) -> None:
-        """Write what stands before the events; other parts may begin a day earlier."""
+        """Write the text before the events; other parts may begin a day earlier."""
         self._base_ns = max(zero_ns // _DAY_NS - 1, 0) * _DAY_NS
         head = f'{{"displayTimeUnit":"ns","baseTimeNanoseconds":{self._base_ns},"traceEvents":['
         self._stream.write(head.encode())

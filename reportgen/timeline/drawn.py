@@ -1,4 +1,4 @@
-"""What the writers of timelines share: where times start, and both ends of arrows."""
+"""Common parts of the writers of timelines: where times start, and both ends of arrows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, Strips
 
 @dataclass(slots=True, kw_only=True)
 class Written:
-    """What a file holds; ``n_arrows_left_out``: a graph ran, as its clock says, before its call."""
+    """Content of a file; ``n_arrows_left_out``: a graph ran, as its clock says, before its call."""
 
     n_slices: int = 0
     n_arrows: int = 0
@@ -53,10 +53,11 @@ class Clocks:
 
 
 class Ends:
-    """The ends of the arrows of a part: a call is drawn from, what it started is drawn to.
+    """The ends of the arrows of a part: arrows lead from a call to the work it started.
 
-    What begins before its call is drawn from, so that no arrow leads back in time: programs that
-    show traces drop those. Where a call started more than that, its arrow is left out.
+    Work that begins before its call has the arrow's start, so that no arrow leads back in time:
+    programs that show traces drop those. Where such a call started other work too, its arrow is
+    left out.
     """
 
     def __init__(self, arrows: Arrows) -> None:

@@ -1,7 +1,7 @@
-"""Lanes of one part of a job: strips, counters and arrows as columns, and the tree they stand in.
+"""Lanes of one part of a job: strips, counters and arrows as columns, and their tree.
 
-Times are int64 ns after the origin of the part. A strip is one event of the input, and every event
-stands in one lane.
+Times are int64 ns after the origin of the part. A strip is one event of the input, and every
+event is in one lane.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_ALIKE = 48
 
 
 class LaneKind(StrEnum):
-    """What a lane holds; the first four are groups, without strips."""
+    """Kinds of lanes; the first four are groups, without strips."""
 
     NODE = "node"
     RANK = "rank"
@@ -46,14 +46,14 @@ class LaneKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strips:
-    """What is drawn in a lane, sorted by (start, row), (n,) each.
+    """The drawn events of a lane, sorted by (start, row), (n,) each.
 
     Attributes:
         start_ns: after the origin of the part; may be negative in what was cut to a range.
         duration_ns: as the input says it.
         row: 0 is the top; strips of a row do not overlap.
         name, detail: codes into ``names`` and ``details`` of the part; detail 0 is empty.
-        flow: what a call shares with all that it started, from 1; 0 is none.
+        flow: the number that a call shares with all work it started, from 1; 0 without.
     """
 
     start_ns: Times
@@ -144,13 +144,13 @@ def no_steps() -> StepTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartLanes:
-    """The lanes of a node or rank; the first is its own group, parents stand before children.
+    """The lanes of a node or rank; the first is its own group, parents come before children.
 
     Attributes:
         node: the part's name, as findings write it.
         origin_ns: zero of its times, UTC where ``is_unix``.
-        host: what tells the machines of ranks apart; it is not shown. Empty where unknown.
-        names, details: what the codes of strips mean; ``details[0]`` is empty.
+        host: distinguishes the machines of ranks; it is not shown. Empty where unknown.
+        names, details: meanings of the codes of strips; ``details[0]`` is empty.
     """
 
     node: str

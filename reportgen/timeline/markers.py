@@ -1,4 +1,4 @@
-"""Findings as strips: in the part that they name, or in a part of their own."""
+"""Findings as strips: in the part that they name, or in a separate part."""
 
 from __future__ import annotations
 

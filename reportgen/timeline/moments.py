@@ -1,4 +1,4 @@
-"""What must be seen in full: the median step, the slowest one, and where findings point."""
+"""Moments that are shown in full: the median step, the slowest one, and those of findings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The strips of a lane as begins and ends, in nests: strips lie within each other or apart.
 
 Programs that show traces close the strip that was opened last. Strips that overlap without one
-lying within the other therefore stand in nests of their own.
+lying within the other are therefore in separate nests.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEVER_NS = np.iinfo(np.int64).max
 
 
 def by_start(strips: Strips) -> Strips:
-    """Return strips sorted by (start, longest first): a strip stands before those within it."""
+    """Return strips sorted by (start, longest first): a strip comes before those within it."""
     return strips.taken(np.lexsort((-strips.duration_ns, strips.start_ns)))
 
 

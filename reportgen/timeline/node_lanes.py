@@ -1,4 +1,4 @@
-"""The lanes of a node: what its workers did, phase by phase, and its system metrics as counters."""
+"""The lanes of a node: work of its workers, phase by phase, and system metrics as counters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FUNCTIONS = "_functions"
 
 
 def lanes_of_node(part: NodeProfile) -> PartLanes:
-    """Return the lanes of a node: every framework event stands in one, and so does every sample.
+    """Return the lanes of a node: every framework event is in one, and so is every sample.
 
     The cores of the processor are one counter, their mean.
     """
@@ -92,7 +92,7 @@ def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]
 
 
 def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
-    """Add the counters of each GPU in a group of its own, then those of the machine."""
+    """Add the counters of each GPU in a separate group, then those of the machine."""
     groups: dict[str, dict[str, tuple[list[int], str]]] = {}
     for column, series in enumerate(system.series):
         group = series.name if series.type == "gpu" else ""
@@ -120,7 +120,7 @@ def _called(series: Series) -> tuple[str, str]:
 
 
 def _mean(system: SystemTable, columns: list[int], unit: str, origin_ns: int) -> Track:
-    """Return the mean of some series as a counter, without the ticks that none has."""
+    """Return the mean of some series as a counter, without ticks that no series has."""
     values: Floats = system.values[:, columns]
     is_there = ~np.isnan(values)
     n_there = is_there.sum(axis=1)

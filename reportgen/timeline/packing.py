@@ -21,7 +21,7 @@ LONGEST_TEXT = 300
 """Characters of a name or detail; its middle goes. Names of kernels have up to some thousand."""
 
 CHUNK = 1 << 16
-"""Events of a block, about; what is drawn of one is unpacked as a whole."""
+"""Approximate events of a block; a block is unpacked as a whole even if few are drawn."""
 
 Block = dict[str, Any]
 
@@ -80,9 +80,9 @@ class PackedPart:
         self._details = np.full(len(self.about.details), -1, dtype=np.int64)
 
     def events(self, lane: ShownLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
-        """Return what begins in a range of the part's time, or reaches into it.
+        """Return the events that begin in a range of the part's time, or reach into it.
 
-        What began before ``after_ns`` was in the window before.
+        Events that began before ``after_ns`` were in the window before.
         """
         found = []
         for number, row in lane.members:
@@ -129,7 +129,7 @@ class PackedPart:
         return found
 
     def pack_runs(self, lane: ShownLane, runs: Pieces, start_ns: int, end_ns: int) -> Block:
-        """Add those runs of a part that stand in a lane."""
+        """Add the runs of a part in a lane."""
         rows, first_row = [], []
         for number, row in lane.members:
             low, high = np.searchsorted(runs.lane, (number, number + 1)).tolist()

@@ -1,7 +1,7 @@
 """Timelines as Perfetto's traces: https://perfetto.dev/docs/reference/synthetic-track-event.
 
 The few fields are encoded here: the builder of the package ``perfetto`` writes 46,000 slices a
-second, these columns 20 times as many. Times are nanoseconds, so none is rounded.
+second, these columns 20 times as many. Times are nanoseconds and never rounded.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pieces:
-    """What runs are made of: the events of one name in an interval of a row of a lane, (n,) each.
+    """Parts of runs: the events of one name in an interval of a row of a lane, (n,) each.
 
     Sorted by (lane, row, start). Coarser runs are made of the pieces of finer ones, exactly.
     """
@@ -40,7 +40,7 @@ class Pieces:
 
 
 def pieces_of(strips: Strips, lane: int) -> Pieces:
-    """Return every event of a lane as a piece of its own."""
+    """Return every event of a lane as a separate piece."""
     order = np.lexsort((strips.start_ns, strips.row))
     start_ns, duration_ns = strips.start_ns[order], strips.duration_ns[order]
     return Pieces(

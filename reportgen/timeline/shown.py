@@ -10,7 +10,7 @@ from reportgen.timeline.lanes import LaneKind
 from reportgen.timeline.staged import StagedLane
 
 MOST_LANES = 1_500
-"""Of the file, about: a lane takes 200 bytes, without its events, and nobody unfolds so many."""
+"""Approximate limit of the file: a lane takes 200 bytes, and readers do not unfold this many."""
 
 MOST_PARTS = 1_024
 _LEAST_LANES = 3
@@ -37,14 +37,14 @@ class ShownLane:
 
 
 def lanes_of_each(n_parts: int) -> int:
-    """Return how many lanes each of so many parts may have."""
+    """Return how many lanes each part may have."""
     return max(MOST_LANES // n_parts, _LEAST_LANES)
 
 
 def shown_lanes(lanes: Sequence[StagedLane], most: int | None) -> list[ShownLane]:
     """Return the lanes of a part as they are shown.
 
-    With more than ``most`` of them the rest stands in one lane; groups and counters are left out.
+    With more than ``most`` of them the rest is in one lane; groups and counters are left out.
     """
     if most is None or len(lanes) <= most:
         return [_shown(lanes, number, lane.parent, lane.label) for number, lane in enumerate(lanes)]

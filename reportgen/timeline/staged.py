@@ -23,7 +23,7 @@ _ABOUT = "about.json"
 
 
 class StagedLane(msgspec.Struct, kw_only=True):
-    """What a lane is; its strips are rows ``[first, first + n_events)`` of the columns."""
+    """A lane; its strips are rows ``[first, first + n_events)`` of the columns."""
 
     kind: str
     label: str
@@ -36,7 +36,7 @@ class StagedLane(msgspec.Struct, kw_only=True):
 
 
 class StagedPart(msgspec.Struct, kw_only=True):
-    """What a part is, beside its columns; times are ns after ``origin_ns``."""
+    """A part, without its columns; times are ns after ``origin_ns``."""
 
     node: str
     host: str

@@ -41,7 +41,7 @@ _SLACK_NS = 1_000
 
 
 def lanes_of_trace(trace: RankTrace) -> PartLanes:
-    """Return the lanes of a rank; every event of its tables stands in one of them.
+    """Return the lanes of a rank; every event of its tables is in one of them.
 
     Steps that no event marks (``facts.traced_steps``) are strips as well.
     """
@@ -132,7 +132,7 @@ class _Tree:
         if told is not None:
             name = self.names.of_rows([told.number], "step {}".format)
             strips = strips_of(told.start_ns, told.period_ns, name)
-            self.add(LaneKind.STEPS, f"steps, told by {told.source}", rank, strips=strips)
+            self.add(LaneKind.STEPS, f"steps, from {told.source}", rank, strips=strips)
         return np.zeros(slices.start_ns.size, dtype=np.bool_)
 
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
@@ -168,7 +168,7 @@ class _Tree:
             self.add(LaneKind.COUNTER, label, host, track=track)
 
     def _called(self, codes: Sequence[int]) -> str:
-        """Return what a lane of some threads is called."""
+        """Return the label of a lane of some threads."""
         threads = self.trace.threads
         if len(codes) > 1:
             return plural(len(codes), "further thread")

@@ -24,14 +24,14 @@ BUDGET_BYTES = 950_000
 """Of the file, of which the page carries four thirds: all of it has 4 MB, 2.7 MB without."""
 
 _BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
-"""Packed, with its arrow: what has more events than the budget allows is not packed to see it."""
+"""Packed, with its arrow: blocks with more events than the budget allows are not even packed."""
 _BYTES_OF_RUN, _BYTES_OF_LANE = 8, 160
-"""About; of a lane without what is in its blocks."""
+"""Approximate; of a lane without the content of its blocks."""
 _COARSE_SHARE = 0.4
 MOST_WINDOWS = 8
 _CUT = " (its begin)"
 _HALVINGS = 12
-"""After so many the room that is left is a small part of the whole."""
+"""After this many halvings the room that is left is a small part of the whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class Window:
         return self.nodes is None or node in self.nodes
 
     def said(self) -> dict[str, Any]:
-        """Return what the header says of it."""
+        """Return its entry in the header."""
         said = {"start": self.start_ns, "end": self.end_ns, "why": self.why}
         return said if self.nodes is None else {**said, "nodes": sorted(self.nodes)}
 
@@ -321,7 +321,7 @@ def _placed(marks: Sequence[Mark], parts: Sequence[Staged], axis: Axis) -> list[
 
 
 def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
-    """Return what the clock of each node shows at the zero of the file, and "" for that of any."""
+    """Return the time of each node's clock at the zero of the file, and "" for any clock."""
     clocks = {
         part.about.node: part.about.origin_ns - shift_ns
         for part, shift_ns in zip(parts, axis.shifts_ns, strict=True)
@@ -332,7 +332,7 @@ def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
 def planned(
     parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most_events: int
 ) -> list[Window]:
-    """Return the windows that fit into so many events, most important first; none overlap."""
+    """Return the windows that fit into this many events, most important first, without overlaps."""
     clocks = clocks_of(parts, axis)
     windows: list[Window] = []
     for moment in moments_of([part.about for part in parts], marks):

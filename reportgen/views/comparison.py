@@ -39,7 +39,7 @@ _LEADS = {
     ),
     "waterfall": ("Where the difference comes from", "Parts of the mean time per step."),
     "findings": ("Findings", "Findings that are new, worse, better or resolved."),
-    "moved": ("What moved", "Kernels, operators and functions whose time changed."),
+    "moved": ("Changed times", "Kernels, operators and functions whose time changed."),
     "resources": (
         "System and settings",
         "Changed settings, the cost of a thousand steps, and the use of the machines.",

@@ -32,7 +32,7 @@ def profiling_table(profiling: Profiling) -> Exhibit:
     return exhibit(
         "profiling",
         ExhibitKind.TABLE,
-        title="What was profiled",
+        title="Configured profiling",
         caption=f"{is_off}As configured for the profiler, whether it was found or not.",
         columns=[("what", "", names), ("asked_for", "", extents), ("details", "", details)],
     )

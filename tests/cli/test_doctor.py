@@ -22,7 +22,7 @@ def asked(*words: str) -> Result:
 def test_versions_parts_machine_credentials_and_disk_are_listed() -> None:
     answer = asked()
     assert answer.return_value == 0
-    for title in ("Versions", "Parts", "What reportgen record would record here", "Free disk"):
+    for title in ("Versions", "Parts", "Recorded here by reportgen record", "Free disk"):
         assert f"{title}\n  " in answer.output
     assert f"make-profiler-report {__version__} " in answer.output
     assert "core: click " in answer.output

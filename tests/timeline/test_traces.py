@@ -59,7 +59,7 @@ def counts(file: ReadFile) -> Counter[str]:
     lanes = file.header["lanes"]
     found: Counter[str] = Counter()
     for lane in lanes:
-        is_told = lane["label"].startswith("steps, told by")
+        is_told = lane["label"].startswith("steps, from")
         if lane["kind"] not in {"node", "rank", "host", "gpu", "counter"} and not is_told:
             found[full_label(lane, lanes)] += lane["n_events"]
     return found
@@ -145,7 +145,7 @@ def test_a_window_counts_what_the_trace_counts(path: Path, staged: Staging) -> N
                 for start, *_ in file.strips(lane):
                     is_here = window["start"] <= start < window["end"]
                     found[full_label(lane, lanes)] += is_here
-        told = {label for label in found if label.startswith("steps, told by")}
+        told = {label for label in found if label.startswith("steps, from")}
         for label in (counted.keys() | found.keys()) - told:
             # At the borders, µs since 1970 as float64 are a quarter of a µs apart.
             assert abs(found[label] - counted[label]) <= 2

@@ -89,10 +89,10 @@ def test_kernels_that_communicate_have_the_colour_of_communication():
 
 def test_a_title_that_names_communication_does_not_colour_compute():
     parts = {"compute": 10.0, "exposed communication": 80.0, "idle": 10.0}
-    split = traces.time_shares("activity_split", "What the GPUs did", parts)
+    split = traces.time_shares("activity_split", "Work of the GPUs", parts)
     result = reports.result("GPUActivity", Status.OK, exhibits=(split,))
     html = html_of(views.gpu_dashboard(reports.report_of((result,), nodes=("rank 0",))))
-    assert "What the GPUs did: 80.0 % exposed communication" in html
+    assert "Work of the GPUs: 80.0 % exposed communication" in html
     assert '<span class="rg-swatch rg-ink-gpu" aria-hidden="true"></span>compute' in html
 
 

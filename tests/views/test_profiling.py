@@ -1,4 +1,4 @@
-"""What was profiled, in words, and why a section has no data."""
+"""Configured profiling, in words, and why a section has no data."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ def test_a_check_that_lacks_data_says_whether_they_were_configured(
 def test_the_table_stands_in_the_job_summary_where_a_configuration_was_found() -> None:
     with_table = reports.report_of((), profiling=Profiling(windows=(LOADER,)))
     html = "".join(block.html for block in views.job_summary(with_table).blocks)
-    assert "What was profiled" in html
+    assert "Configured profiling" in html
     assert "10 steps from step 7" in html
     without = views.job_summary(reports.report_of(()))
-    assert "What was profiled" not in "".join(block.html for block in without.blocks)
+    assert "Configured profiling" not in "".join(block.html for block in without.blocks)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def activity(*more: Exhibit, curves: tuple[str, ...] = ("gpu0",)) -> RuleResult:
         exhibits=(
             time_shares("active_time", "GPU active time", {"active": 50.0, "idle": 50.0}),
             utilization(*curves),
-            time_shares("activity_split", "What the GPUs did", split),
+            time_shares("activity_split", "Work of the GPUs", split),
             *more,
         ),
     )

@@ -77,8 +77,7 @@ def mapped(n_rows: int, dtype: np.dtype[Any]) -> Column:
     """Return a column of zeros in a separate memory map.
 
     Its memory is used when it is written, and goes back to the system with it. The columns of a
-    large trace would leave holes among memory that the program asks for meanwhile: a fifth of all
-    memory.
+    large trace would leave holes among other memory of the program: a fifth of all memory.
     """
     n_bytes = n_rows * dtype.itemsize
     if n_bytes < mmap.PAGESIZE:

@@ -1,8 +1,7 @@
 """The operators in which the nodes of CUDA graphs were recorded (``--cuda-graph-trace=node``).
 
 A graph runs outside of the operators whose work it holds: its launch names none of them. The
-operator that was open on a thread when the thread made a node is the operator of all runs of that
-node.
+operator open on the thread that made a node, at that time, is the operator of all its runs.
 """
 
 from __future__ import annotations

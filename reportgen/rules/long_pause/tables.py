@@ -151,7 +151,7 @@ def _functions(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
             "functions",
             rows,
             _Function,
-            title="What ran in pauses and otherwise",
+            title="Functions in pauses and otherwise",
             caption="Shares of the time; a function inside another counts in both.",
         )
 

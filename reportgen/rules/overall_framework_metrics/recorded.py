@@ -14,7 +14,7 @@ from reportgen.rules.kit import col, row
 from reportgen.units import NS_PER_S
 
 _OPS = "operators"
-TITLE = "What was recorded, from when to when"
+TITLE = "Recorded events, from when to when"
 CAPTION = (
     "Durations of the events of each node; steps are those that train and run meanwhile, by their "
     "numbers. Operators and passes are often recorded for a few steps only."

@@ -430,7 +430,7 @@ def exhibit_of_overheads(
             "overhead",
             overheads,
             Overhead,
-            title="What recording costs",
+            title="Cost of recording",
             caption=f"""Median duration of steps whose details were recorded, and of the others.
                 With fewer than {LEAST_STEPS} steps on one side they are not
                 compared.{sampling(interval_ns)}""",

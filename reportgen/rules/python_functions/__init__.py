@@ -222,7 +222,7 @@ def _exhibits(
         caption = """The time from the end of a wait for a batch to the start of the next forward
             pass: copies, printing, metrics; and how much of it lies in a Python profile."""
         yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
-    title = "What the Python profiles cover"
+    title = "Coverage of the Python profiles"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
     yield kit.table("stages", job.stages, _Stage, title=title, caption=caption)
     profiles = sorted(

@@ -175,7 +175,7 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         "slow_functions",
         rows,
         Compared,
-        title="What ran in slow steps and in normal ones",
+        title="Functions in slow steps and in normal ones",
         caption="""Means per step, or per pause where the pause is slow, over all workers of the
             rhythm. A function inside another counts in both. A function at its usual rate in the
             background has evidence 0, one that filled all of the extra time 100 %.""",

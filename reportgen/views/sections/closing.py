@@ -141,7 +141,7 @@ def appendix(report: Report) -> PageSection:
         Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
         *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
-    made = pairs_block("appendix-facts", "What made this report", facts, caption=_WHERE_ALL_IS)
+    made = pairs_block("appendix-facts", "Software of this report", facts, caption=_WHERE_ALL_IS)
     blocks = [made, block_of("disclaimer")]
     said = "The software behind this report, and how to take its advice"
     return headed_section("appendix", "Appendix", blocks, lead="", said=said)

@@ -32,7 +32,7 @@ _LEAD = (
     "functions below are those of the range in view."
 )
 _LEAD_OF_LANES = (
-    "What ran when, from the host to the GPUs: zoom in, and click an event for its details."
+    "All work in time, from the host to the GPUs: zoom in, and click an event for its details."
 )
 _SKETCH_SHRINK = 0.8
 """Less, and the names of lanes would lie on their bars."""
