@@ -34,7 +34,7 @@ EXHIBIT_JOBS = (
 
 
 def rule_table() -> str:
-    """Return the table of all rules: what each checks and what it needs."""
+    """Return the table of all rules, their questions and needs."""
     rows = ["| rule | checks | needs |", "|---|---|---|"]
     rows.extend(
         f"| `{rule.id}` | {rule.about.checks} | {', '.join(rule.needs)} |"
@@ -91,7 +91,7 @@ def _results(job: Path) -> tuple[RuleResult, ...]:
 
 
 def _columns(item: Exhibit) -> str:
-    """Name the columns; those that are named after nodes, devices or workers are told as one."""
+    """Name the columns; those that are named after nodes, devices or workers are listed as one."""
     if item.kind in (ExhibitKind.BAND, ExhibitKind.SERIES):
         return "see above"
     return ", ".join(f"`{column.name}`" for column in item.columns[:MAX_COLUMNS]) + (

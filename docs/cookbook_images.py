@@ -57,7 +57,7 @@ def main() -> int:
         names: dict[str, Any] = {}
         listed = list(parts())
         last = max(at for at, (_, image) in enumerate(listed) if image)
-        for code, image in listed[: last + 1]:  # what follows needs reports
+        for code, image in listed[: last + 1]:  # the rest needs reports
             here = code.replace("sample_data/jobs/input_bound", str(job))
             shown = run(here.replace('"job.duckdb"', "':memory:'"), names)
             if image:

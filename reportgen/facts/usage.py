@@ -53,8 +53,8 @@ OWN_LIMIT_PCT = 99
 rates may be bursts between two samples."""
 NETWORK_BUSY_PCT = 90
 FLOOR_BYTES_PER_S = 10_000_000
-"""Defaults of NetworkBottleneck (docs/rules.md): the network is busy from this share of its limit
-on, and never below this rate, so that a network which is hardly used is not busy."""
+"""Defaults of NetworkBottleneck (docs/rules.md): the network is busy at this share of its limit
+or more, and never below this rate, so that a network which is hardly used is not busy."""
 
 Rows = NDArray[np.int64]
 

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 BLOCK_BYTES = 26_000_000
-"""Bytes read at once: eight minutes of a large node, which occupy up to eight cores evenly. Source:
-measured; half of it takes 15 % longer, twice as much 5 % less and 20 MiB more."""
+"""Bytes read at once: eight minutes of a large node, which occupy up to eight cores evenly. In
+measurements half of it took 15 % longer, twice as much 5 % less and 20 MiB more."""
 
 REMOTE_BLOCK_BYTES = 64_000_000
 """The same where files have to be fetched first, many at a time."""
 
 SMALL_BYTES = 24_000_000
-"""Less than this is read without DuckDB: it takes longer to start than to read. Source:
-measured."""
+"""Less than this is read without DuckDB, which by measurement takes longer to start than to
+read."""
 
 MAX_THREADS = 8
 """Threads of one node's parser. Each takes a buffer, and disks are not faster."""

@@ -2,8 +2,8 @@
 
 Samples of one instant carry stamps that differ. The stamps of one group of series (GPUs, else
 memory) are the anchors; every other sample belongs to the nearest anchor, at short intervals rather
-to the one before it (``early_us``). What fits nowhere, or finds its place taken, opens ticks of its
-own.
+to the one before it (``early_us``). Samples that fit nowhere, or find their place taken, open
+separate ticks.
 """
 
 from __future__ import annotations

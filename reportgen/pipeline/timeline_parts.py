@@ -29,7 +29,7 @@ _LARGE_BYTES = 256 << 10
 def write_parts(
     job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
 ) -> list[str]:
-    """Write a job part by part, of which one is held at a time; return what to know about it.
+    """Write a job part by part, of which one is held at a time; return the facts about it.
 
     Raises:
         LocationError: there is nothing to write.

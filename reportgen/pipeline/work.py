@@ -74,7 +74,7 @@ def work_on(
     cache: Cache | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
-    """Read a part and return what each rule measured on it; stage its lanes for the timeline."""
+    """Read a part and return the measurements of each rule; stage its lanes for the timeline."""
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()

@@ -157,7 +157,7 @@ def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult
 
 
 def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:
-    """Do some work of a rule; return what it returns, or a ``Failure`` when it breaks.
+    """Do some work of a rule; return its result, or a ``Failure`` when it breaks.
 
     ``step`` is what the work is called in the message; ``work`` is called with ``args``.
     """

@@ -177,7 +177,7 @@ def _metadata_endpoint() -> Mapping[str, str]:
 
 
 def _sign_with(config: Mapping[str, Any]) -> str | None:
-    """Sign a request that is never sent; return what went wrong, ``None`` if nothing did."""
+    """Sign a request that is never sent; return the problem, ``None`` without one."""
     import obstore
     from obstore.store import S3Store
 

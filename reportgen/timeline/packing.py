@@ -203,7 +203,7 @@ class PackedPart:
 
 
 def _chunk_end(start_ns: Times, first: int) -> int:
-    """Return where the block from ``first`` on ends: what begins together stays together."""
+    """Return where the block that begins at ``first`` ends: simultaneous events stay together."""
     after = first + CHUNK
     if after >= start_ns.size:
         return int(start_ns.size)

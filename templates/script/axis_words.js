@@ -1,4 +1,4 @@
-/** What the time axis says in words: instants, lengths, and the steps of the job. */
+/** The time axis in words: instants, lengths, and the steps of the job. */
 
 /**
  * A length of time as people say it.
@@ -65,7 +65,7 @@ function valueText(value, { percent, unit }) {
 }
 
 /**
- * What a panel's curves say at an instant: each of them, or the lowest and the highest of many.
+ * The values of a panel's curves at an instant: each of them, or the lowest and the highest of many.
  * @param {{percent: boolean, unit: string}} panel
  * @param {{name: string, value: number | null}[]} values
  */

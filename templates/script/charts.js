@@ -33,7 +33,7 @@ let library = null;
 let isPrinting = false;
 
 /**
- * The element that plotly draws into, and makes its own.
+ * The element that plotly draws into and changes.
  * @param {Element} figure
  * @returns {any}
  */
@@ -93,7 +93,7 @@ export function fitSheet(figure, width_px) {
   });
 }
 
-/* On a phone a legend takes many lines, the more the taller it may be: what is drawn below it keeps
+/* On a phone a legend takes many lines, the more the taller it may be: the chart below it keeps
    its height. */
 /**
  * @param {HTMLElement} figure
@@ -125,7 +125,7 @@ function madeFor(figure, plot) {
   layout.height = plot.clientHeight;
   if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
   if (isTouched) layout.dragmode = false;
-  /* Times to the millisecond are wide: on a phone they would stand on each other. */
+  /* Times to the millisecond are wide: on a phone they would overlap. */
   if (layout.xaxis?.type === "date") layout.xaxis.nticks = ticksIn(plot.clientWidth);
   return { data, layout };
 }
@@ -237,8 +237,8 @@ addEventListener("afterprint", () => {
   letSleep();
 });
 
-/* The library is there before the reader is at the first chart, and before the page is printed; what
-   is near is drawn ahead. */
+/* The library is there before the reader is at the first chart, and before the page is printed; near
+   ones are drawn ahead. */
 const whenIdle = window.requestIdleCallback ?? ((/** @type {() => void} */ work) => setTimeout(work, 200));
 function drawNext() {
   const waiting = figures.find((figure) => !figure.dataset.asked && hasRoom(figure));

@@ -1,4 +1,4 @@
-/** Folds. What a closed fold holds waits in a noscript element, which is one text to this browser;
+/** Folds. The content of a closed fold waits in a noscript element, which is one text to this browser;
  * it is put in place when the fold opens. */
 import { all, byId, first, parsed } from "./dom.js";
 
@@ -67,7 +67,7 @@ function followHash() {
   try {
     id = decodeURIComponent(location.hash.slice(1));
   } catch {
-    /* A link that somebody has cut short. */
+    /* A link that was cut short. */
   }
   if (id) reveal(id)?.scrollIntoView();
 }

@@ -1,4 +1,4 @@
-/** What a search finds: places whose title has all words first, then those whose text has them. */
+/** The results of a search: places whose title has all words first, then those whose text has them. */
 import { wordsIn } from "./dom.js";
 
 /** @typedef {{id: string, title: string, kind: string, where: string, text: string}} Place */

@@ -1,5 +1,5 @@
 /* The table of many jobs: sorted, filtered, grouped in the reader's browser. The rows come packed;
-   of any number of them a few hundred stand in the page. */
+   of any number of them a few hundred are in the page. */
 (() => {
   "use strict";
   const AT_ONCE = 200;

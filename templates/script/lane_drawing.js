@@ -1,5 +1,5 @@
 /** Draws the lanes: strips as pixels of one row each, stretched to their height, texts and lines above
- * them. What a frame costs depends on the size of the canvas, hardly on the number of events. */
+ * them. The cost of a frame depends on the size of the canvas, hardly on the number of events. */
 import { familyOf, familyOfCounter, hashOf } from "./lane_colours.js";
 import { above, lowest } from "./lane_numbers.js";
 import { eachMark, longest, piecesOf, spanOf } from "./lane_rows.js";
@@ -301,7 +301,7 @@ function drawHead(line) {
   partOf("full").textContent = fullText();
 }
 
-/** What of the range in view is left out. */
+/** The parts of the range in view that are left out. */
 function fullText() {
   const { windows, length_ns } = stage.file.header;
   const { from, to } = stage.view;
@@ -380,7 +380,7 @@ function drawCounter({ lane, bottom }) {
   }
 }
 
-/* What is chosen, and arrows. */
+/* The chosen strip, and arrows. */
 
 /** @param {Strip} strip @param {string} colour @param {number} width */
 function drawFrame(strip, colour, width) {
@@ -454,7 +454,7 @@ function drawArrow(launch, run, colour, width) {
   context.fill();
 }
 
-/** Names an end of an arrow at the edge beyond which it stands. @param {Strip} strip @param {string} what */
+/** Names an end of an arrow at the edge beyond which it lies. @param {Strip} strip @param {string} what */
 function pointOut(strip, what) {
   const { size, view, palette } = stage;
   const middle = middleOf(strip);

@@ -19,7 +19,7 @@ const SLACK_PX = 2;
 const tip = partOf("tip");
 
 /**
- * What is under a point: an entry, and the strip there.
+ * The entry under a point, and the strip there.
  * @param {Point} point
  */
 export function hit({ x, y }) {

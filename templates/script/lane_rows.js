@@ -134,8 +134,8 @@ function gapsOf(blocks, from, to) {
 }
 
 /**
- * What of a lane is known in a range: runs in the gaps between full blocks, then these. An event
- * stands in the block where it begins, so what reaches into the range may stand in an earlier one.
+ * The known strips of a lane in a range: runs in the gaps between full blocks, then these. An event
+ * is in the block where it begins, so one that reaches into the range may be in an earlier block.
  * @param {Lane} lane
  * @param {number} from
  * @param {number} to
@@ -210,7 +210,7 @@ function eachIn(row, from, to, tell) {
 }
 
 /**
- * An event counts in a gap by the run of it that stands there.
+ * An event counts in a gap by its run there.
  * @param {Row} row @param {number} at @param {number} from @param {number} to @param {number[][]} gaps
  * @returns {Sum}
  */
@@ -304,7 +304,7 @@ export function enclosing(inner, passes) {
  */
 
 /**
- * Where lanes stand one below the other: those that no folded group hides.
+ * Where lanes are one below the other: those that no folded group hides.
  * @param {Lane[]} lanes
  * @param {Set<number>} folded
  * @param {(lane: Lane, isFolded: boolean) => number} heightOf

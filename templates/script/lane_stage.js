@@ -1,5 +1,5 @@
-/** What the lanes show now: the range in view, what is folded, chosen and marked, and where on the
- * canvas a time or a strip stands. All parts of the viewer share it. */
+/** The state of the lanes: the range in view, the folded, chosen and marked ones, and where on the
+ * canvas a time or a strip is. All parts of the viewer share it. */
 import { paletteOf } from "./lane_colours.js";
 import { above, lowest } from "./lane_numbers.js";
 import { eventAt, laidOut, piecesOf, stripOf } from "./lane_rows.js";
@@ -69,7 +69,7 @@ export const stage = {
   chosen: null,
   /** @type {Link[]} */
   links: [],
-  /** What is searched: which names match, the events that have them, and which of these is shown.
+  /** The search: which names match, the events that have them, and which of these is shown.
    * @type {{isHit: Uint8Array, list: Strip[], at: number} | null} */
   hits: null,
   /** @type {Set<object>} */
@@ -200,7 +200,7 @@ export const entryOf = (lane) =>
   stage.entries.find((entry) => entry.lane === lane) ??
   entryOf(stage.lanes[/** @type {number} */ (lane.parent)]);
 
-/** The row on the canvas of a strip, or what stands for it. @param {{lane: Lane, depth: number}} spot */
+/** The row on the canvas of a strip, or of the row that represents it. @param {{lane: Lane, depth: number}} spot */
 export function bandOf({ lane, depth }) {
   const { bands, top, bottom } = entryOf(lane);
   const shown = Math.min(depth, MOST_ROWS - 1);
@@ -293,7 +293,7 @@ function fail(what) {
 const loaded = (lane, block) => stage.file.load(lane, block).catch(() => fail(block));
 
 /**
- * What is known of a lane in a range; what is still packed is asked for, and drawn later.
+ * The known strips of a lane in a range; packed blocks are requested, and drawn later.
  * @param {Lane} lane @param {number} from @param {number} to
  */
 export function need(lane, from, to) {
@@ -371,7 +371,7 @@ export function neighbour({ lane, depth, level, row, at, start }, by) {
   return null;
 }
 
-/** Whether a run stands where all events are kept. @param {Strip} run */
+/** Whether a run lies where all events are kept. @param {Strip} run */
 const isCovered = ({ lane, start }) =>
   lane.blocks.some((block) => !block.level && block.from <= start && start < block.to);
 
@@ -391,7 +391,7 @@ export function unfoldTo(lane) {
   for (let at = lane.parent; at !== null; at = stage.lanes[at].parent) stage.folded.delete(at);
 }
 
-/** What is folded at first: all ranks but one where there are many, and threads of many rows. */
+/** The lanes folded at first: all ranks but one where there are many, and threads of many rows. */
 export function foldFirst() {
   const { lanes, folded } = stage;
   const of = (/** @type {string} */ kind) => lanes.filter((lane) => lane.kind === kind);

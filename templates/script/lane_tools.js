@@ -1,4 +1,4 @@
-/** Above and below the lanes: search by name, steps, and the table of what ran in a range. */
+/** Above and below the lanes: search by name, steps, and the table of the events in a range. */
 import { make } from "./dom.js";
 import { choose } from "./lane_choice.js";
 import { above, lowest } from "./lane_numbers.js";
@@ -119,7 +119,7 @@ stepBox.addEventListener("change", () => {
   if (item) frameRange({ from: item.start, to: item.end }, 0.05);
 });
 
-/* What ran in the marked range, or in the one in view. */
+/* The events in the marked range, or in the one in view. */
 
 /** @type {HTMLDetailsElement} */
 const table = partOf("table");

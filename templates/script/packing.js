@@ -1,4 +1,4 @@
-/** What lies packed in the page: bytes as base64, texts packed by gzip. */
+/** Packed data in the page: bytes as base64, texts packed by gzip. */
 
 /**
  * @param {string} base64

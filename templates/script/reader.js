@@ -30,7 +30,7 @@ const curvesOf = (plot) =>
   );
 
 /**
- * What a lane's intervals say at an instant: two of them at most.
+ * The intervals of a lane at an instant: two of them at most.
  * @param {{start: number[], end: number[], words: string[]}} lane
  * @param {number} time_s
  */

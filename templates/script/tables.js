@@ -39,7 +39,7 @@ function join(table) {
 }
 
 /**
- * What a cell sorts by: a number where it has one, else its words.
+ * The sort key of a cell: a number where it has one, else its words.
  * @param {HTMLTableCellElement | undefined} cell
  */
 function keyOf(cell) {

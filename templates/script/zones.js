@@ -44,7 +44,7 @@ export function localText(text, ms, startMs) {
 
 /**
  * An instant as plotly's date axes write it: plotly takes a number for an instant in this browser's
- * zone, a text as it stands. It keeps microseconds.
+ * zone, a text unchanged. It keeps microseconds.
  * @param {unknown} ms
  * @param {boolean} isLocal
  */

@@ -92,8 +92,8 @@ class TraceVocabularies:
 class TraceColumns:
     """Everything that is kept of a file's events, and what the codes mean.
 
-    ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``: what
-    was subtracted from all times. With ``is_whole`` it is that of the first span, so that
+    ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``:
+    subtracted from all times. With ``is_whole`` it is that of the first span, so that
     differences keep the decimals of the file, shadows are kept, and all names.
     """
 

@@ -72,7 +72,7 @@ def boxes_of(
     """Return the boxes of those of ``entries_of`` that hold all numbers of a box.
 
     ``largest`` is the name of the largest value among the numbers, where AWS writes it; ``role_of``
-    returns what the box of a device is about, where ``role`` is not that of all.
+    returns the role of a device's box, where ``role`` is not that of all.
     """
     marks, n_nodes = [field.name for field in fields(Box)], len({node for node, *_ in entries})
     shown = [entry for entry in entries if entry[2].keys() >= set(marks)]

@@ -287,7 +287,7 @@ def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdg
 
 
 def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
-    """Return whether the cores of a node rest from an instant on and it writes and sends no more.
+    """Return whether the cores of a node rest after an instant and it writes and sends no more.
 
     Saving, uploading or evaluating a model keeps cores, disks or the network busy.
     """

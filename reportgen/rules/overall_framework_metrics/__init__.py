@@ -75,7 +75,7 @@ HOST_WORK = Message(
 HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
-hold the optimizer, it counts from ``CHEAP_RATIO`` on."""
+hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
 IDLE = """ The GPUs do {idle:pct} less meanwhile than in steps, so they wait for it."""
 PASSES = Message(
     id="FW-2",

@@ -1,1 +1,1 @@
-"""The sections of the report: each takes the saved report and returns what a cell shows."""
+"""The sections of the report: each takes the saved report and returns the content of a cell."""
