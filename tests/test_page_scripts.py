@@ -10,10 +10,10 @@ import pytest
 
 from reportgen.assets import templates_dir
 from reportgen.compression import pack
-from reportgen.publish.scripts import joined, plain
+from reportgen.page_scripts import joined, plain
 
 FOLDER = templates_dir() / "script"
-ENTRIES = ("main.js", "lanes.js")
+ENTRIES = ("main.js", "lanes.js", "index.js")
 MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "early.js")
 _DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:const|let|function|class) (?:\[([^\]]*)\]|(\w+))", re.MULTILINE
