@@ -19,7 +19,7 @@ NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
-.PHONY: docs dist report test test-dask test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+.PHONY: docs dist report test test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
@@ -33,6 +33,9 @@ test: $(STAMP)  ## every test but those with an own command: unit, notebook, bro
 
 test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
 	$(BIN)/python -m pytest -m cluster tests/engine tests/end_to_end/test_cluster.py
+
+test-docs: $(STAMP)  ## run every command of the documents
+	$(BIN)/python -m pytest -m documents -n $(WORKERS) --maxprocesses 8 tests/test_docs_commands.py
 
 test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks

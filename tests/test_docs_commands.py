@@ -68,6 +68,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return jobs, report
 
 
+@pytest.mark.documents
 @pytest.mark.slow
 @pytest.mark.notebook
 @pytest.mark.parametrize(

@@ -38,19 +38,22 @@ Found = tuple[str, str, str]
 """Address of the folder with a report's results, key or path of ``report.json``, its version."""
 
 
-def read_index(places: Sequence[str], *, known: Sequence[JobRow] = ()) -> Index:
+def read_index(
+    places: Sequence[str], *, known: Sequence[JobRow] = (), others: Sequence[JobRow] = ()
+) -> Index:
     """Return the index of all reports below some folders or prefixes.
 
     Args:
         places: local folders, ``s3://bucket/prefix``, or ``sagemaker:REGION`` for the jobs of a
             region by name, times and status.
         known: rows of an earlier index; reports that did not change since are not read again.
+        others: rows that are listed as well, such as those of jobs that could not be reported.
 
     Raises:
         LocationError: a place cannot be listed, or there is no report in any of them.
     """
     old = {(row.path, row.version): row for row in known if row.status != UNREADABLE}
-    rows: dict[str, JobRow] = {}
+    rows = {row.path: row for row in others}
     for place in places:
         rows |= {row.path: row for row in _below(place, old)}
     if not rows:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
-from reportgen.index.read import UNREADABLE, group_of, index_of, read_index
+from reportgen.index.read import UNREADABLE, group_of, read_index
 from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
@@ -69,8 +69,7 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
     if options.makes and (options.output / REPORTS).is_dir():
         places = (*places, str(options.output / REPORTS))
     with timed(watcher, "reading reports") as step:
-        index = read_index(places, known=_known(options))
-        index = index_of([*index.jobs, *failed])
+        index = read_index(places, known=_known(options), others=failed)
         step.text = f"read {len(index.jobs)} reports"
     with open_staging(options.output) as staging:
         title = "Training jobs"

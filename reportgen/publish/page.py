@@ -11,9 +11,9 @@ from typing import Any
 
 from reportgen.assets import templates_dir
 from reportgen.errors import writing
+from reportgen.page_scripts import joined, plain
 from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
-from reportgen.publish.scripts import joined, plain
 from reportgen.svg_embed import inline
 from reportgen.text_safety import clean, cut_middle
 

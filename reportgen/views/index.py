@@ -11,6 +11,7 @@ from markupsafe import Markup
 from reportgen.assets import templates_dir
 from reportgen.compression import pack
 from reportgen.index import Index, JobRow
+from reportgen.page_scripts import joined
 from reportgen.text import format_count, plural
 from reportgen.views.fragments import render
 from reportgen.views.values import ABSENT, format_number, format_value
@@ -49,7 +50,7 @@ _COLUMNS = (
 
 def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]) -> str:
     """Return the HTML of an index; ``policy_of`` its style and script is what the page allows."""
-    style, script = _text(*_SHEETS), _text("script/index.js")
+    style, script = _text(*_SHEETS), joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
     told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]

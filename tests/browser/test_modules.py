@@ -307,3 +307,48 @@ def test_folded_groups_hide_what_is_in_them(page):
 )
 def test_numbers_of_the_timeline_are_written_for_people(page, code, said):
     assert run(page, "lane_words", code) == said
+
+
+def test_jobs_without_a_value_come_last_and_equal_jobs_newest_first(page):
+    jobs = [
+        {"job": "a", "wasted": 2, "created": "2026-01-01"},
+        {"job": "b", "wasted": None, "created": "2026-01-02"},
+        {"job": "c", "wasted": 2, "created": "2026-01-03"},
+        {"job": "d", "wasted": 5, "created": ""},
+    ]
+    code = (
+        "[-1, 1].map((sign) => [...it]"
+        ".sort((a, b) => own.jobOrder(a, b, {name: 'wasted', sign})).map(({job}) => job).join(''))"
+    )
+    assert run(page, "job_rows", code, jobs) == ["dcab", "cadb"]
+
+
+def test_a_group_of_jobs_is_one_row_with_sums_and_a_trend(page):
+    job = {"group": "g", "wasted_usd": None, "step_p50_s": 0.5, "duration_s": 10}
+    jobs = [
+        {**job, "job": "g-2", "created": "2026-01-02", "wasted_gpu_hours": 2},
+        {**job, "job": "g-1", "created": "2026-01-01", "wasted_gpu_hours": 1, "step_p50_s": 0.7},
+        {**job, "job": "alone", "group": "h", "created": "", "wasted_gpu_hours": None},
+    ]
+    both, alone = run(page, "job_rows", "own.grouped(it)", jobs)
+    assert (both["job"], both["wasted_gpu_hours"], both["duration_s"]) == ("g (2 jobs)", 3, 20)
+    assert (both["created"], both["trend"]) == ("2026-01-02", [0.7, 0.5])
+    assert both["wasted_usd"] is None
+    assert alone["job"] == "alone"
+
+
+def test_cells_of_jobs_are_written_with_their_units(page):
+    job = {
+        "duration_s": 7_500,
+        "steps_per_s": 12.3456,
+        "created": "2026-01-02T03:04:05Z",
+        "n": None,
+    }
+    names = ["duration_s", "steps_per_s", "created", "n"]
+    code = "it[1].map((name) => own.cellText(it[0], {name, isNumber: true}))"
+    assert run(page, "job_rows", code, [job, names]) == [
+        "2 h 05 min",
+        "12.35",
+        "2026-01-02 03:04",
+        "–",
+    ]

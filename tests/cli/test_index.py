@@ -57,6 +57,19 @@ def test_missing_reports_are_made_once(tmp_path: Path) -> None:
     assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in made.items())
 
 
+def test_jobs_that_cannot_be_reported_are_listed_with_the_reason(tmp_path: Path) -> None:
+    write_system(tmp_path / "jobs" / "broken", {"gpu0": [50.0] * 3})
+    for path in (tmp_path / "jobs" / "broken").rglob("*.json"):
+        path.write_text("{")
+
+    answer = index(tmp_path / "jobs", "--make", "--processes", 1, "-o", tmp_path / "out")
+
+    assert answer.exception is None
+    (row,) = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
+    assert row["job"] == "broken"
+    assert "not one readable sample" in row["problem"]
+
+
 def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
     save(tmp_path / "a", wasteful("job", 2.0))
     (tmp_path / "profiler-index.html").write_text("mine")

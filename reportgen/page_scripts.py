@@ -2,7 +2,7 @@
 
 A page opened from a file cannot import: browsers refuse it. So a module and all that it imports are
 put one after the other, each after those that it needs, in one scope. The modules must allow this,
-and ``tests/publish/test_scripts.py`` checks that they do: they import by name without renaming, and
+and ``tests/test_page_scripts.py`` checks that they do: they import by name without renaming, and
 no two modules of a page declare the same name.
 """
 
