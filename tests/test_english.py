@@ -20,7 +20,7 @@ _DIALECT = {
     r"(?![^.;:!]*\?)": "a noun: the recorded data, the cost, the content",
     r"^\W*What\b(?![^.!]*\?)": "a noun as the first word: Content of …, Kinds of …",
     r"\b[Rr]eturns? (?:what|by what|from which|in what)\b": "Return the … of …",
-    r"\bfrom which on\b|\b[Ff]rom [\w.%µ` ]{1,30} on\b(?! the\b| a\b)": "at … or more, since, after",
+    r"\bfrom which on\b|\b[Ff]rom [\w.%µ` ]{1,30} on\b(?! the\b| a\b)": "at … or more, since",
     r"\bas (?:above|below)\b": "the name of the place",
     r"\b(?:its|their|his|her|our|your) own\b"
     r"(?=$|[.,;:)?!]| (?:and|or|in|of|at|with|for|beside|where|when|that)\b)": "a separate …",
@@ -35,9 +35,8 @@ _DIALECT = {
 _PATTERNS = [(re.compile(pattern), hint) for pattern, hint in _DIALECT.items()]
 
 _LITERAL = re.compile(
-    r'\b(f?)[rbuRBU]{0,2}("""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*")'
-    r"|'(?:[^'\\\n]|\\.)*'"
-    r"|#([^\n]*(?:\n[ ]*#[^\n]*)*)".replace(r"\b(f?)", "(f?)"),
+    r'(f?)[rbu]{0,2}("""(?:[^"\\]|\\.|"(?!""))*"""|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\')'
+    r"|#([^\n]*(?:\n *#[^\n]*)*)",
     re.DOTALL,
 )
 _FIELD = re.compile(r"\{[^{}]*\}")
@@ -51,14 +50,14 @@ def _python_texts(source: str) -> Iterator[str]:
     """Yield comments and strings; strings side by side are one."""
     parts, end = list[str](), 0
     for found in _LITERAL.finditer(source):
-        if parts and source[end : found.start()].strip():
+        if parts and source[end : found.start()].strip(" \\\n"):
             yield "".join(parts)
             parts = []
         comment = found[3]
         if comment is not None:
             yield re.sub(r"\n *#", "\n", comment)
-        elif found[2] is not None:
-            text = found[2].strip('"')
+        else:
+            text = found[2].strip("\"'")
             parts.append(_FIELD.sub("", text) if found[1] else text)
         end = found.end()
     yield "".join(parts)
@@ -98,7 +97,9 @@ def _files() -> Iterator[Path]:
     yield from (_ROOT / name for name in _PAGES)
     for place in _PLACES:
         yield from sorted(
-            path for path in (_ROOT / place).rglob("*") if path.suffix in {".py", ".md", ".j2", ".js"}
+            path
+            for path in (_ROOT / place).rglob("*")
+            if path.suffix in {".py", ".md", ".j2", ".js"}
         )
 
 
