@@ -1,6 +1,6 @@
 """The tables of a kernel trace: columns of equal length, texts as codes into vocabularies.
 
-Times are int64 nanoseconds after the origin of their trace, which is not after any: never below 0.
+Times are int64 nanoseconds after the origin of their trace, which precedes all of them.
 Times that a file writes with more than three decimals of a microsecond were rounded to whole
 nanoseconds. ``end_ns`` is the sum ``ts + dur`` of the file as float64 holds it; unions are made of
 ``start_ns`` and ``end_ns``, sums of ``duration_ns``. The two differ by the spacing of large

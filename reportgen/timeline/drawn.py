@@ -55,9 +55,8 @@ class Clocks:
 class Ends:
     """The ends of the arrows of a part: arrows lead from a call to the work it started.
 
-    Work that begins before its call has the arrow's start, so that no arrow leads back in time:
-    programs that show traces drop those. Where such a call started other work too, its arrow is
-    left out.
+    Work that begins before its call is the start of the arrow: programs drop arrows that lead back
+    in time. Where such a call started other work too, its arrow is left out.
     """
 
     def __init__(self, arrows: Arrows) -> None:
