@@ -7,7 +7,7 @@ recorded windows begin apart wait for each other at first because of that, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -236,37 +236,43 @@ def _match(ranks: Sequence[Sequence[Exchange]], *, from_last: bool) -> list[Meet
 class Waiting:
     """How long ranks waited in meetings with nothing computed beside it, in ns.
 
+    A rank of thousands meets a few others: one row is one rank in one meeting, in the order of
+    meetings and ranks.
+
     Attributes:
         ranks: ascending.
-        lost_ns: (n_meetings, n_ranks) the time that each rank lost; 0 where it did not take part.
         apart_ns: (n_ranks,) its waiting because its recorded window begins before others do.
-        is_there: (n_meetings, n_ranks) whether it was there.
+        meeting, rank_place: (n_rows,) indices of the meeting, and of the rank in ``ranks``.
+        lost_ns: (n_rows,) the time that the rank lost in the meeting.
     """
 
     ranks: tuple[int, ...]
-    lost_ns: NDArray[np.int64]
     apart_ns: NDArray[np.int64]
-    is_there: NDArray[np.bool_]
+    meeting: NDArray[np.int64]
+    rank_place: NDArray[np.int64]
+    lost_ns: NDArray[np.int64]
 
 
 def waiting_in(meetings: Sequence[Meeting], begins_ns: dict[int, int]) -> Waiting:
     """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
     ranks = tuple(sorted({item.rank for meeting in meetings for item in meeting.members}))
     place = {rank: at for at, rank in enumerate(ranks)}
-    lost_ns = np.zeros((len(meetings), len(ranks)), dtype=np.int64)
-    is_there = np.zeros(lost_ns.shape, dtype=bool)
     latest_ns = max((begins_ns[rank] for rank in ranks), default=0)
-    budget = {rank: latest_ns - begins_ns[rank] for rank in ranks}
+    budget = [latest_ns - begins_ns[rank] for rank in ranks]
     apart_ns = np.zeros(len(ranks), dtype=np.int64)
-    for row, meeting in enumerate(meetings):
+    rows: list[tuple[int, int, int]] = []
+    for number, meeting in enumerate(meetings):
         for item in meeting.members:
+            at = place[item.rank]
             waited_ns = item.alone_between_ns(item.start_ns, min(meeting.last_ns, item.end_ns))
-            spared_ns = min(waited_ns, budget[item.rank])
-            budget[item.rank] -= spared_ns
-            apart_ns[place[item.rank]] += spared_ns
-            lost_ns[row, place[item.rank]] += waited_ns - spared_ns
-            is_there[row, place[item.rank]] = True
-    return Waiting(ranks=ranks, lost_ns=lost_ns, apart_ns=apart_ns, is_there=is_there)
+            spared_ns = min(waited_ns, budget[at])
+            budget[at] -= spared_ns
+            apart_ns[at] += spared_ns
+            rows.append((number, at, waited_ns - spared_ns))
+    numbers, places, lost_ns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return Waiting(
+        ranks=ranks, apart_ns=apart_ns, meeting=numbers, rank_place=places, lost_ns=lost_ns
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,7 +280,7 @@ class LateRank:
     """The rank that the others wait for.
 
     Attributes:
-        rank: the late one.
+        rank: the late one; ``n_meetings``: in how many meetings it is.
         excess_ns: the median of what the others wait where it is there, less what it waits.
         n_last: in how many meetings the others wait for it more than it waits.
         without_worst_ns: the same without the eighth of the meetings, in a row, in which they
@@ -282,34 +288,52 @@ class LateRank:
     """
 
     rank: int
+    n_meetings: int
     excess_ns: int
     n_last: int
     without_worst_ns: int
 
 
-def late_rank(waiting: Waiting) -> LateRank | None:
-    """Return the rank for which the others wait most, ``None`` where no rank waits."""
-    found = [_as_late(waiting, place) for place in range(len(waiting.ranks))]
-    return max(found, key=lambda item: (item.excess_ns, -item.rank), default=None)
-
-
-def _as_late(waiting: Waiting, place: int) -> LateRank:
-    here = waiting.is_there[:, place]
-    lost_ns = waiting.lost_ns[here]
-    others = [
-        at for at in range(len(waiting.ranks)) if at != place and waiting.is_there[here, at].any()
+def late_ranks(waiting: Waiting) -> list[LateRank]:
+    """Return each rank as the late one, the one for which the others wait most first."""
+    company: dict[bytes, list[int]] = {}
+    by_rank = np.argsort(waiting.rank_place, kind="stable")
+    after = np.searchsorted(waiting.rank_place[by_rank], np.arange(1, len(waiting.ranks)))
+    # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
+    for place, rows in enumerate(np.split(by_rank, after) if waiting.ranks else ()):
+        company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
+    found = [
+        late
+        for numbers, places in company.items()
+        for late in _of_company(waiting, np.frombuffer(numbers, dtype=np.int64), places)
     ]
-    if not others:
-        return LateRank(rank=waiting.ranks[place], excess_ns=0, n_last=0, without_worst_ns=0)
-    usual = np.argsort(lost_ns[:, others].sum(axis=0), kind="stable")[(len(others) - 1) // 2]
-    each_ns = lost_ns[:, others[usual]] - lost_ns[:, place]
-    excess_ns = int(each_ns.sum())
-    return LateRank(
-        rank=waiting.ranks[place],
-        excess_ns=excess_ns,
-        n_last=int((each_ns > 0).sum()),
-        without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
-    )
+    return sorted(found, key=lambda item: (-item.excess_ns, item.rank))
+
+
+def _of_company(
+    waiting: Waiting, numbers: NDArray[np.int64], places: Sequence[int]
+) -> Iterator[LateRank]:
+    """Yield ranks that take part in the same meetings, each as the late one."""
+    first, after = np.searchsorted(waiting.meeting, (numbers, numbers + 1))
+    rows = np.concatenate([np.arange(*part) for part in zip(first, after, strict=True)])
+    present, of_rank = np.unique(waiting.rank_place[rows], return_inverse=True)
+    distinct, of_meeting = np.unique(waiting.meeting[rows], return_inverse=True)
+    lost_ns = np.zeros((present.size, distinct.size), dtype=np.int64)
+    np.add.at(lost_ns, (of_rank, of_meeting), waiting.lost_ns[rows])
+    order = np.argsort(lost_ns.sum(axis=1), kind="stable")
+    for place in places:
+        at = int(np.searchsorted(present, place))
+        others = order[order != at]
+        usual = lost_ns[others[(others.size - 1) // 2]] if others.size else lost_ns[at]
+        each_ns = usual - lost_ns[at]
+        excess_ns = int(each_ns.sum())
+        yield LateRank(
+            rank=waiting.ranks[place],
+            n_meetings=each_ns.size,
+            excess_ns=excess_ns,
+            n_last=int((each_ns > 0).sum()),
+            without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
+        )
 
 
 def _most_in_a_row_ns(each_ns: NDArray[np.int64]) -> int:

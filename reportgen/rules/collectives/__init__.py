@@ -45,9 +45,9 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {n:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank}
+    text="""In {late.n_meetings:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank}
         (median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound.
-        They do so in {late.n_last} of the {n}. Of the {every:ns} that all ranks spend in
+        They do so in {late.n_last} of the {late.n_meetings}. Of the {every:ns} that all ranks spend in
         communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} on
         each.{apart}""",
     advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
@@ -194,12 +194,12 @@ def _waiting(
     """Return that one rank is late time and again; a single delay is no late rank."""
     begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
     waiting = exchanges.waiting_in(meetings, begins_ns)
-    late, window_ns = exchanges.late_rank(waiting), _window_ns(ranks)
-    if late is None or late.excess_ns <= 0 or not window_ns:
+    late, window_ns = exchanges.late_ranks(waiting)[0], _window_ns(ranks)
+    if late.excess_ns <= 0 or not window_ns:
         return None
     share_pct = pct_of(late.excess_ns, window_ns)
     is_often = late.without_worst_ns >= OFTEN_RATIO * late.excess_ns
-    if share_pct < params.threshold_window_pct or (len(meetings) >= LEAST_OFTEN and not is_often):
+    if share_pct < params.threshold_window_pct or (late.n_meetings >= LEAST_OFTEN and not is_often):
         return None
     apart_ns = int(waiting.apart_ns.max())
     return WAITING.finding(
@@ -208,7 +208,6 @@ def _waiting(
         severity=kit.fault_severity(share_pct / 100),
         share=share_pct / 100,
         where=results.Where(node={rank.rank: rank.node for rank in ranks}[late.rank]),
-        n=len(meetings),
         late=late,
         window=window_ns,
         every=sum(item.duration_ns for item in waits),
