@@ -75,4 +75,4 @@ def test_that_it_was_never_tried_is_said() -> None:
     gpus, _ = gpu_sources.open_gpus()
 
     assert gpus is not None
-    assert "never tried" in gpus.missing[0]
+    assert "has never run on one" in gpus.missing[0]
