@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +52,7 @@ def _command(name: str, command: click.Command, above: click.Context) -> Iterato
     usage = " ".join(command.collect_usage_pieces(ctx))
     yield f"## `reportgen {name}`\n"
     yield f"```text\nreportgen {name} {usage}\n```\n"
-    for paragraph in (command.help or "").split("\n\n"):
+    for paragraph in inspect.cleandoc(command.help or "").split("\n\n"):
         is_verbatim = paragraph.lstrip().startswith("\b")
         text = paragraph.replace("\b\n", "").strip("\n")
         yield f"```text\n{text}\n```\n" if is_verbatim else f"{' '.join(text.split())}\n"

@@ -71,7 +71,7 @@ def command(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    r"""Ask a saved report one question; the answer is one table of bounded size.
+    """Ask a saved report one question; the answer is one table of bounded size.
 
     REPORT is profiler-report/, the folder that holds it, or s3://bucket/prefix. WHAT is
 
@@ -86,7 +86,7 @@ def command(
     StepOutlier.steps one exhibit
 
     The answer says how many rows, columns and characters it left out.
-    """
+    """  # noqa: D301  # click's mark
     if as_json and as_csv:
         raise click.UsageError("Choose one of --json and --csv.")
     name, whole = _asked(path, what)

@@ -76,7 +76,7 @@ def command(
     attach: int | None,
     hostnames: bool,
 ) -> int:
-    r"""Run a training command and record it, on Linux and macOS.
+    """Run a training command and record it, on Linux and macOS.
 
     \b
     reportgen record -- python train.py
@@ -85,7 +85,7 @@ def command(
 
     The command's input, output, signals and exit code are as without this program. Nothing in
     the script has to change. docs/record.md lists the recorded data, and their limits.
-    """
+    """  # noqa: D301  # click's mark
     if sys.platform == "win32":
         hint = "On Windows, record inside WSL."
         raise ConfigError("Recording needs Linux or macOS.", hint=hint)

@@ -36,3 +36,10 @@ def test_buckets_have_a_group_in_every_command_that_reads_them(name: str) -> Non
     ]  # fmt: skip
     text = found.get_help(click.Context(found))
     assert text.index("\nOptions:") < text.index("\nBuckets:")
+
+
+@pytest.mark.parametrize("name", family.list_commands(click.Context(family)))
+def test_lists_in_the_help_keep_their_lines(name: str) -> None:
+    found = family.get_command(click.Context(family), name)
+    assert found is not None
+    assert "\\b" not in found.get_help(click.Context(found))
