@@ -27,7 +27,7 @@ START_US = 104_412_345.0
 STAMP_NS = 1_783_072_200_000_000_000
 RANKS_PER_NODE = 8
 NODES_PER_GROUP = 4
-"""Gradients are reduced among as many nodes: so many ranks have a group of transfers between nodes."""
+"""Gradients are reduced among as many nodes, by the ranks of the same place in each."""
 
 LAYERS = 4
 LAYER_US, GATHER_US, REDUCE_US = 900.0, 300.0, 1_500.0
@@ -169,7 +169,9 @@ def measure_report(folder: Path, out: Path, *options: str) -> dict[str, float]:
     """Make a report and return its seconds, its peak memory and the sizes of what it wrote."""
     command = [sys.executable, "-m", "reportgen", str(folder), "-o", str(out), "--quiet", "--force"]
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    child = subprocess.Popen([*command, *options], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    child = subprocess.Popen(
+        [*command, *options], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
     _, status, usage = os.wait4(child.pid, 0)
     wall_s = time.perf_counter() - began
     del before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,6 +54,10 @@ class Device:
     memory_bytes: int | None = None
     compute_capability: str | None = None
     multiprocessors: int | None = None
+
+
+_HOST = re.compile(r"(?:^|/)([^/]+)_\d+\.\d{10,19}\.pt\.trace\.json")
+"""``<host>_<process>.<time>.pt.trace.json``"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +117,12 @@ class RankTrace:
     last_ns: int | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+    @property
+    def host(self) -> str:
+        """Return the host in the file's name as TensorBoard's handler writes it, else ``""``."""
+        found = _HOST.search(self.path)
+        return found[1] if found else ""
 
     @property
     def n_events(self) -> int:
