@@ -64,7 +64,7 @@ class Writer:
         """Write a launch, and the kernel that it starts."""
         self.n_ids += 1
         link = {"correlation": self.n_ids, "External id": self.n_ids}
-        launch = {"ts": start_us - 9, "dur": 4.0, "pid": 4100, "tid": 4100, "args": link}
+        launch = {"ts": round(start_us - 2, 3), "dur": 1.0, "pid": 4100, "tid": 4100, "args": link}
         self.events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", **launch})
         device = self.rank % RANKS_PER_NODE
         place = {"device": device, "stream": 7, **link, **args}
@@ -132,7 +132,8 @@ def _write_step(job: Sequence[Writer], step: int, fault: Fault) -> None:
             reduce_us = REDUCE_US * (SLOW_TRANSFER if is_slow else 1.0)
             _meet(members, "allreduce", reduce_us, REDUCE_ELEMENTS)
     for writer, begin_us in zip(job, begins_us, strict=True):
-        mark = {"ts": begin_us, "dur": writer.free_us - begin_us, "pid": 4100, "tid": 4100}
+        times = {"ts": round(begin_us, 3), "dur": round(writer.free_us - begin_us - 1, 3)}
+        mark = {**times, "pid": 4100, "tid": 4100}
         name = f"ProfilerStep#{step + 1}"
         writer.events.append({"ph": "X", "cat": "user_annotation", "name": name, **mark})
 

@@ -56,8 +56,9 @@ class Device:
     multiprocessors: int | None = None
 
 
-_HOST = re.compile(r"(?:^|/)([^/]+)_\d+\.\d{10,19}\.pt\.trace\.json")
-"""``<host>_<process>.<time>.pt.trace.json``"""
+_HOST = re.compile(
+    r"(?:^|[/_.])(algo-\d+)(?=[/_.])|(?:^|/)([^/]+)_\d+\.\d{10,19}\.|(?:^|/)([^/]+?)[_.-]rank"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +121,12 @@ class RankTrace:
 
     @property
     def host(self) -> str:
-        """Return the host in the file's name as TensorBoard's handler writes it, else ``""``."""
+        """Return the machine after which a file or folder is named, empty without one.
+
+        SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
+        """
         found = _HOST.search(self.path)
-        return found[1] if found else ""
+        return (found[1] or found[2] or found[3]) if found else ""
 
     @property
     def n_events(self) -> int:

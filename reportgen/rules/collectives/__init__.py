@@ -74,8 +74,8 @@ COLLECTIVES_CAPTION = (
 SOME = " Besides it, the median one of {n:count rank} and those that differ most from it."
 KEPT = " The {n:n} of {every:n} in which the ranks wait longest in all."
 OVER_TIME = (
-    "One row for each rank. A cell adds up the waits, from the rank's start to the start of the last "
-    "rank, in the collectives whose last rank starts in these {width:ns}."
+    "One row for each rank. A cell adds up the waits, from the rank's start to the start of the "
+    "last rank, in the collectives whose last rank starts in these {width:ns}."
 )
 MOST_LISTED = 20_000
 """Collectives of so many ranks in all are listed one by one: 2 MB of JSON."""

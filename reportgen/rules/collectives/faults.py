@@ -85,7 +85,9 @@ def faults_of(
     window_ns = round(sum(rank.window_ns for rank in ranks) / len(ranks))
     if not window_ns:
         return []
-    hosts = {rank.rank: rank.host for rank in ranks}
+    # A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
+    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
+    hosts = {rank.rank: rank.host if are_hosts else "" for rank in ranks}
     slow = exchanges.slow_transfers(meetings)
     place = exchanges.located(slow, hosts) if slow else None
     waiting = exchanges.waiting_in(meetings, {rank.rank: rank.begin_ns for rank in ranks})
