@@ -67,7 +67,11 @@ def test_a_module_uses_only_what_the_joining_knows(path):
 def test_nothing_of_modules_is_left_in_the_page(entry):
     text = joined(FOLDER / entry)
     assert not re.search(r"^(?:import|export)\b|/\*|^\s", text, re.MULTILINE)
-    assert len(text) <= 60_000
+
+
+def test_the_script_of_a_report_is_short_and_that_of_an_index_much_shorter():
+    assert len(joined(FOLDER / "main.js")) <= 60_000
+    assert len(joined(FOLDER / "index.js")) <= 10_000
 
 
 def test_the_lanes_add_little_to_a_page():

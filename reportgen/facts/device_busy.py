@@ -295,7 +295,9 @@ class FineUse:
     Attributes:
         width_ns: a power of ten.
         first: number of the first bin; it begins at first * width_ns, ns UTC.
-        busy_ns, length_ns: (n,) int64, busy time and how much of the bin is in the window.
+        busy_ns: (n,) busy time, int32 where that holds it: a rank's bins are most of what is kept
+            of it.
+        outside_ns: how much of the first and of the last bin is outside the window.
     """
 
     node: str
@@ -303,7 +305,15 @@ class FineUse:
     width_ns: int
     first: int
     busy_ns: Times
-    length_ns: Times
+    outside_ns: tuple[int, int]
+
+    @property
+    def length_ns(self) -> Times:
+        """Return (n,) int64, how much of each bin is in the window."""
+        length_ns = np.full(self.busy_ns.size, self.width_ns, dtype=np.int64)
+        length_ns[0] -= self.outside_ns[0]
+        length_ns[-1] -= self.outside_ns[1]
+        return length_ns
 
     @property
     def reach_ns(self) -> tuple[int, int]:
@@ -342,9 +352,18 @@ def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: 
         device=device,
         width_ns=width_ns,
         first=first,
-        busy_ns=covered_each(inside, edge_ns[:-1], edge_ns[1:]),
-        length_ns=np.diff(edge_ns),
+        busy_ns=narrow(covered_each(inside, edge_ns[:-1], edge_ns[1:])),
+        outside_ns=(
+            origin_ns + window.start_ns - first * width_ns,
+            (last + 1) * width_ns - window.end_ns - origin_ns,
+        ),
     )
+
+
+def narrow(times_ns: Times) -> Times:
+    """Return times that are not negative as int32, if that holds them."""
+    fits = times_ns.max(initial=0) <= np.iinfo(np.int32).max
+    return times_ns.astype(np.int32 if fits else np.int64)
 
 
 def is_far_apart(reaches_ns: Sequence[tuple[int, int]]) -> bool:

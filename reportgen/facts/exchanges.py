@@ -7,8 +7,9 @@ recorded windows begin apart wait for each other at first because of that, not b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,7 +129,7 @@ def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
         found.append(
             Exchange(
                 rank=trace.rank,
-                group=f"{group} {ranks}".strip(),
+                group=intern(f"{group} {ranks}".strip()),
                 seq=seq,
                 name=name or trace.names[ops.name[place]],
                 duration_ns=int(ops.duration_ns[place]),
@@ -294,6 +295,31 @@ class LateRank:
     without_worst_ns: int
 
 
+def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
+    """Return the waiting of groups of ranks as if each were one rank: the mean of its ranks.
+
+    Only meetings of several groups count. ``ranks`` of the answer are the groups; their
+    ``apart_ns`` is 0, as it is left out already.
+    """
+    n_ranks = Counter(group_of.values())
+    every = tuple(sorted(n_ranks))
+    groups = np.searchsorted(every, [group_of[rank] for rank in waiting.ranks])
+    key = waiting.meeting * len(every) + groups[waiting.rank_place]
+    pairs, of_row = np.unique(key, return_inverse=True)
+    lost_ns = np.zeros(pairs.size, dtype=np.int64)
+    np.add.at(lost_ns, of_row, waiting.lost_ns)
+    meeting, place = np.divmod(pairs, len(every))
+    is_shared = np.bincount(meeting)[meeting] > 1
+    lost_ns //= np.array([n_ranks[group] for group in every])[place]
+    return Waiting(
+        ranks=every,
+        apart_ns=np.zeros(len(every), dtype=np.int64),
+        meeting=meeting[is_shared],
+        rank_place=place[is_shared],
+        lost_ns=lost_ns[is_shared],
+    )
+
+
 def late_ranks(waiting: Waiting) -> list[LateRank]:
     """Return each rank as the late one, the one for which the others wait most first."""
     company: dict[bytes, list[int]] = {}
@@ -301,7 +327,8 @@ def late_ranks(waiting: Waiting) -> list[LateRank]:
     after = np.searchsorted(waiting.rank_place[by_rank], np.arange(1, len(waiting.ranks)))
     # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
     for place, rows in enumerate(np.split(by_rank, after) if waiting.ranks else ()):
-        company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
+        if rows.size:
+            company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
     found = [
         late
         for numbers, places in company.items()
@@ -347,6 +374,10 @@ SLOW_TIMES = 1.5
 """A transfer that takes at least this many times as long as a fast one of its size is slow."""
 LEAST_ALIKE = 4
 """Fewer exchanges of one size have no usual time."""
+LOCATED_RATIO = 0.9
+"""Slow transfers are of a host if it takes part in at least this share of them ..."""
+MOST_LOCATED = 4
+"""... and if they have at most as many hosts in common: more lead nobody to a link."""
 FAST_QUANTILE = 0.25
 """The time of a fast transfer: a quarter are as fast."""
 
@@ -356,14 +387,14 @@ class SlowTransfers:
     """Transfers that took much longer than others of the same size.
 
     Attributes:
-        meetings: in order; ``n_alike`` of how many of their sizes.
+        meetings: in order; ``alike``: all of their sizes, those included.
         lost_ns: by rank, how long they lasted longer with nothing computed beside them.
         excess_ns: how much longer they lasted in all.
         times: how many times as long as usual, the median.
     """
 
     meetings: tuple[Meeting, ...]
-    n_alike: int
+    alike: tuple[Meeting, ...]
     lost_ns: dict[int, int]
     excess_ns: int
     times: float
@@ -377,13 +408,13 @@ def slow_transfers(meetings: Sequence[Meeting]) -> SlowTransfers | None:
         if first.bytes != NONE and len(item.members) == max(first.group_size, 2):
             groups.setdefault((first.name, first.group_size, first.bytes), []).append(item)
     slow: list[tuple[Meeting, int, float]] = []
-    n_alike = 0
+    compared: list[Meeting] = []
     for alike in groups.values():
         if len(alike) < LEAST_ALIKE:
             continue
         usual_ns = float(np.quantile([item.transfer_ns for item in alike], FAST_QUANTILE))
         found = [item for item in alike if item.transfer_ns > SLOW_TIMES * max(usual_ns, 1.0)]
-        n_alike += len(alike) if found else 0
+        compared += alike if found else ()
         slow += [
             (item, round(item.transfer_ns - usual_ns), item.transfer_ns / max(usual_ns, 1.0))
             for item in found
@@ -399,8 +430,48 @@ def slow_transfers(meetings: Sequence[Meeting]) -> SlowTransfers | None:
             excess_ns[member.rank] += more_ns
     return SlowTransfers(
         meetings=tuple(item for item, _, _ in slow),
-        n_alike=n_alike,
+        alike=tuple(compared),
         lost_ns={rank: min(ns, excess_ns[rank]) for rank, ns in lost_ns.items()},
         excess_ns=sum(more_ns for _, more_ns, _ in slow),
         times=float(np.median([times for _, _, times in slow])),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Located:
+    """The hosts that slow transfers have in common.
+
+    Attributes:
+        hosts: ascending.
+        n_slow, n_with: how many transfers in which all of them take part are slow, of how many.
+        n_slow_else, n_without: the same of those in which not all of them do.
+    """
+
+    hosts: tuple[str, ...]
+    n_slow: int
+    n_with: int
+    n_slow_else: int
+    n_without: int
+
+
+def located(slow: SlowTransfers, hosts: Mapping[int, str]) -> Located | None:
+    """Return the few hosts that (nearly) all slow transfers share, if others are fast without them.
+
+    ``hosts``: of each rank, ``""`` where unknown.
+    """
+    there = [frozenset(hosts[item.rank] for item in each.members) for each in slow.alike]
+    slow_ids = {id(item) for item in slow.meetings}
+    is_slow = [id(item) in slow_ids for item in slow.alike]
+    counts = Counter(host for of, late in zip(there, is_slow, strict=True) if late for host in of)
+    common = frozenset(host for host, n in counts.items() if n >= LOCATED_RATIO * len(slow_ids))
+    has_all = [common <= of for of in there]
+    n_with, n_slow = sum(has_all), sum(map(min, has_all, is_slow))
+    found = Located(
+        hosts=tuple(sorted(common)),
+        n_slow=n_slow,
+        n_with=n_with,
+        n_slow_else=len(slow_ids) - n_slow,
+        n_without=len(there) - n_with,
+    )
+    is_said = 0 < len(common) <= MOST_LOCATED and "" not in common and found.n_without
+    return found if is_said and n_slow >= n_with / 2 else None

@@ -11,7 +11,7 @@ from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
 from reportgen.intake.job_errors import no_job, not_a_job, several
-from reportgen.intake.listing import Claimed, Listing, classify, stem_of
+from reportgen.intake.listing import MAX_LOOKED_INTO, Claimed, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
@@ -27,6 +27,10 @@ _MAX_HEADS = 50
 _SAY_REPORTS = (
     "{n} [report|reports] of Nsight Systems [lies|lie] beside kernel traces of PyTorch and "
     "[was|were] left out: pass [it|them] alone"
+)
+_SAY_TOO_MANY = (
+    f"{{n}} [file is|files are] beyond the {MAX_LOOKED_INTO:,} that are opened to be recognized: "
+    "pass a folder that holds the job alone, or name kernel traces *.pt.trace.json"
 )
 _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
@@ -194,7 +198,9 @@ def _clock_of(location: Location, claimed: Sequence[Claimed], *, has_timelines: 
 
 
 def _note_unclaimed(listing: Listing, prefix: str, problems: Diagnostics) -> None:
-    """Count the files in the job's ``system/`` and ``framework/`` that nothing reads."""
+    """Count the files that nothing reads: too many to be opened, or in a job's folders."""
+    for info in listing.not_looked_into:
+        problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_TOO_MANY)
     folders = (f"{prefix}system/", f"{prefix}framework/")
     known = {info.key for info, _ in (*listing.claimed, *listing.timelines)}
     unsupported: Counter[str] = Counter()

@@ -36,7 +36,7 @@ class Listing:
 
     ``timelines``, which have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are
     recognized by their content; ``unsupported`` names the known format that this version does not
-    read; ``pickles`` are never opened.
+    read; ``pickles`` are never opened; ``not_looked_into`` are too many.
     """
 
     location: Location
@@ -47,6 +47,7 @@ class Listing:
     reports: list[ObjectInfo] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
     pickles: list[ObjectInfo] = field(default_factory=list)
+    not_looked_into: Sequence[ObjectInfo] = ()
 
 
 def classify(
@@ -74,6 +75,7 @@ def classify(
         if has_no_node and (name := unsupported_name(info.key)):
             listing.unsupported[info.key] = name
     _look_into(waiting[:MAX_LOOKED_INTO], listing)
+    listing.not_looked_into = [info for info, _ in waiting[MAX_LOOKED_INTO:]]
     listing.timelines.sort(key=lambda item: item[0].key)
     listing.traces.sort(key=lambda info: info.key)
     return listing

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -53,6 +54,11 @@ class Device:
     memory_bytes: int | None = None
     compute_capability: str | None = None
     multiprocessors: int | None = None
+
+
+_HOST = re.compile(
+    r"(?:^|[/_.])(algo-\d+)(?=[/_.])|(?:^|/)([^/]+)_\d+\.\d{10,19}\.|(?:^|/)([^/]+?)[_.-]rank"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +118,15 @@ class RankTrace:
     last_ns: int | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
+
+    @property
+    def host(self) -> str:
+        """Return the machine after which a file or folder is named, empty without one.
+
+        SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
+        """
+        found = _HOST.search(self.path)
+        return (found[1] or found[2] or found[3]) if found else ""
 
     @property
     def n_events(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -105,9 +104,7 @@ MOST_LINES = 16
 """More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 LEAST_SAVED_RATIO = 0.01
 """Uneven ranks that cost less than 1 % of the window are not worth a finding."""
-_HOST = re.compile(
-    r"(?:^|[/_.])(algo-\d+)(?=[/_.])|(?:^|/)([^/]+)_\d+\.\d{10,19}\.|(?:^|/)([^/]+?)[_.-]rank"
-)
+
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
     "exposed_communication",
@@ -176,7 +173,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         rank=part.rank,
         node=part.node,
         n_ops=ops.start_ns.size,
-        host=_host_in(part.path),
+        host=part.host,
         local_size=len(part.devices) if part.is_rank_known else 0,
         clock_ns=device_busy.own_clock_ns(part),
         devices=tuple(
@@ -342,15 +339,6 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
         return [("mean of GPUs", nodes.popitem()[1])]
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
     return means[:MOST_LINES]
-
-
-def _host_in(path: str) -> str:
-    """Return the machine after which a file or folder is named, empty without one.
-
-    SageMaker's machines are ``algo-1`` and so on; PyTorch writes ``<host>_<process>.<time>.``.
-    """
-    found = _HOST.search(path)
-    return (found[1] or found[2] or found[3]) if found else ""
 
 
 def _exposed(

@@ -108,7 +108,10 @@ def measure(part: RankTrace, _params: Params) -> RankThreads:
         own = device_busy.fine_use(
             busy, window, origin_ns=part.origin_ns, node=part.node, device=""
         )
-        use = own if use is None else replace(use, busy_ns=use.busy_ns + own.busy_ns)
+        if use is not None:
+            both_ns = np.add(use.busy_ns, own.busy_ns, dtype=np.int64)
+            own = replace(use, busy_ns=device_busy.narrow(both_ns))
+        use = own
     found.sort(key=lambda item: (-item.busy_ns, item.thread))
     return RankThreads(threads=tuple(found), use=use, calls=calls)
 

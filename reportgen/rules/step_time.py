@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,13 +16,11 @@ from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import Times
 from reportgen.results.packed import pack
-from reportgen.rules import kit
+from reportgen.rules import kit, many_ranks
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import join_names, part_of, plural, write
 from reportgen.units import NS_PER_US, seconds
 
-MOST_GROUPS = 16
-"""More distributions cannot be distinguished in one chart."""
 LEAST_TO_COMPARE = 3
 COMPLETE_FROM_RATIO = 0.8
 """A first step with fewer operations than this share of the median lacks some: the recording began
@@ -208,7 +206,7 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
     points = ("p50", "p95", "p99", "max")
     return Outcome(
         findings=[_slow(traced, params), _incomplete(traced), reading],
-        exhibits=[_histogram(traced, every), by_rank, _all(traced)],
+        exhibits=[_histogram(traced, every), *_by_step(traced), by_rank, _all(traced)],
         metrics={
             "n_steps": every["count"],
             **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in points},
@@ -279,13 +277,13 @@ def _incomplete(traced: Sequence[RankSteps]) -> results.Finding | None:
 
 
 def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results.Exhibit:
-    shown = traced[:MOST_GROUPS]
+    shown = [traced[at] for at in many_ranks.unusual([rank.p50_ns for rank in traced])]
     bins = bin_together([tally_values(rank.steps.period_ns) for rank in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank in shown]
     n_steps = sum(rank.count for rank in shown)
     caption = f"{plural(n_steps, 'step')}, marked by {shown[0].steps.source}."
     if len(shown) < len(traced):
-        caption += f" The first {len(shown)} of {len(traced)} ranks."
+        caption += f" The median rank and those that differ most from it, of {len(traced):,} ranks."
     return kit.histogram(
         "step_times",
         bins.edge_ns / NS_PER_US,
@@ -293,6 +291,33 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
         title=write(TIMES, **every),
         caption=caption,
         unit="us",
+        role=results.Role.STEP,
+    )
+
+
+def _by_step(traced: Sequence[RankSteps]) -> Iterator[results.Exhibit]:
+    """Yield a heat map of the steps that at least half of many ranks recorded."""
+    every = np.concatenate([rank.steps.number for rank in traced])
+    numbers, counts = np.unique(every, return_counts=True)
+    numbers = numbers[counts >= len(traced) / 2]
+    if len(traced) <= many_ranks.HEATMAP_ABOVE or numbers.size < 2:
+        return
+    period_ns = np.full((len(traced), numbers.size), np.nan)
+    starts_ns = np.zeros(period_ns.shape, dtype=np.int64)
+    for row, rank in enumerate(traced):
+        _, places, own = np.intersect1d(numbers, rank.steps.number, return_indices=True)
+        period_ns[row, places] = rank.steps.period_ns[own]
+        starts_ns[row, places] = rank.origin_ns + rank.steps.start_ns[own]
+    first_ns = np.where(starts_ns > 0, starts_ns, np.iinfo(np.int64).max).min(axis=0)
+    yield many_ranks.heatmap(
+        "steps_by_rank",
+        [rank.rank for rank in traced],
+        np.maximum.accumulate(first_ns),
+        period_ns,
+        title="Step times of all ranks",
+        caption="""One row for each rank, one column for each step that at least half of the ranks
+            recorded, where the first of them begins it.""",
+        column="period_us",
         role=results.Role.STEP,
     )
 

@@ -122,7 +122,7 @@ def _by_row(exhibit: Exhibit) -> tables.TableInfo:
         label=exhibit.title,
         heads=(tables.Head(text=heading_of(row_column.name)), *parts),
         rows=tuple(rows[:first]),
-        folded=tuple(rows[first : tables.MOST_ROWS]),
+        folded=tuple(rows[first : tables.MOST_CELLS // 4]),
         n_rows=exhibit.n_rows,
     )
 

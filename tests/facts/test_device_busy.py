@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from reportgen.facts.device_busy import (
     Window,
     WindowKind,
     fine_use,
+    narrow,
     time_in,
     unions_of,
     use_together,
@@ -98,3 +100,11 @@ def test_recordings_side_by_side_stay_where_they_are() -> None:
     assert not use.is_apart
     assert (use.length_ns[0] > 0).tolist() != (use.length_ns[1] > 0).tolist()
     assert (use.length_ns[1, use.time_s < 0.005 - use.width_ns / 1e9] == 0).all()
+
+
+@pytest.mark.parametrize(("most_ns", "width"), [(2**31 - 1, 4), (2**31, 8)])
+def test_times_are_narrow_only_where_they_fit(most_ns: int, width: int) -> None:
+    found = narrow(np.array([0, most_ns]))
+
+    assert found.itemsize == width
+    assert found.tolist() == [0, most_ns]

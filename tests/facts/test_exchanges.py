@@ -86,7 +86,7 @@ def test_transfers_that_take_much_longer_than_others_of_their_size_are_slow() ->
     found = slow_transfers(meetings_of(ranks))
     assert found is not None
     assert [item.number for item in found.meetings] == [5, 7]
-    assert found.n_alike == 8
+    assert len(found.alike) == 8
     assert found.lost_ns == {0: 150 * US, 1: 150 * US}
     assert found.excess_ns == 150 * US
 

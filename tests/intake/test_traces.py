@@ -351,3 +351,15 @@ def test_addresses_and_secrets_in_names_are_masked(tmp_path: Path) -> None:
     events = [*small_events(), span("user_annotation", name, 1.0, 2.0)]
     trace = read_one(write_trace(tmp_path / "t.pt.trace.json", trace_text(events)))
     assert "upload for …@… with api_key=…, step=7" in trace.names
+
+
+def test_files_beyond_those_that_are_opened_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reportgen.intake.listing.MAX_LOOKED_INTO", 2)
+    for number in range(3):
+        write_trace(tmp_path / f"rank{number}.json", ranked(number, world_size=3))
+    job = discover(str(tmp_path), name=None)
+
+    assert [part.rank for part in job.parts] == [0, 1]
+    assert any("1 file is beyond the" in note.text for note in job.notes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -178,3 +179,86 @@ def test_transfers_slower_than_others_of_their_size_are_a_slow_link(
         assert finding.measured == pytest.approx(100 * 220 / 1410, abs=1e-3)
         assert finding.text.startswith("2 of 8 transfers of equal size take 12 times")
         assert finding.where.start_s == pytest.approx(400e-6)
+
+
+HOSTS = 4
+PER_HOST = 2
+
+
+def cluster(*, late_us: dict[int, float] | None = None, slow_host: int | None = None) -> RuleResult:
+    """Four hosts of two ranks: all meet in each step, then the ranks of each host do."""
+    late_us = late_us or {}
+    ranks = []
+    for number in range(HOSTS * PER_HOST):
+        host = number // PER_HOST
+        gpu: list[Any] = []
+        for step in range(6):
+            zero, seq = 2000.0 * step, {"seq": step}
+            start = 100.0 + late_us.get(number, 0.0)
+            every = {"name": "allreduce", "group": "all", "group_size": 8, **seq}
+            gpu.append((KERNEL, zero + start, 400.0 - start, {"collective": every}))
+            own_us = 300.0 if host == slow_host else 100.0
+            sized = {"dtype": "BFloat16", "in_elements": 500, "out_elements": 500, **seq}
+            own = {"name": "gather", "group": f"host {host}", "group_size": 2, **sized}
+            gpu.append(("ncclGather", zero + 500.0, own_us, {"collective": own}))
+        trace = rank_trace(gpu=gpu, rank=number, steps=[(1, 0.0, 12_000.0)])
+        path = f"node{host}_{10 + number}.17950000000{number:02d}.pt.trace.json"
+        ranks.append(replace(trace, path=path))
+    return run(collectives.RULE, *ranks)
+
+
+def test_one_late_rank_is_not_its_host() -> None:
+    (finding,) = cluster(late_us={5: 200.0}).findings
+
+    assert finding.title.startswith("The ranks wait for rank 5")
+    assert "Other ranks of its host node2 are not late" in finding.text
+
+
+def test_ranks_of_a_host_that_are_late_together_are_a_slow_host() -> None:
+    (finding,) = cluster(late_us={4: 200.0, 5: 190.0}).findings
+
+    assert finding.id == "COMM-1"
+    assert finding.title.startswith("The ranks wait for host node2")
+    assert "the 2 ranks of host node2" in finding.text
+
+
+def test_slow_transfers_of_one_host_are_its_link() -> None:
+    (finding,) = cluster(slow_host=3).findings
+
+    assert finding.id == "COMM-3"
+    assert "With host node3, 6 of 6 such transfers are slow; without, 0 of 18." in finding.text
+
+
+def test_hosts_that_all_ranks_differ_in_are_not_named() -> None:
+    late = rank(1, 50.0, 50.0)
+    result = run(collectives.RULE, rank(0, 0.0, 0.0), late)
+    assert "host" not in result.findings[0].text
+
+
+def test_more_than_eight_ranks_have_a_heat_map_of_their_waiting() -> None:
+    nine = [rank(number, 0.0, 0.0) for number in range(8)] + [rank(8, 50.0, 50.0)]
+    result = run(collectives.RULE, *nine)
+    shown = rows(result, "waiting_over_time")
+
+    assert len(shown) == 9 * 2
+    assert [row[2] for row in shown[:2]] == [50.0, 50.0]
+    assert shown[-1][::2] == ("rank 8", 0.0)
+    assert run(collectives.RULE, *nine[1:]).exhibit("waiting_over_time") is None
+
+
+def test_of_many_ranks_the_late_one_is_among_those_shown() -> None:
+    many = [rank(number, 0.0) for number in range(20)]
+    many[12] = rank(12, 60.0)
+    shown = [row[0] for row in rows(run(collectives.RULE, *many), "waiting_by_rank")]
+
+    assert "rank 12" in shown
+    assert len(shown) <= 10
+
+
+def test_too_many_collectives_are_listed_by_their_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collectives, "MOST_LISTED", 4)
+    result = run(collectives.RULE, rank(0, 0.0, 0.0, 0.0), rank(1, 10.0, 30.0, 20.0))
+
+    assert [row[1] for row in rows(result, "collectives")] == [1, 2]
+    caption = getattr(result.exhibit("waits"), "caption", "")
+    assert "The 2 of 3 in which the ranks wait longest" in caption

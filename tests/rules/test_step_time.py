@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from reportgen.profile.job import NodeId
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.results import Status
@@ -155,3 +158,24 @@ def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: 
     assert (slow.cause == "slow_input") is is_named
     assert ("prefetch_factor" in slow.advice) is is_named
     assert ("70 µs of the 120 µs" in slow.text) is is_named
+
+
+def test_more_than_eight_ranks_have_a_heat_map_of_their_steps() -> None:
+    ranks = [replace(steps(10.0, 10.0), rank=number) for number in range(8)]
+    slow = replace(steps(10.0, 15.0, 10.0), rank=8)
+
+    shown = run(RULE, *ranks, slow)
+    assert column(shown, "steps_by_rank", "row") == [f"rank {n}" for n in range(9) for _ in "ab"]
+    assert column(shown, "steps_by_rank", "period_us")[-2:] == [10.0, 15.0]
+    assert run(RULE, *ranks).exhibit("steps_by_rank") is None
+
+
+def test_of_many_ranks_the_unusual_ones_have_their_histogram() -> None:
+    ranks = [replace(steps(10.0, 10.0), rank=n, node=NodeId(f"rank {n}")) for n in range(40)]
+    ranks[30] = replace(steps(19.0, 19.0), rank=30, node=NodeId("rank 30"))
+    shown = run(RULE, *ranks).exhibit("step_times")
+
+    assert shown is not None
+    assert "rank 30" in [item.name for item in shown.columns]
+    assert len(shown.columns) == 2 + 9
+    assert "of 40 ranks" in shown.caption

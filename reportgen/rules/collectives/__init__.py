@@ -13,8 +13,9 @@ from reportgen.facts import exchanges
 from reportgen.facts.exchanges import Meeting
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
-from reportgen.rules import kit
+from reportgen.rules import kit, many_ranks
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.collectives.faults import faults_of
 from reportgen.rules.collectives.measure import (
     Collective,
     Match,
@@ -26,7 +27,7 @@ from reportgen.rules.collectives.measure import (
 )
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
+from reportgen.units import NS_PER_US, ratio_of
 
 ABOUT = About(
     checks="How communication divides into transfer and waiting, and which rank comes last.",
@@ -40,33 +41,6 @@ ABOUT = About(
         "Trace several ranks of the job (each writes its own file) and put the files into one "
         "folder."
     ),
-)
-WAITING = kit.Message(
-    id="COMM-1",
-    cause=results.Cause.SLOW_RANK,
-    title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} the others wait {late.excess_ns:ns} longer than rank {late.rank}
-        (median), {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound.
-        They do so in {late.n_last} of the {late.n_meetings}. Of the {every:ns} that all ranks spend in
-        communication, {waiting:ns} is waiting; the transfers alone take {transfer:ns} on
-        each.{apart}""",
-    advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
-        its host, its GPU clocks. A faster network will not help.""",
-    exhibit="waiting_by_rank",
-)
-APART = (
-    " The recorded windows begin up to {apart:ns} apart; waiting that comes of this is left out."
-)
-SLOW_LINK = kit.Message(
-    id="COMM-3",
-    cause=results.Cause.SLOW_LINK,
-    title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
-    text="""{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a
-        fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns}, {measured:pct}
-        of {window:ns}, with nothing computed beside it. The first is {name} of {bytes:bytes}.""",
-    advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
-        that fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
-    exhibit="collectives",
 )
 ONE_RANK = kit.Message(
     id="COMM-2",
@@ -97,13 +71,14 @@ COLLECTIVES_CAPTION = (
     "transfer_us is the shortest duration among the ranks; seq is the number in the process group, "
     "or the place among those of equal name where it was not recorded."
 )
-
-
-OFTEN_RATIO = 0.4
-"""A rank is late, and not only stopped once, if this share of the waiting is left without the
-eighth of the collectives, in a row, in which the others wait longest ..."""
-LEAST_OFTEN = 4
-"""... of at least this many."""
+SOME = " Besides it, the median one of {n:count rank} and those that differ most from it."
+KEPT = " The {n:n} of {every:n} in which the ranks wait longest in all."
+OVER_TIME = (
+    "One row for each rank. A cell adds up the waits, from the rank's start to the start of the "
+    "last rank, in the collectives whose last rank starts in these {width:ns}."
+)
+MOST_LISTED = 20_000
+"""Collectives of so many ranks in all are listed one by one: 2 MB of JSON."""
 
 
 @kit.row
@@ -169,7 +144,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
     if shared:
-        findings = [_waiting(ranks, shared, waits, params), _slow(ranks, shared, params)]
+        findings = faults_of(ranks, shared, params)
         metrics |= {
             "waiting_us": waiting_ns / NS_PER_US,
             "transfer_us": sum(meeting.transfer_ns for meeting in shared) / NS_PER_US,
@@ -183,77 +158,6 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         exhibits=_exhibits(ranks, shared, waits, stragglers),
         metrics=metrics,
     )
-
-
-def _waiting(
-    ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
-    waits: Sequence[Collective],
-    params: Params,
-) -> Finding | None:
-    """Return that one rank is late time and again; a single delay is no late rank."""
-    begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
-    waiting = exchanges.waiting_in(meetings, begins_ns)
-    late, window_ns = exchanges.late_ranks(waiting)[0], _window_ns(ranks)
-    if late.excess_ns <= 0 or not window_ns:
-        return None
-    share_pct = pct_of(late.excess_ns, window_ns)
-    is_often = late.without_worst_ns >= OFTEN_RATIO * late.excess_ns
-    if share_pct < params.threshold_window_pct or (late.n_meetings >= LEAST_OFTEN and not is_often):
-        return None
-    apart_ns = int(waiting.apart_ns.max())
-    return WAITING.finding(
-        measured=share_pct,
-        threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
-        where=results.Where(node={rank.rank: rank.node for rank in ranks}[late.rank]),
-        late=late,
-        window=window_ns,
-        every=sum(item.duration_ns for item in waits),
-        waiting=sum(item.wait_ns for item in waits),
-        transfer=sum(meeting.transfer_ns for meeting in meetings),
-        apart=write(APART, apart=apart_ns) if apart_ns else "",
-    )
-
-
-def _slow(
-    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], params: Params
-) -> Finding | None:
-    """Return that transfers were much slower than others of their size."""
-    slow, window_ns = exchanges.slow_transfers(meetings), _window_ns(ranks)
-    if slow is None or not window_ns:
-        return None
-    rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
-    share_pct = pct_of(lost_ns, window_ns)
-    if share_pct < params.threshold_slow_pct or lost_ns <= 0:
-        return None
-    first = slow.meetings[0].members[0]
-    node = {item.rank: item.node for item in ranks}[rank]
-    return SLOW_LINK.finding(
-        measured=share_pct,
-        threshold=params.threshold_slow_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
-        where=results.Where(
-            start_s=slow.meetings[0].start_ns / NS_PER_S,
-            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
-        ),
-        n_slow=len(slow.meetings),
-        n_alike=slow.n_alike,
-        times=f"{slow.times:.2g}",
-        excess=slow.excess_ns,
-        lost=lost_ns,
-        window=window_ns,
-        node=node,
-        name=first.name,
-        bytes=first.bytes,
-    )
-
-
-def _window_ns(ranks: Sequence[RankCollectives]) -> int:
-    """Return the mean window of the ranks."""
-    return round(sum(rank.window_ns for rank in ranks) / len(ranks))
 
 
 def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting]) -> Finding:
@@ -275,18 +179,61 @@ def _exhibits(
     if meetings:
         yield _split(meetings, sum(item.duration_ns for item in waits))
         yield _arrivals(stragglers)
+        if len(stragglers) > many_ranks.HEATMAP_ABOVE:
+            yield _waiting_over_time(meetings, [item.rank for item in stragglers])
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from its own start to the start of the last rank."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
     if rows := _bandwidths(ranks):
         title, caption = "Bandwidth of collectives", BANDWIDTH_CAPTION
         yield kit.table("bandwidth", rows, Bandwidth, title=title, caption=caption)
-    title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION
-    matches = [match_of(meeting) for meeting in meetings]
+    kept = _costliest(meetings)
+    rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
+    title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest
+    matches = [match_of(meeting) for meeting in kept]
     yield kit.table("collectives", matches, Match, title=title, caption=caption)
     title = "Waiting by collective and rank"
-    caption = "wait_us is from the rank's start to the start of the last rank."
-    yield kit.table("waits", waits, Collective, title=title, caption=caption)
+    caption = "wait_us is from the rank's start to the start of the last rank." + rest
+    each = [item for meeting in kept for item in collectives_of(meeting)]
+    yield kit.table("waits", each, Collective, title=title, caption=caption)
+
+
+def _costliest(meetings: Sequence[Meeting]) -> Sequence[Meeting]:
+    """Return the collectives of most waiting whose members can be listed, in their order."""
+    if sum(len(meeting.members) for meeting in meetings) <= MOST_LISTED:
+        return meetings
+    waits_ns = [
+        sum(meeting.last_ns - item.start_ns for item in meeting.members) for meeting in meetings
+    ]
+    order = sorted(range(len(meetings)), key=lambda at: -waits_ns[at])
+    n_listed = np.cumsum([len(meetings[at].members) for at in order])
+    n_kept = max(1, int(np.searchsorted(n_listed, MOST_LISTED, side="right")))
+    return [meetings[at] for at in sorted(order[:n_kept])]
+
+
+def _waiting_over_time(meetings: Sequence[Meeting], ranks: Sequence[int]) -> Exhibit:
+    """Return how long each rank waits in stretches of equal length."""
+    n_meetings = Counter(item.rank for meeting in meetings for item in meeting.members)
+    n_columns = min(many_ranks.n_columns_for(len(ranks)), max(n_meetings.values()))
+    begin_ns = min(meeting.start_ns for meeting in meetings)
+    length_ns = max(meeting.last_ns for meeting in meetings) - begin_ns + 1
+    place = {rank: at for at, rank in enumerate(ranks)}
+    waits_ns = np.zeros((len(ranks), n_columns))
+    for meeting in meetings:
+        column = (meeting.last_ns - begin_ns) * n_columns // length_ns
+        for item in meeting.members:
+            waits_ns[place[item.rank], column] += meeting.last_ns - item.start_ns
+    starts_ns = [begin_ns + length_ns * at // n_columns for at in range(n_columns)]
+    return many_ranks.heatmap(
+        "waiting_over_time",
+        ranks,
+        np.array(starts_ns, dtype=np.int64),
+        waits_ns,
+        title="Waiting in collectives, all ranks over time",
+        caption=write(OVER_TIME, width=length_ns // n_columns),
+        column="wait_us",
+        role=Role.IO,
+    )
 
 
 def _split(meetings: Sequence[Meeting], every_ns: int) -> Exhibit:
@@ -302,13 +249,17 @@ def _split(meetings: Sequence[Meeting], every_ns: int) -> Exhibit:
 
 def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
     least = min(stragglers, key=lambda item: (item.wait_ns, item.rank))
+    n_ranks = len(stragglers)
+    places = {stragglers.index(least), *many_ranks.unusual([item.wait_ns for item in stragglers])}
+    stragglers = [stragglers[at] for at in sorted(places)]
+    some = write(SOME, n=n_ranks) if len(stragglers) < n_ranks else ""
     names = [f"rank {item.rank}" for item in stragglers]
     arrivals = [item.last_arrivals for item in stragglers]
     return results.exhibit(
         "waiting_by_rank",
         results.ExhibitKind.BARS,
         title=f"Waiting in collectives: rank {least.rank} waits least",
-        caption="The rank that waits least is the one that the others wait for.",
+        caption="The rank that waits least is the one that the others wait for." + some,
         columns=[
             results.column("name", "", names, type=ColumnType.TEXT),
             *kit.floats(("waiting_us", "us", [item.wait_ns / NS_PER_US for item in stragglers])),

@@ -29,12 +29,14 @@ class Params:
 class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
-    ``begin_ns`` is when its headline window begins, UTC; ``window_ns`` its length, times devices;
-    ``communication_ns`` how long communication ran in it.
+    ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
+    window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
+    communication ran in it.
     """
 
     rank: int
     node: str
+    host: str
     n_ops: int
     begin_ns: int
     window_ns: int
@@ -53,6 +55,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
+        host=trace.host,
         n_ops=trace.gpu_ops.start_ns.size,
         begin_ns=trace.origin_ns + begin_ns,
         window_ns=sum(item.window.length_ns for item in times),

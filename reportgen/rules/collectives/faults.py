@@ -1,0 +1,237 @@
+"""What slows collectives down: a rank that comes late, a host that does, or a link."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from reportgen import results
+from reportgen.facts import exchanges
+from reportgen.facts.exchanges import LateRank, Located, Meeting, SlowTransfers, Waiting
+from reportgen.results import Finding
+from reportgen.rules import kit
+from reportgen.rules.collectives.measure import Params, RankCollectives
+from reportgen.text import join_names, write
+from reportgen.units import NS_PER_S, pct_of
+
+WAITING = kit.Message(
+    id="COMM-1",
+    cause=results.Cause.SLOW_RANK,
+    title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} the others wait {late.excess_ns:ns} longer than
+        rank {late.rank} (median), {measured:pct} of {window:ns}, with nothing computed beside it;
+        that is the bound. They do so in {late.n_last} of the {late.n_meetings}. Of the {every:ns}
+        that all ranks spend in communication, {waiting:ns} is waiting; the transfers alone take
+        {transfer:ns} on each.{mates}{apart}""",
+    advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
+        its host, its GPU clocks. A faster network will not help.""",
+    exhibit="waiting_by_rank",
+)
+SLOW_HOST = replace(
+    WAITING,
+    title="The ranks wait for host {host}: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} with other hosts, those wait {late.excess_ns:ns}
+        longer than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their ranks),
+        {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound. Its ranks
+        are late together: the host is slow, not one of its GPUs.{apart}""",
+    advice="""Look at what the GPUs of host {host} share: cooling and power, clocks, processors,
+        memory, other jobs. A faster network will not help.""",
+)
+APART = (
+    " The recorded windows begin up to {apart:ns} apart; waiting that comes of this is left out."
+)
+SLOW_LINK = kit.Message(
+    id="COMM-3",
+    cause=results.Cause.SLOW_LINK,
+    title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
+    text="""{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a
+        fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns},
+        {measured:pct} of {window:ns}, with nothing computed beside it.{located} The first is {name}
+        of {bytes:bytes}.""",
+    advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
+        that fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
+    exhibit="collectives",
+)
+MATES = " Other ranks of its host {host} are not late as it is: it is this rank, not the host."
+LOCATED = """ With {hosts}, {at.n_slow:n} of {at.n_with:count such transfer} are slow; without,
+    {at.n_slow_else:n} of {at.n_without:n}."""
+OFTEN_RATIO = 0.4
+"""A rank is late, and not only stopped once, if this share of the waiting is left without the
+eighth of the collectives, in a row, in which the others wait longest ..."""
+LEAST_OFTEN = 4
+"""... of at least this many."""
+ALIKE_RATIO = 0.5
+"""Lateness of half of another one is about as large: simple, and far above the scatter of ranks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateHost:
+    """A host whose ranks come late together."""
+
+    name: str
+    ranks: tuple[int, ...]
+    late: LateRank
+
+
+def faults_of(
+    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], params: Params
+) -> list[Finding | None]:
+    """Return the late rank or host, and slow transfers, as far as they are faults.
+
+    A host that comes late because the transfers among its own ranks are slow is a slow link.
+    """
+    window_ns = round(sum(rank.window_ns for rank in ranks) / len(ranks))
+    if not window_ns:
+        return []
+    # A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
+    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
+    hosts = {rank.rank: rank.host if are_hosts else "" for rank in ranks}
+    slow = exchanges.slow_transfers(meetings)
+    place = exchanges.located(slow, hosts) if slow else None
+    waiting = exchanges.waiting_in(meetings, {rank.rank: rank.begin_ns for rank in ranks})
+    late = exchanges.late_ranks(waiting)
+    host = _late_host(waiting, late, hosts)
+    return [
+        _slow_host(host, waiting, window_ns, params, slow=slow, place=place)
+        if host
+        else _waiting(ranks, meetings, waiting, late[0], window_ns, params),
+        _slow(ranks, slow, place, window_ns, params) if slow else None,
+    ]
+
+
+def _late_host(
+    waiting: Waiting, late: Sequence[LateRank], hosts: Mapping[int, str]
+) -> LateHost | None:
+    """Return the host that the others wait for, if it is not for one of its ranks."""
+    names = sorted({hosts[rank] for rank in waiting.ranks})
+    if len(names) < 2 or "" in names:
+        return None
+    numbers = {rank: names.index(hosts[rank]) for rank in waiting.ranks}
+    found = exchanges.late_ranks(exchanges.waiting_of_groups(waiting, numbers))
+    if not found or found[0].excess_ns <= 0:
+        return None
+    name = names[found[0].rank]
+    own_ns = {item.rank: item.excess_ns for item in late if hosts[item.rank] == name}
+    most_ns = max(own_ns.values())
+    is_one = most_ns >= ALIKE_RATIO * found[0].excess_ns
+    is_together = len(own_ns) > 1 and min(own_ns.values()) >= ALIKE_RATIO * most_ns
+    if len(own_ns) < 2 or (is_one and not is_together):
+        return None
+    return LateHost(name=name, ranks=tuple(sorted(own_ns)), late=found[0])
+
+
+def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
+    """Return whether one is late time and again; a single delay is no late rank."""
+    is_often = late.without_worst_ns >= OFTEN_RATIO * late.excess_ns
+    is_large = pct_of(late.excess_ns, window_ns) >= params.threshold_window_pct
+    return late.excess_ns > 0 and is_large and (late.n_meetings < LEAST_OFTEN or is_often)
+
+
+def _apart(waiting: Waiting) -> str:
+    apart_ns = int(waiting.apart_ns.max())
+    return write(APART, apart=apart_ns) if apart_ns else ""
+
+
+def _slow_host(
+    host: LateHost,
+    waiting: Waiting,
+    window_ns: int,
+    params: Params,
+    *,
+    slow: SlowTransfers | None,
+    place: Located | None,
+) -> Finding | None:
+    if slow and place and host.name in place.hosts:
+        by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
+        if by_link_ns >= ALIKE_RATIO * host.late.excess_ns:
+            return None
+    if not _is_fault(host.late, window_ns, params):
+        return None
+    share_pct = pct_of(host.late.excess_ns, window_ns)
+    return SLOW_HOST.finding(
+        measured=share_pct,
+        threshold=params.threshold_window_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
+        host=host.name,
+        n_ranks=len(host.ranks),
+        late=host.late,
+        window=window_ns,
+        apart=_apart(waiting),
+    )
+
+
+def _waiting(
+    ranks: Sequence[RankCollectives],
+    meetings: Sequence[Meeting],
+    waiting: Waiting,
+    late: LateRank,
+    window_ns: int,
+    params: Params,
+) -> Finding | None:
+    if not _is_fault(late, window_ns, params):
+        return None
+    share_pct = pct_of(late.excess_ns, window_ns)
+    of_rank = {rank.rank: rank for rank in ranks}
+    host = of_rank[late.rank].host
+    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
+    every_ns = sum(item.duration_ns for meeting in meetings for item in meeting.members)
+    starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
+    has_mates = len({rank.host for rank in ranks}) > 1 and [
+        rank for rank in ranks if rank.host == host and rank.rank != late.rank
+    ]
+    return WAITING.finding(
+        measured=share_pct,
+        threshold=params.threshold_window_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
+        where=results.Where(node=of_rank[late.rank].node),
+        late=late,
+        window=window_ns,
+        every=every_ns,
+        waiting=sum(len(meeting.members) * meeting.last_ns for meeting in meetings) - starts_ns,
+        transfer=transfer_ns // len(waiting.ranks),
+        mates=write(MATES, host=host) if host and has_mates else "",
+        apart=_apart(waiting),
+    )
+
+
+def _slow(
+    ranks: Sequence[RankCollectives],
+    slow: SlowTransfers,
+    place: Located | None,
+    window_ns: int,
+    params: Params,
+) -> Finding | None:
+    """Return that transfers were much slower than others of their size."""
+    rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
+    share_pct = pct_of(lost_ns, window_ns)
+    if share_pct < params.threshold_slow_pct or lost_ns <= 0:
+        return None
+    first = slow.meetings[0].members[0]
+    said = ""
+    if place:
+        names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
+        said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
+    return SLOW_LINK.finding(
+        measured=share_pct,
+        threshold=params.threshold_slow_pct,
+        severity=kit.fault_severity(share_pct / 100),
+        share=share_pct / 100,
+        where=results.Where(
+            start_s=slow.meetings[0].start_ns / NS_PER_S,
+            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        ),
+        n_slow=len(slow.meetings),
+        n_alike=len(slow.alike),
+        times=f"{slow.times:.2g}",
+        excess=slow.excess_ns,
+        lost=lost_ns,
+        window=window_ns,
+        node={item.rank: item.node for item in ranks}[rank],
+        located=said,
+        name=first.name,
+        bytes=first.bytes,
+    )
