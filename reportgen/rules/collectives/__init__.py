@@ -78,7 +78,7 @@ OVER_TIME = (
     "last rank, in the collectives whose last rank starts in these {width:ns}."
 )
 MOST_LISTED = 20_000
-"""Collectives of so many ranks in all are listed one by one: 2 MB of JSON."""
+"""As many waits of ranks are listed one by one: 2 MB of JSON."""
 
 
 @kit.row

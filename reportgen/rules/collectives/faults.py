@@ -1,4 +1,4 @@
-"""What slows collectives down: a rank that comes late, a host that does, or a link."""
+"""Faults that slow collectives down: a late rank, a late host, or a slow link."""
 
 from __future__ import annotations
 
