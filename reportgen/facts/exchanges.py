@@ -377,7 +377,7 @@ LEAST_ALIKE = 4
 LOCATED_RATIO = 0.9
 """Slow transfers are of a host if it takes part in at least this share of them ..."""
 MOST_LOCATED = 4
-"""... and if they have at most as many hosts in common: more lead nobody to a link."""
+"""... and if they have at most as many hosts in common: more do not point to a link."""
 FAST_QUANTILE = 0.25
 """The time of a fast transfer: a quarter are as fast."""
 

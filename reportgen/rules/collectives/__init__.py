@@ -12,19 +12,10 @@ from reportgen import results
 from reportgen.facts import exchanges
 from reportgen.facts.exchanges import Meeting
 from reportgen.profile.trace_tables import NONE
-from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
-from reportgen.rules import kit, many_ranks
+from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
+from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.collectives.faults import faults_of
-from reportgen.rules.collectives.measure import (
-    Collective,
-    Match,
-    Params,
-    RankCollectives,
-    collectives_of,
-    match_of,
-    measure,
-)
+from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
@@ -78,7 +69,7 @@ OVER_TIME = (
     "last rank, in the collectives whose last rank starts in these {width:ns}."
 )
 MOST_LISTED = 20_000
-"""Collectives of so many ranks in all are listed one by one: 2 MB of JSON."""
+"""As many waits of ranks are listed one by one: 2 MB of JSON."""
 
 
 @kit.row
@@ -120,6 +111,56 @@ def _bus_factor(item: Bandwidth) -> float | None:
         return 2 * (n_ranks - 1) / n_ranks
     is_less = any(word in bare for word in ("allgather", "reducescatter", "alltoall"))
     return (n_ranks - 1) / n_ranks if is_less else 1.0
+
+
+@kit.row
+class Collective:
+    """One collective on one rank; ``wait_ns`` is how long the rank was there before the last."""
+
+    group: str = col()
+    seq: int = col()
+    name: str = col()
+    rank: int = col()
+    wait_ns: int = col("us", name="wait_us", per=NS_PER_US)
+    duration_ns: int = col("us", name="duration_us", per=NS_PER_US)
+
+
+@kit.row
+class Match:
+    """One collective on several ranks; ``transfer_ns`` is the time of the rank that waits least."""
+
+    group: str = col()
+    seq: int = col()
+    name: str = col()
+    transfer_ns: int = col("us", name="transfer_us", per=NS_PER_US)
+    last_rank: int = col()
+
+
+def collectives_of(meeting: Meeting) -> list[Collective]:
+    """Return a collective on each rank as it is shown."""
+    return [
+        Collective(
+            group=item.group,
+            seq=meeting.number,
+            name=item.name,
+            rank=item.rank,
+            wait_ns=meeting.last_ns - item.start_ns,
+            duration_ns=item.duration_ns,
+        )
+        for item in meeting.members
+    ]
+
+
+def match_of(meeting: Meeting) -> Match:
+    """Return a collective of several ranks as it is shown."""
+    first = meeting.members[0]
+    return Match(
+        group=first.group,
+        seq=meeting.number,
+        name=first.name,
+        transfer_ns=meeting.transfer_ns,
+        last_rank=meeting.last_rank,
+    )
 
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:

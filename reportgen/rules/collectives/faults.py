@@ -1,4 +1,4 @@
-"""What slows collectives down: a rank that comes late, a host that does, or a link."""
+"""Collectives of a rank, and the faults that slow them down: a late rank or host, a slow link."""
 
 from __future__ import annotations
 
@@ -8,13 +8,75 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import exchanges
-from reportgen.facts.exchanges import LateRank, Located, Meeting, SlowTransfers, Waiting
+from reportgen.facts import device_busy, exchanges
+from reportgen.facts.exchanges import (
+    Exchange,
+    LateRank,
+    Located,
+    Meeting,
+    SlowTransfers,
+    Waiting,
+    exchanges_of,
+)
+from reportgen.profile.trace import RankTrace
 from reportgen.results import Finding
 from reportgen.rules import kit
-from reportgen.rules.collectives.measure import Params, RankCollectives
 from reportgen.text import join_names, write
 from reportgen.units import NS_PER_S, pct_of
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """When waiting for a late rank, and slow transfers, are faults."""
+
+    threshold_window_pct: float = kit.share_limit(
+        3.0, "waiting for a late rank is a fault if it takes at least this share of the window"
+    )
+    threshold_slow_pct: float = kit.share_limit(
+        3.0,
+        "the extra time of slow transfers is a fault if it takes at least this share of the window",
+    )
+    communication_names: str | None = kit.communication_names()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankCollectives:
+    """The communication kernels of a rank in order of their start.
+
+    ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
+    window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
+    communication ran in it.
+    """
+
+    rank: int
+    node: str
+    host: str
+    n_ops: int
+    begin_ns: int
+    window_ns: int
+    communication_ns: int
+    exchanges: tuple[Exchange, ...]
+
+
+def measure(trace: RankTrace, params: Params) -> RankCollectives:
+    """Measure the communication kernels of a rank."""
+    also, windows = params.communication_names, device_busy.windows_of(trace)
+    times = [
+        device_busy.time_in(unions, device_busy.headline(windows), rank=trace.rank)
+        for unions in device_busy.unions_of(trace, also)
+    ]
+    begin_ns = device_busy.headline(windows).start_ns if windows else 0
+    return RankCollectives(
+        rank=trace.rank,
+        node=trace.node,
+        host=trace.host,
+        n_ops=trace.gpu_ops.start_ns.size,
+        begin_ns=trace.origin_ns + begin_ns,
+        window_ns=sum(item.window.length_ns for item in times),
+        communication_ns=sum(item.communication_ns for item in times),
+        exchanges=exchanges_of(trace, also),
+    )
+
 
 WAITING = kit.Message(
     id="COMM-1",

@@ -17,7 +17,7 @@ HEATMAP_ABOVE = 8
 MOST_ROWS = 1_024
 MOST_COLUMNS = 200
 MOST_CELLS = 32_768
-"""More cells cannot be told apart, and a page would be too large: rows are blocks of ranks then,
+"""More cells cannot be distinguished, and a page would be too large: rows are blocks of ranks then,
 columns blocks of steps."""
 MOST_LINES = 16
 """Lines or bars of more ranks cannot be distinguished in one chart ..."""
@@ -26,7 +26,7 @@ MOST_UNUSUAL = 8
 
 
 def n_columns_for(n_ranks: int) -> int:
-    """Return how many columns a heat map of so many ranks may have."""
+    """Return how many columns a heat map of this many ranks may have."""
     return min(MOST_COLUMNS, MOST_CELLS // min(max(n_ranks, 1), MOST_ROWS))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reportgen.results import Exhibit, Role
-from reportgen.rules.many_ranks import MOST_CELLS, MOST_ROWS, MOST_UNUSUAL, heatmap, unusual
+from reportgen.results.many_ranks import MOST_CELLS, MOST_ROWS, MOST_UNUSUAL, heatmap, unusual
 
 
 def drawn(n_ranks: int, n_columns: int, *, missing: int | None = None) -> Exhibit:
