@@ -21,7 +21,7 @@ ABOUT = About(
         "an arrow leads from a call to the operation that it started."
     ),
     advice="Look at the moments that findings name.",
-    section=results.Section(id="timeline", title="Timeline", order=25),
+    section=results.Section(id="timeline", title="Timeline", order=5),
 )
 
 
