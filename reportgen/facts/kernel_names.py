@@ -47,6 +47,22 @@ UNKNOWN = Reading(Precision.UNKNOWN, tensor_core=False)
 COMM = Reading(Precision.COMM, tensor_core=False)
 
 
+_FUSED = re.compile(r"triton_(?:poi|per|red|tem|for|mm)_fused_(\w+?)_\d+")
+
+
+def fused_operators(name: str) -> str:
+    """Return the operators that a kernel of TorchInductor fuses, as its name joins it; empty for other kernels.
+
+    Source: torch/_inductor/codegen/triton.py, ``define_kernel``.
+
+    Example:
+        >>> fused_operators("triton_poi_fused_add_relu_0")
+        'add_relu'
+    """
+    found = _FUSED.fullmatch(name)
+    return found[1] if found else ""
+
+
 def read_precision(name: str) -> Reading:
     """Return in which format a kernel computes and whether on matrix units, by its name.
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import rows_named
 from reportgen.facts.intervals import nest
@@ -41,14 +42,21 @@ class ModuleTimes:
     gpu_ns: Mapping[Path, int] = merged(sum_by_key)
 
 
+def module_calls(trace: RankTrace) -> NDArray[np.bool_]:
+    """Return an (n_slices,) mask of the calls of modules."""
+    slices = trace.slices
+    is_module = rows_named(trace, slices.name, _MODULE.fullmatch)
+    is_module &= slices.kind == SliceKind.PYTHON
+    return is_module
+
+
 def module_times(trace: RankTrace) -> ModuleTimes:
     """Return the times of a rank's modules; empty where the trace has none.
 
     Another thread, outside of all modules, launches the work of the backward pass.
     """
     slices, ops = trace.slices, trace.gpu_ops
-    is_module = slices.kind == SliceKind.PYTHON
-    is_module &= rows_named(trace, slices.name, _MODULE.fullmatch)
+    is_module = module_calls(trace)
     count, host_ns, gpu_ns = Counter[Path](), Counter[Path](), Counter[Path]()
     path_of: dict[int, Path] = {}
     for thread in np.unique(slices.thread[is_module]).tolist():

@@ -15,7 +15,7 @@ from reportgen.results import codec as result_codec
 REPORT_FILE = "report.json"
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
-_NO_TIMELINE = "The timeline is not shown: its file is {what}. Make the report again from the data."
+_NO_TIMELINE = "The timeline is not shown: its file is missing or damaged. Make the report again from the data."
 
 
 def save(
@@ -101,8 +101,7 @@ def _timeline_read(report: Report, folder: Path) -> Report:
         content = b""
     if hashlib.sha256(content).hexdigest() == entry.sha256:
         return replace(report, timeline_data=content)
-    what = "damaged" if content else "missing"
-    note = QualityNote(text=_NO_TIMELINE.format(what=what), path=TIMELINE_FILE)
+    note = QualityNote(text=_NO_TIMELINE, path=TIMELINE_FILE)
     quality = replace(report.data_quality, notes=(*report.data_quality.notes, note))
     return replace(report, data_quality=quality)
 

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_end_ns
+from reportgen.facts.kernel_names import fused_operators
+from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
@@ -91,8 +93,10 @@ class _Tree:
         is_step = self._add_steps(rank)
         slices = trace.slices
         is_annotation = (slices.kind == SliceKind.ANNOTATION) & ~is_step
+        is_module = module_calls(trace)
         self._add_slices(LaneKind.ANNOTATIONS, "annotations", rank, np.flatnonzero(is_annotation))
-        self._add_host(rank, np.flatnonzero(~is_annotation & ~is_step))
+        self._add_slices(LaneKind.ANNOTATIONS, "modules", rank, np.flatnonzero(is_module))
+        self._add_host(rank, np.flatnonzero(~is_annotation & ~is_step & ~is_module))
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
@@ -185,7 +189,10 @@ class _Tree:
         trace = self.trace
         ops, syncs = trace.gpu_ops, trace.syncs
         names = {device.id: device.name for device in trace.devices}
-        detail = self.details.of_rows([ops.shape, ops.bytes, ops.collective], self._said_of_op)
+        fused = _fused_in(trace.names)[ops.name]
+        detail = self.details.of_rows(
+            (ops.shape, ops.bytes, ops.collective, fused), self._said_of_op
+        )
         memory = trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
         for codes, places in grouped(np.concatenate([ops.device, syncs.device, on_memory])):
@@ -216,8 +223,8 @@ class _Tree:
             for label, track in (*self._queue(on_gpu), *held):
                 self.add(LaneKind.COUNTER, label, gpu, track=track)
 
-    def _said_of_op(self, shape: int, n_bytes: int, collective: int) -> str:
-        """Write grid and block, bytes and collective of an operation."""
+    def _said_of_op(self, shape: int, n_bytes: int, collective: int, fused: int) -> str:
+        """Write grid and block, bytes, collective and fused operators of an operation."""
         trace, said = self.trace, []
         if shape != NONE:
             grid, _, block = trace.shapes[shape].partition("] [")
@@ -233,6 +240,8 @@ class _Tree:
             what += f" {trace.labels[dtype]}" if dtype != NONE else ""
             what += f" in group {trace.labels[group]}" if group != NONE else ""
             said.append(what)
+        if fused != NONE:
+            said.append(f"fuses {fused_operators(trace.names[fused])}")
         return ", ".join(said)
 
     def _queue(self, on_gpu: Rows) -> Iterator[tuple[str, Track]]:
@@ -286,6 +295,12 @@ class _Tree:
             to_lane=self.lane_of_op[rows],
             to_start_ns=ops.start_ns[rows],
         )
+
+
+def _fused_in(names: Sequence[str]) -> Codes:
+    """Return the code of each name that names fused operators, ``NONE`` for the others."""
+    codes = [code if fused_operators(name) else NONE for code, name in enumerate(names)]
+    return np.array(codes, dtype=np.int32)
 
 
 def _step_times(told: StepRows) -> StepTimes:

@@ -89,13 +89,16 @@ export async function listSteps() {
   stage.steps = lanes.flatMap((lane) => stepsOf(lane).sort((a, b) => a.start - b.start));
   const windows = stage.file.header.windows.map(({ why }, at) => new Option(shortened(why, 60), `w${at}`));
   const steps = firstSteps().slice(0, MOST_STEPS).map((step, at) =>
-    new Option(`${shortened(nameOf(step), 40)} · ${timeText(step.end - step.start)}`, String(at))
+    new Option(`${shortened(stepName(step), 40)} · ${timeText(step.end - step.start)}`, String(at))
   );
   for (const [label, options] of /** @type {[string, HTMLOptionElement[]][]} */ ([["Shown in full", windows], ["Steps", steps]])) {
     if (options.length) stepBox.append(make("optgroup", { label }, ...options));
   }
   partOf("steps").hidden = !windows.length && !steps.length;
 }
+
+/** The name of a step; its number is in its detail where steps have one name. @param {Strip} step */
+const stepName = (step) => [nameOf(step), step.level ? "" : stage.details[step.row.a[step.at]]].filter(Boolean).join(" · ");
 
 /** The steps of the first lane that has some. */
 const firstSteps = () => stage.steps.filter(({ lane }) => lane === stage.steps[0].lane);

@@ -21,9 +21,10 @@ export const wholeText = (value) => Math.round(value).toLocaleString("en");
  * @param {string} unit
  */
 export function amountText(value, unit) {
-  if (unit !== "bytes") return `${digits(value, 3)} ${unit}`.trim();
+  const [size, per] = unit.split("/");
+  if (size !== "bytes") return `${digits(value, 3)} ${unit}`.trim();
   const at = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3)));
-  return `${digits(value / 1000 ** at, 3)} ${["bytes", "kB", "MB", "GB", "TB"][at]}`;
+  return `${digits(value / 1000 ** at, 3)} ${["bytes", "kB", "MB", "GB", "TB"][at]}${per ? `/${per}` : ""}`;
 }
 
 /**

@@ -448,3 +448,15 @@ def test_without_a_script_and_on_paper_a_picture_stands_for_the_lanes(browser, l
         page.emulate_media(media="print")
         assert page.locator(".rg-lanes-still svg").is_visible()
         assert not page.locator(CANVAS).is_visible()
+
+
+def test_steps_of_one_name_are_listed_by_their_numbers(browser, tmp_path):
+    made = LaneFile(length_ns=4_000_000, names=["", "Step:TRAIN"], details=["", "step 4", "step 5"])
+    made.window(0, made.length_ns, "everything")
+    steps = made.lane("steps", "Step:TRAIN", node="algo-1")
+    made.strips(steps, [(0, 1_000_000, 0, 1, 1, 0), (1_000_000, 2_000_000, 0, 1, 2, 0)])
+    with lanes(browser, _page_of(tmp_path, made)) as watched:
+        page = watched.page
+        _settle(page)
+        listed = page.locator(".rg-lanes-step optgroup[label=Steps] option").all_inner_texts()
+        assert listed == ["Step:TRAIN · step 4 · 1 ms", "Step:TRAIN · step 5 · 2 ms"]

@@ -119,7 +119,7 @@ def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(tmp_path: 
     again = made(tmp_path, tmp_path / "elsewhere")
 
     assert again.timeline_data is None
-    assert any("its file is damaged" in note.text for note in again.data_quality.notes)
+    assert any("its file is missing or damaged" in note.text for note in again.data_quality.notes)
     assert not (tmp_path / "elsewhere/profiler-report" / TIMELINE_FILE).exists()
 
 

@@ -32,12 +32,9 @@ def test_a_report_without_one_has_no_file_and_no_note(tmp_path: Path) -> None:
     assert load(tmp_path) == small_report()
 
 
-@pytest.mark.parametrize(
-    ("content", "what"),
-    [(CONTENT[:-1], "damaged"), (CONTENT + b" ", "damaged"), (b"", "missing"), (None, "missing")],
-)
+@pytest.mark.parametrize("content", [CONTENT[:-1], CONTENT + b" ", b"", None])
 def test_a_timeline_that_is_not_whole_is_left_out_with_a_note(
-    content: bytes | None, what: str, tmp_path: Path
+    content: bytes | None, tmp_path: Path
 ) -> None:
     save(with_timeline(small_report(), CONTENT), tmp_path)
     if content is None:
@@ -49,7 +46,7 @@ def test_a_timeline_that_is_not_whole_is_left_out_with_a_note(
 
     assert report.timeline_data is None
     (note,) = (note for note in report.data_quality.notes if note.path == TIMELINE_FILE)
-    assert f"its file is {what}" in note.text
+    assert "its file is missing or damaged" in note.text
     assert replace(report, data_quality=small_report().data_quality, timeline=None) == (
         small_report()
     )

@@ -151,4 +151,6 @@ def _lane_of(span: Any, category: str, args: Any, *, has_marks: bool) -> str:
         return "steps"
     if category == "user_annotation" or is_old:
         return "annotations"
+    if category == "python_function" and span["name"].startswith("nn.Module: "):
+        return "modules"
     return f"thread {span['tid']}"

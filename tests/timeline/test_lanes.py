@@ -85,6 +85,28 @@ def test_one_call_may_start_many_operations(tmp_path: Path) -> None:
     assert stream.strips.flow.tolist() == [1, 1, 1, 0]
 
 
+def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path) -> None:
+    events = [
+        span("python_function", "nn.Module: Net_0", 0, 90),
+        span("python_function", "nn.Module: Linear_0", 10, 20),
+        span("python_function", "train.py(3): forward", 5, 80),
+        launch(12, 1),
+        kernel(20, 5, 1, name="triton_poi_fused__to_copy_add_relu_0"),
+    ]
+    path = write_trace(tmp_path / "modules.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+
+    found = lanes_of(read(part))
+
+    strips = {lane.label: lane.strips for lane in found.lanes if lane.strips is not None}
+    assert strips["modules"].row.tolist() == [0, 1]
+    assert [found.names[code] for code in strips["modules"].name.tolist()] == [
+        "nn.Module: Net_0", "nn.Module: Linear_0",
+    ]  # fmt: skip
+    (said,) = (found.details[code] for code in strips["stream 7"].detail.tolist())
+    assert said.endswith("fuses _to_copy_add_relu")
+
+
 def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None:
     def counter(name: str, at: int, **values: object) -> dict[str, object]:
         return {"ph": "C", "name": name, "pid": 0, "ts": 104_412_345.0 + at, "args": values}

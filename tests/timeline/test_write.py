@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.timeline import BUDGET_BYTES, Mark, stage, timeline_of, write
+from reportgen.timeline import Mark, budget_of, stage, timeline_of, write
 from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
+from reportgen.timeline.write import BUDGET_BYTES, LEAST_BUDGET_BYTES
 from tests.timeline.reading import ReadFile, read_file
 
 ORIGIN_NS = 1_783_071_000_000_000_000
@@ -79,6 +80,12 @@ def test_what_fits_is_whole(tmp_path: Path) -> None:
     values = file.values(lane_of(file, "memory"))
     assert values == [(time, float(at)) for at, (time, _) in enumerate(values)]
     assert lane_of(file, "memory")["most"] == 199.0
+
+
+def test_the_page_has_less_room_for_the_timeline_of_many_ranks() -> None:
+    assert budget_of(1) <= BUDGET_BYTES
+    assert [budget_of(n_parts) for n_parts in (64, 512)] == [LEAST_BUDGET_BYTES] * 2
+    assert budget_of(8) > budget_of(32) > LEAST_BUDGET_BYTES
 
 
 def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(

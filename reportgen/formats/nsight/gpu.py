@@ -132,11 +132,15 @@ def read_syncs(reading: ProcessReading) -> None:
     """Take the waits that CUPTI recorded for a device, named as PyTorch's profiler names them."""
     known = reading.report.tables.get("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", frozenset())
     kind = "syncType" if "syncType" in known else "deprecatedSyncType"
-    for batch in reading.batches("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", (*_SPAN, *_PLACE, kind)):
+    columns = (*_SPAN, *_PLACE, "contextId", kind)
+    # CUPTI names only the context: ``deviceId`` of waits is 0 in real reports whatever the device.
+    device_of = dict(reading.distinct("CUPTI_ACTIVITY_KIND_KERNEL", ("contextId", "deviceId")))
+    for batch in reading.batches("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", columns):
         kinds = reading.numbers(batch[kind]).tolist()
+        places = zip(batch["contextId"], batch["deviceId"], strict=True)
         reading.columns.tables["syncs"].add(
             **reading.spans(batch, [_SYNCS.get(number, "Synchronization") for number in kinds]),
-            device=reading.numbers.devices(batch["deviceId"]),
+            device=reading.numbers.devices([device_of.get(*place) for place in places]),
             stream=reading.numbers(batch["streamId"]),
             correlation=reading.numbers(batch["correlationId"]),
         )

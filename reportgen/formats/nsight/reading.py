@@ -44,12 +44,23 @@ class ProcessReading:
 
     def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
         """Yield some columns of the rows of this process; of all rows if no table names it."""
-        parts = [where] if where else []
+        own = self._own(table)
+        yield from self.report.columns(table, names, " AND ".join(filter(None, (where, own))))
+
+    def distinct(self, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """Yield the different rows of some columns; none where a column is missing."""
+        if self.report.tables.get(table, frozenset()).issuperset(names):
+            keys = ", ".join(f'"{name}"' for name in names)
+            where = f"{self._own(table) or '1 = 1'} GROUP BY {keys}"
+            for batch in self.report.columns(table, names, where):
+                yield from zip(*batch.values(), strict=True)
+
+    def _own(self, table: str) -> str:
+        """Return the condition that a row is of this process; empty where the table names no process."""
         known = self.report.tables.get(table, frozenset())
         of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)
-        if of_process and self.key is not None:
-            parts.append(f'"{of_process}" >> {TID_BITS} = {self.key}')
-        yield from self.report.columns(table, names, " AND ".join(parts))
+        named = of_process and self.key is not None
+        return f'"{of_process}" >> {TID_BITS} = {self.key}' if named else ""
 
     def spans(self, batch: Batch, texts: Sequence[str]) -> Columns:
         """Return when events began, how long they lasted, and the codes of their names."""

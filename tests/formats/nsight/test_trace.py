@@ -335,3 +335,14 @@ def test_batches_of_any_size_give_the_same(
             if hasattr(getattr(whole, table), column):
                 one, other = (getattr(getattr(item, table), column) for item in found)
                 assert one.tolist() == other.tolist()
+
+
+def test_a_wait_is_of_the_device_of_its_context(report: ReportTables, tmp_path: Path) -> None:
+    add_kernel(report, 2_000, 2_100, correlation=8, device=1)
+    row = activity(2_200, 2_300) | {"contextId": 1, "streamId": 7, "correlationId": 9}
+    report.rows["CUPTI_ACTIVITY_KIND_KERNEL"][0]["contextId"] = 2
+    report.add("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", **row, syncType=3)
+
+    syncs = read(report, tmp_path).tables.syncs
+
+    assert syncs.device.tolist() == [1]
