@@ -51,7 +51,7 @@ _FUSED = re.compile(r"triton_(?:poi|per|red|tem|for|mm)_fused_(\w+?)_\d+")
 
 
 def fused_operators(name: str) -> str:
-    """Return the operators that a kernel of TorchInductor fuses, as its name joins it; empty for other kernels.
+    """Return the operators that a kernel of TorchInductor fuses, by its name; else nothing.
 
     Source: torch/_inductor/codegen/triton.py, ``define_kernel``.
 

@@ -15,7 +15,10 @@ from reportgen.results import codec as result_codec
 REPORT_FILE = "report.json"
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
-_NO_TIMELINE = "The timeline is not shown: its file is missing or damaged. Make the report again from the data."
+_NO_TIMELINE = (
+    "The timeline is not shown: its file is missing or damaged. Make the report again from the "
+    "data."
+)
 
 
 def save(

@@ -56,7 +56,7 @@ class ProcessReading:
                 yield from zip(*batch.values(), strict=True)
 
     def _own(self, table: str) -> str:
-        """Return the condition that a row is of this process; empty where the table names no process."""
+        """Return the condition for rows of this process; empty if the table names none."""
         known = self.report.tables.get(table, frozenset())
         of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)
         named = of_process and self.key is not None
