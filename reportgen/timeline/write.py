@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,10 @@ _BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
 _BYTES_OF_RUN, _BYTES_OF_LANE = 8, 160
 """Approximate; of a lane without the content of its blocks."""
 _COARSE_SHARE = 0.4
-MOST_WINDOWS = 8
+_FAR_OVER = 2.0
+"""A file this many times its budget holds only coarse lanes: each attempt packs all ranks again."""
+MOST_WINDOWS, _MOST_MOMENTS = 8, 64
+"""Windows of a file, and moments that are tried for them: a thousand ranks have very many."""
 _CUT = " (its begin)"
 _HALVINGS = 12
 """After this many halvings the room that is left is a small part of the whole."""
@@ -126,10 +131,11 @@ def timeline_of(
         )
         if _size(pieces) <= budget_bytes or resolution_ns > axis.length_ns:
             return pieces
+        over = _size(pieces) / budget_bytes
         if windows:  # events of many names take more bytes than was guessed
-            n_events = n_events * 3 // 4
+            n_events = int(n_events * min(0.75, 0.9 / over)) if over < _FAR_OVER else 0
         else:
-            resolution_ns *= 2
+            resolution_ns *= 1 << max(math.ceil(math.log2(over)), 1)
 
 
 def _size(pieces: Sequence[bytes]) -> int:
@@ -342,8 +348,8 @@ def planned(
     """Return the windows that fit into this many events, most important first, without overlaps."""
     clocks = clocks_of(parts, axis)
     windows: list[Window] = []
-    for moment in moments_of([part.about for part in parts], marks):
-        if len(windows) == MOST_WINDOWS:
+    for moment in islice(moments_of([part.about for part in parts], marks), _MOST_MOMENTS):
+        if len(windows) == MOST_WINDOWS or most_events <= 0:
             break
         zero_ns = clocks.get(moment.node or "", clocks[""])
         start_ns = max(moment.start_ns - zero_ns, 0)
