@@ -57,13 +57,13 @@ def test_a_sample_of_aws_gives_a_report(sample: str, tmp_path: Path) -> None:
     assert all(entry["status"] != "failed" for entry in report["rules"].values())
 
 
-def test_a_format_that_is_not_read_yet_is_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_an_export_of_nsight_systems_gives_a_report(tmp_path: Path) -> None:
     run = run_command(SHARED_DATA / "nsys", cwd=tmp_path)
 
-    assert run.code == 1
-    assert "cannot read" in run.stderr
-    assert "Traceback" not in run.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert (run.code, run.stderr) == (0, "")
+    page = (tmp_path / "profiler-report.html").read_text("utf-8")
+    assert "H100" in page
+    assert (tmp_path / "profiler-report" / "Timeline.bin").is_file()
 
 
 def test_traces_of_several_jobs_are_told_apart_and_not_mixed(tmp_path: Path) -> None:
