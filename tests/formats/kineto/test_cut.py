@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,7 +66,7 @@ def test_a_cut_is_a_kernel_trace() -> None:
     assert part.tables.gpu_ops.name.size == 2
 
 
-ROOT_HOME = "/".join(["", "root"])
+ROOT_HOME = Path("/", "root").as_posix()
 """Written apart: this is no path of the machine on which the test was written."""
 
 
