@@ -165,10 +165,10 @@ def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, 
 
 
 def _of_part(part: PartDifference) -> str:
-    low_s, high_s = part.interval_s
+    low, high = map(format_difference, part.interval_s)
     return (
         f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
-        f"{format_difference(low_s)} to {format_difference(high_s)}."
+        f"{format_difference(part.difference_s)} (99.8 % interval {low} to {high})."
     )
 
 

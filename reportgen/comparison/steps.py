@@ -156,7 +156,8 @@ def _intervals(
     rng = np.random.default_rng(_SEED)
     drawn = _medians(after, rng) - _medians(before, rng)
     middle_ns, error_ns = float(np.median(after) - np.median(before)), float(drawn.std())
-    reach_ns = max(_Z_CERTAIN * error_ns, _segment_reach_ns(before, after, np.median, z=_Z_CERTAIN))
+    lasting_ns = _segment_reach_ns(before, after, np.median, z=_Z_CERTAIN)
+    reach_ns = max(_Z_CERTAIN * error_ns, lasting_ns or 0.0)
     wider = reach_ns / (_Z_CERTAIN * error_ns) if error_ns else 1.0
     low, high = (middle_ns + wider * (np.percentile(drawn, (2.5, 97.5)) - middle_ns)).tolist()
     return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), reach_ns / _Z_CERTAIN
@@ -165,22 +166,23 @@ def _intervals(
 def _mean_interval_s(before: Floats, after: Floats, *, z: float) -> tuple[float, float]:
     """Return the interval of a difference of means, in seconds; of few steps all that can be."""
     middle, most = float(after.mean() - before.mean()), float(before.mean() + after.mean())
-    reach = _segment_reach_ns(before, after, np.mean, z=z) or most
+    known = _segment_reach_ns(before, after, np.mean, z=z)
+    reach = most if known is None else known
     return (middle - reach) / NS_PER_S, (middle + reach) / NS_PER_S
 
 
 def _segment_reach_ns(
     before: Floats, after: Floats, middle: Callable[[Floats], Any], *, z: float
-) -> float:
+) -> float | None:
     """Return how far noise alone can move a difference, as segments of each run differ.
 
     They show noise that lasts over many steps, such as the load of a shared machine, and bursts.
     Few segments know their scatter badly: instead of ``z`` it is multiplied by Student's t of the
-    same probability. Few steps have no segments: 0.
+    same probability. Few steps have no segments: ``None``.
     """
     n = min(_MOST_SEGMENTS, min(before.size, after.size) // _LEAST_SEGMENT_STEPS)
     if n < _LEAST_SEGMENTS:
-        return 0.0
+        return None
     parts = [[middle(part) for part in np.array_split(its, n)] for its in (before, after)]
     error_ns = float(np.sqrt(np.var(parts, axis=1, ddof=1).sum() / n))
     return _student(z, 2 * n - 2) * error_ns
