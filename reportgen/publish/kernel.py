@@ -139,8 +139,6 @@ def _check_limits() -> None:
 
 def _preload() -> None:
     """Import what notebook and page will need while the data are still being read."""
-    # Notebooks on S3, which ours never are: with boto3 installed this takes 0.1 s.
-    sys.modules.setdefault("papermill.s3", None)  # type: ignore[arg-type]  # None blocks the import
     import_module("nbconvert.exporters.html")
     import_module("papermill")
     import_module("reportgen.publish.library")
