@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= auto
+# Two for each core: tests wait for browsers, kernels and servers.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 FUZZ_CASES ?= 100000
 SEED ?= 1
 JOBS ?= 280
