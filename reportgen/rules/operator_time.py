@@ -48,8 +48,8 @@ READING = kit.Message(
 )
 WAITING = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
 WAITING_ADVICE = (
-    "It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits until the GPU has "
-    "computed it: read values less often, or after later work was launched."
+    "It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits until the GPU "
+    "has computed it: read values less often, or after later work was launched."
 )
 BY_SELF_TIME = (
     "Operators by self time on the host",
