@@ -179,6 +179,16 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
+        and not _is_of_the_slow_worker(symptom, cause)
+    )
+
+
+def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
+    """Return whether a rhythm is of the slow worker itself, which waits for nobody."""
+    return (
+        (symptom.cause, cause.cause) == (Cause.PERIODIC_SLOW_STEPS, Cause.SLOW_WORKER)
+        and symptom.where.node == cause.where.node
+        and symptom.where.device == cause.where.device
     )
 
 
