@@ -68,7 +68,7 @@ def in_file(column: Column) -> Column:
     found = flat.view(column.dtype)
     found[:] = column
     forget(found)
-    return cast(Column, found)
+    return cast("Column", found)
 
 
 def chosen(values: Floats, rows: NDArray[np.bool_], columns: Sequence[int]) -> Floats:
