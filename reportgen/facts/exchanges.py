@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import intern
 
 import numpy as np
@@ -181,6 +181,33 @@ def _alone(
 
 
 # Of several ranks
+
+
+def moved(meeting: Meeting, ahead_ns: Mapping[int, int]) -> Meeting:
+    """Return an exchange with its times less those of each rank."""
+    members = tuple(_moved(item, ahead_ns.get(item.rank, 0)) for item in meeting.members)
+    return replace(meeting, last_ns=max(item.start_ns for item in members), members=members)
+
+
+def _moved(item: Exchange, ahead_ns: int) -> Exchange:
+    return replace(
+        item,
+        start_ns=item.start_ns - ahead_ns,
+        end_ns=item.end_ns - ahead_ns,
+        alone_ns=tuple((begin - ahead_ns, end - ahead_ns) for begin, end in item.alone_ns),
+    )
+
+
+def are_certain(ranks: Sequence[Sequence[Exchange]]) -> bool:
+    """Return whether exchanges match whatever the clocks say.
+
+    They do where each rank has as many of equal group, name and number as all others have.
+    """
+    counts: dict[tuple[str, str, int], set[int]] = {}
+    for exchanges in ranks:
+        for known, n in Counter((item.group, item.name, item.seq) for item in exchanges).items():
+            counts.setdefault(known, set()).add(n)
+    return all(len(numbers) == 1 for numbers in counts.values())
 
 
 def meetings_of(ranks: Sequence[Sequence[Exchange]]) -> list[Meeting]:

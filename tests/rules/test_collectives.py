@@ -185,14 +185,23 @@ HOSTS = 4
 PER_HOST = 2
 
 
-def cluster(*, late_us: dict[int, float] | None = None, slow_host: int | None = None) -> RuleResult:
-    """Four hosts of two ranks: all meet in each step, then the ranks of each host do."""
+def cluster(
+    *,
+    late_us: dict[int, float] | None = None,
+    slow_host: int | None = None,
+    n_steps: int = 6,
+    skew_ns: int = 0,
+) -> RuleResult:
+    """Four hosts of two ranks: all meet in each step, then the ranks of each host do.
+
+    The clock of each host is ``skew_ns`` ahead of that of the host before.
+    """
     late_us = late_us or {}
     ranks = []
     for number in range(HOSTS * PER_HOST):
         host = number // PER_HOST
         gpu: list[Any] = []
-        for step in range(6):
+        for step in range(n_steps):
             zero, seq = 2000.0 * step, {"seq": step}
             start = 100.0 + late_us.get(number, 0.0)
             every = {"name": "allreduce", "group": "all", "group_size": 8, **seq}
@@ -201,7 +210,8 @@ def cluster(*, late_us: dict[int, float] | None = None, slow_host: int | None = 
             sized = {"dtype": "BFloat16", "in_elements": 500, "out_elements": 500, **seq}
             own = {"name": "gather", "group": f"host {host}", "group_size": 2, **sized}
             gpu.append(("ncclGather", zero + 500.0, own_us, {"collective": own}))
-        trace = rank_trace(gpu=gpu, rank=number, steps=[(1, 0.0, 12_000.0)])
+        steps = [(1, 0.0, 2000.0 * n_steps)]
+        trace = rank_trace(gpu=gpu, rank=number, steps=steps, origin_ns=skew_ns * host)
         path = f"node{host}_{10 + number}.17950000000{number:02d}.pt.trace.json"
         ranks.append(replace(trace, path=path))
     return run(collectives.RULE, *ranks)
@@ -227,6 +237,21 @@ def test_slow_transfers_of_one_host_are_its_link() -> None:
 
     assert finding.id == "COMM-3"
     assert "With host node3, 6 of 6 such transfers are slow; without, 0 of 18." in finding.text
+
+
+@pytest.mark.parametrize("skew_ns", [300_000, 71 * 10**9])
+def test_clocks_that_differ_change_no_waiting(skew_ns: int) -> None:
+    late = {"late_us": {5: 200.0}, "n_steps": 12}
+    same, skewed = cluster(**late), cluster(**late, skew_ns=skew_ns)  # type: ignore[arg-type]  # as declared
+    waiting, clocks = skewed.findings
+
+    assert waiting == same.findings[0]
+    assert rows(skewed, "stragglers") == rows(same, "stragglers")
+    assert clocks.id == "COMM-4"
+    assert [row[2] for row in rows(skewed, "clocks")] == [
+        host * skew_ns / 1_000 for host in range(HOSTS)
+    ]
+    assert same.exhibit("clocks") is None
 
 
 def test_hosts_that_all_ranks_differ_in_are_not_named() -> None:

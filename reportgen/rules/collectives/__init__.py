@@ -15,6 +15,8 @@ from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.collectives import clocks
+from reportgen.rules.collectives.clocks import OnOneClock
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
@@ -169,7 +171,8 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     ranks = [rank for rank in every if rank.exchanges]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
+    aligned = clocks.align(ranks)
+    ranks, meetings = aligned.ranks, aligned.meetings
     shared = exchanges.comparable(meetings)
     waits = [item for meeting in shared for item in collectives_of(meeting)]
     waits_ns = kit.sum_by_key({item.rank: item.wait_ns} for item in waits)
@@ -185,7 +188,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
     if shared:
-        findings = faults_of(ranks, shared, params)
+        findings = [*faults_of(ranks, shared, params), clocks.finding_of(aligned.shifts)]
         metrics |= {
             "waiting_us": waiting_ns / NS_PER_US,
             "transfer_us": sum(meeting.transfer_ns for meeting in shared) / NS_PER_US,
@@ -196,7 +199,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     return Outcome(
         missing=missing,
         findings=findings,
-        exhibits=_exhibits(ranks, shared, waits, stragglers),
+        exhibits=_exhibits(aligned, shared, waits, stragglers),
         metrics=metrics,
     )
 
@@ -211,7 +214,7 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
 
 
 def _exhibits(
-    ranks: Sequence[RankCollectives],
+    aligned: OnOneClock,
     meetings: Sequence[Meeting],
     waits: Sequence[Collective],
     stragglers: Sequence[Straggler],
@@ -225,7 +228,9 @@ def _exhibits(
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from its own start to the start of the last rank."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
-    if rows := _bandwidths(ranks):
+    if aligned.shifts:
+        yield clocks.table_of(aligned.shifts)
+    if rows := _bandwidths(aligned.ranks):
         title, caption = "Bandwidth of collectives", BANDWIDTH_CAPTION
         yield kit.table("bandwidth", rows, Bandwidth, title=title, caption=caption)
     kept = _costliest(meetings)

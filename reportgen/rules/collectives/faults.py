@@ -147,9 +147,7 @@ def faults_of(
     window_ns = round(sum(rank.window_ns for rank in ranks) / len(ranks))
     if not window_ns:
         return []
-    # A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
-    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
-    hosts = {rank.rank: rank.host if are_hosts else "" for rank in ranks}
+    hosts = hosts_of(ranks)
     slow = exchanges.slow_transfers(meetings)
     place = exchanges.located(slow, hosts) if slow else None
     waiting = exchanges.waiting_in(meetings, {rank.rank: rank.begin_ns for rank in ranks})
@@ -161,6 +159,15 @@ def faults_of(
         else _waiting(ranks, meetings, waiting, late[0], window_ns, params),
         _slow(ranks, slow, place, window_ns, params) if slow else None,
     ]
+
+
+def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
+    """Return the host of each rank, ``""`` where the names of the files do not say it.
+
+    A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
+    """
+    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
+    return {rank.rank: rank.host if are_hosts else "" for rank in ranks}
 
 
 def _late_host(
