@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.exchanges import AGREE_WITHIN_NS, Meeting, moved
+from reportgen.facts.exchanges import AGREE_WITHIN_NS, Meeting
 from reportgen.units import NS_PER_US
 
 LEAST_COMMON = 10
@@ -94,7 +94,7 @@ def _follow(ends: _Ends, base: int, names: Sequence[str], found: dict[int, Clock
                 continue
             low, middle, high = np.percentile(later_ns, (5, 50, 95)).tolist()
             bound_ns = round(high - low) // 2 + found[known].bound_ns
-            # Ends that scatter so much do not come together: nothing is known of the clocks.
+            # Ends that scatter more do not come together: nothing is known of the clocks.
             if bound_ns > AGREE_WITHIN_NS:
                 continue
             is_ahead = abs(middle) > max(bound_ns, LEAST_AHEAD_NS)
@@ -106,13 +106,3 @@ def _follow(ends: _Ends, base: int, names: Sequence[str], found: dict[int, Clock
                 n_common=later_ns.size,
             )
             waiting.append(clock)
-
-
-def on_one_clock(meetings: Sequence[Meeting], ahead_ns: Mapping[int, int]) -> list[Meeting]:
-    """Return exchanges in order of time, on the clock that ``ahead_ns`` of each rank refers to."""
-    if not any(ahead_ns.values()):
-        return list(meetings)
-    return sorted(
-        (moved(meeting, ahead_ns) for meeting in meetings),
-        key=lambda item: (item.start_ns, item.members[0].group, item.members[0].name),
-    )

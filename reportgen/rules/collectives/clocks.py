@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.facts import exchanges
-from reportgen.facts.clock_shifts import ClockShift, clock_shifts, on_one_clock
+from reportgen.facts.clock_shifts import ClockShift, clock_shifts
 from reportgen.facts.exchanges import Meeting
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
@@ -61,10 +61,20 @@ def align(ranks: Sequence[RankCollectives]) -> OnOneClock:
     shifts = clock_shifts(meetings, clocks) if is_certain else []
     ahead_of = {item.clock: item.ahead_ns for item in shifts}
     ahead_ns = {rank: ahead_of.get(clock, 0) for rank, clock in clocks.items()}
-    return OnOneClock(
-        ranks=[replace(rank, begin_ns=rank.begin_ns - ahead_ns[rank.rank]) for rank in ranks],
-        meetings=on_one_clock(meetings, ahead_ns),
-        shifts=shifts if any(ahead_ns.values()) else [],
+    if not any(ahead_ns.values()):
+        return OnOneClock(ranks=list(ranks), meetings=meetings, shifts=[])
+    same = [_moved(rank, ahead_ns[rank.rank]) for rank in ranks]
+    meetings = exchanges.meetings_of([rank.exchanges for rank in same])
+    return OnOneClock(ranks=same, meetings=meetings, shifts=shifts)
+
+
+def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
+    steps = rank.steps
+    return replace(
+        rank,
+        begin_ns=rank.begin_ns - ahead_ns,
+        exchanges=tuple(exchanges.moved(item, ahead_ns) for item in rank.exchanges),
+        steps=steps and replace(steps, start_ns=steps.start_ns - ahead_ns),
     )
 
 
