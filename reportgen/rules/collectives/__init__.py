@@ -147,7 +147,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "n_collectives": len(shared),
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
-    grid, what_if = by_step.grid_of(ranks, shared), None
+    grid, what_if = by_step.grid_of(ranks), None
     if shared:
         waiting = exchanges.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
         what_if = by_step.without_stragglers(grid, shared, waiting)

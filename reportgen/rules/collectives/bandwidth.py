@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ LINK = kit.Message(
     title="Transfers reach {measured:pct} of the link ({link:g} GB/s)",
     text="""{n:count transfer} have a bus bandwidth of {bus:.3g} GB/s in all. Most time goes into
         {worst.name} of {worst.bytes:bytes}, {worst.bus:.3g} GB/s; the best of this size has
-        {worst.best:.3g} GB/s.""",
+        {best:.3g} GB/s.""",
     advice="""Compare with nccl-tests on the same hosts. Small messages do not fill a link: try
         larger buckets.""",
     exhibit="bandwidth_by_size",
@@ -56,41 +56,20 @@ class Bandwidth:
         lambda item: _gb_per_s(item.bytes, item.time_ns), "GB/s", name="algorithm_gb_per_s"
     )
     bus: float | None = derived(
-        lambda item: _bus_gb_per_s(item, item.bytes, item.time_ns), "GB/s", name="bus_gb_per_s"
+        lambda item: _bus_gb_per_s(item, item.time_ns), "GB/s", name="bus_gb_per_s"
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Transfers:
-    """Transfers of one collective, size and process group; ``best_ns`` is of any group."""
-
-    name: str
-    group: str
-    group_size: int | None
-    bytes: int
-    times_ns: tuple[int, ...]
-    best_ns: int
-
-    @property
-    def beyond_ns(self) -> int:
-        """Return how much longer they take than the best."""
-        return sum(self.times_ns) - len(self.times_ns) * self.best_ns
-
-    @property
-    def bus(self) -> float | None:
-        """Return their bus bandwidth in GB/s."""
-        return _bus_gb_per_s(self, len(self.times_ns) * self.bytes, sum(self.times_ns))
-
-    @property
-    def best(self) -> float | None:
-        """Return the bus bandwidth of the fastest in GB/s."""
-        return _bus_gb_per_s(self, self.bytes, self.best_ns)
-
-
 @kit.row
-class BySize:
-    """The transfers of one collective, size and process group, as they are shown."""
+class Transfers:
+    """The transfers of one collective, process group and size.
 
+    ``sum_ns`` is their time, ``best_ns`` that of the fastest of equal size in any group.
+    """
+
+    sum_ns: int
+    best_ns: int
+    link_gb_per_s: float | None
     name: str = col()
     group: str = col()
     group_size: int | None = col()
@@ -101,21 +80,26 @@ class BySize:
         lambda item: _gb_per_s(item.bytes, item.transfer_ns), "GB/s", name="algorithm_gb_per_s"
     )
     bus: float | None = derived(
-        lambda item: _bus_gb_per_s(item, item.bytes, item.transfer_ns), "GB/s", name="bus_gb_per_s"
+        lambda item: _bus_gb_per_s(item, item.transfer_ns), "GB/s", name="bus_gb_per_s"
     )
-    pct_of_best: float | None = col("%")
-    pct_of_link: float | None = col("%")
-    beyond_ns: int = col("us", name="beyond_best_us", per=NS_PER_US)
+    pct_of_best: float | None = derived(lambda item: pct_of(item.best_ns, item.transfer_ns), "%")
+    pct_of_link: float | None = derived(
+        lambda item: item.bus and item.link_gb_per_s and 100 * item.bus / item.link_gb_per_s, "%"
+    )
+    beyond_ns: int = derived(
+        lambda item: item.sum_ns - item.count * item.best_ns,
+        "us",
+        name="beyond_best_us",
+        per=NS_PER_US,
+    )
 
 
 def _gb_per_s(n_bytes: int, time_ns: float) -> float | None:
     return n_bytes / time_ns if time_ns > 0 else None
 
 
-def _bus_gb_per_s(
-    item: Bandwidth | BySize | Transfers, n_bytes: int, time_ns: float
-) -> float | None:
-    rate, factor = _gb_per_s(n_bytes, time_ns), bus_factor(item.name, item.group_size)
+def _bus_gb_per_s(item: Bandwidth | Transfers, time_ns: float) -> float | None:
+    rate, factor = _gb_per_s(item.bytes, time_ns), bus_factor(item.name, item.group_size)
     return None if rate is None or factor is None else rate * factor
 
 
@@ -137,15 +121,15 @@ def tables_of(
         yield kit.table(
             "bandwidth", rows, Bandwidth, title="Bandwidth of collectives", caption=CAPTION
         )
-    found = transfers_of(meetings)
+    found = transfers_of(meetings, link_gb_per_s)
     if not found:
         return
     rest = f" {MOST_ROWS:,} of {len(found):,} are listed." if len(found) > MOST_ROWS else ""
     link = write(LINK_CAPTION, link=link_gb_per_s) if link_gb_per_s else ""
     table = kit.table(
         "bandwidth_by_size",
-        [_row(item, link_gb_per_s) for item in found[:MOST_ROWS]],
-        BySize,
+        found[:MOST_ROWS],
+        Transfers,
         title="Bandwidth by collective, process group and size",
         caption=BY_SIZE_CAPTION + link + rest,
     )
@@ -153,23 +137,7 @@ def tables_of(
     yield replace(table, columns=tuple(columns))
 
 
-def _row(item: Transfers, link_gb_per_s: float | None) -> BySize:
-    middle_ns = float(np.median(item.times_ns))
-    bus = _bus_gb_per_s(item, item.bytes, middle_ns)
-    return BySize(
-        name=item.name,
-        group=item.group,
-        group_size=item.group_size,
-        bytes=item.bytes,
-        count=len(item.times_ns),
-        transfer_ns=middle_ns,
-        pct_of_best=pct_of(item.best_ns, middle_ns),
-        pct_of_link=None if bus is None or not link_gb_per_s else 100 * bus / link_gb_per_s,
-        beyond_ns=item.beyond_ns,
-    )
-
-
-def transfers_of(meetings: Sequence[Meeting]) -> list[Transfers]:
+def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> list[Transfers]:
     """Return transfers of known size, those that lose most to the best of their size first."""
     times_ns: dict[tuple[str, int, int, str], list[int]] = defaultdict(list)
     for meeting in meetings:
@@ -187,8 +155,11 @@ def transfers_of(meetings: Sequence[Meeting]) -> list[Transfers]:
             group=group,
             group_size=None if n_ranks == NONE else n_ranks,
             bytes=n_bytes,
-            times_ns=tuple(found),
+            count=len(found),
+            transfer_ns=float(np.median(found)),
+            sum_ns=sum(found),
             best_ns=best_ns[name, n_ranks, n_bytes],
+            link_gb_per_s=link_gb_per_s,
         )
         for (name, n_ranks, n_bytes, group), found in times_ns.items()
     ]
@@ -197,17 +168,19 @@ def transfers_of(meetings: Sequence[Meeting]) -> list[Transfers]:
 
 def share_of_link(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> Finding | None:
     """Return which share of a link the transfers reach, weighted by their time."""
-    found = [item for item in transfers_of(meetings) if item.bus]
+    found = [item for item in transfers_of(meetings, link_gb_per_s) if item.bus]
     if not link_gb_per_s or not found:
         return None
-    times_ns = [sum(item.times_ns) for item in found]
-    bus = float(np.average([item.bus or 0.0 for item in found], weights=times_ns))
+    buses = [_bus_gb_per_s(item, item.sum_ns / item.count) or 0.0 for item in found]
+    bus = float(np.average(buses, weights=[item.sum_ns for item in found]))
+    worst = max(found, key=lambda item: item.sum_ns)
     return LINK.finding(
         measured=100 * bus / link_gb_per_s,
         link=link_gb_per_s,
         bus=bus,
-        n=sum(len(item.times_ns) for item in found),
-        worst=found[int(np.argmax(times_ns))],
+        n=sum(item.count for item in found),
+        worst=worst,
+        best=_bus_gb_per_s(worst, worst.best_ns),
     )
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from reportgen import results
 from reportgen.facts import exchanges
 from reportgen.facts.clock_shifts import ClockShift, clock_shifts
 from reportgen.facts.exchanges import Meeting
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives, hosts_of
-from reportgen.rules.kit import col
 from reportgen.units import NS_PER_US
 
 SHIFTED = kit.Message(
@@ -29,17 +29,6 @@ CAPTION = (
     "they end; bound_us is half of the range of nine of ten of them. A clock that may agree is not "
     "moved."
 )
-
-
-@kit.row
-class Clock:
-    """A clock of a host, or of a rank where hosts are unknown."""
-
-    clock: str = col()
-    base: str = col(name="compared_with")
-    ahead_ns: int = col("us", name="ahead_us", per=NS_PER_US)
-    bound_ns: int = col("us", name="bound_us", per=NS_PER_US)
-    n_common: int = col(name="collectives")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,14 +83,18 @@ def finding_of(shifts: Sequence[ClockShift]) -> Finding | None:
 
 def table_of(shifts: Sequence[ClockShift]) -> Exhibit:
     """Return by how much each clock is ahead."""
-    rows = [
-        Clock(
-            clock=item.clock,
-            base=item.base,
-            ahead_ns=item.ahead_ns,
-            bound_ns=item.bound_ns,
-            n_common=item.n_common,
-        )
-        for item in shifts
-    ]
-    return kit.table("clocks", rows, Clock, title="Clocks of the ranks", caption=CAPTION)
+    return results.exhibit(
+        "clocks",
+        results.ExhibitKind.TABLE,
+        title="Clocks of the ranks",
+        caption=CAPTION,
+        columns=[
+            results.column("clock", "", [item.clock for item in shifts]),
+            results.column("compared_with", "", [item.base for item in shifts]),
+            *kit.floats(
+                ("ahead_us", "us", [item.ahead_ns / NS_PER_US for item in shifts]),
+                ("bound_us", "us", [item.bound_ns / NS_PER_US for item in shifts]),
+            ),
+            results.column("collectives", "", [item.n_common for item in shifts]),
+        ],
+    )
