@@ -10,9 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader
-
 from reportgen.assets import templates_dir
+from reportgen.compiled_templates import environment_of
 from reportgen.errors import writing
 from reportgen.page_scripts import joined, plain
 from reportgen.publish.library import Library, own_library, packed_script, whole_library
@@ -60,8 +59,8 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "script": joined(templates_dir() / "script" / SCRIPT),
         "lanes": _lanes_script(),
     }
-    # Text of other people is escaped in the template, where their HTML goes in as it is.
-    environment = Environment(loader=FileSystemLoader(templates_dir() / TEMPLATE))  # noqa: S701
+    # Not escaped as a whole: HTML of sections and of the notebook's author goes in as it is.
+    environment = environment_of(templates_dir() / TEMPLATE)
     environment.filters |= {
         "page_form": _page_form,
         "library": _library_for,
