@@ -81,7 +81,7 @@ def test_the_advice_for_exposed_copies_follows_what_could_hide_them(
     kernel_us: float, kinds: str | None, advice: str
 ) -> None:
     name = f"Memcpy HtoD ({kinds})" if kinds else "Memcpy HtoD"
-    gpu = [(name, 0.0, 90.0, {"bytes": 900_000}), ("k", 90.0, kernel_us)]
+    gpu: list[Any] = [(name, 0.0, 90.0, {"bytes": 900_000}), ("k", 90.0, kernel_us)]
 
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}["COPY-2"]
 
