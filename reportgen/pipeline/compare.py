@@ -139,12 +139,12 @@ def _write(
     with timed(watcher, "notebook") as step:
         notebook = read_notebook(notebook_path("profiler_comparison"))
         output = folder / NOTEBOOK
-        run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
+        executed = run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:
         title = f"{comparison.before.name} → {comparison.after.name} · comparison"
         page = PageOptions(title=title, theme=options.theme, report_id=comparison.after.report_id)
-        export_page(folder / NOTEBOOK, folder / PAGE, page)
+        export_page(executed, folder / PAGE, page)
     if OutputFormat.IPYNB in options.formats:
         made.append(NOTEBOOK)
     return [*made, PAGE] if OutputFormat.HTML in options.formats else made
