@@ -76,7 +76,7 @@ FLUCTUATING = kit.Message(
     id="GPU-2",
     cause=results.Cause.GPU_SWINGS,
     title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
-        {gpu.work_idle_pct:pct} of its working time""",
+        for {gpu.work_idle_pct:pct} of the training""",
     text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
         {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
         fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work

@@ -64,7 +64,7 @@ WELL_USED = replace(
     id="SYS-3",
     cause=results.Cause.OBSERVATION,
     title="GPUs are well used: GPU median {measured:pct}",
-    advice="Look at the operators for what is left to win.",
+    advice="Look at the operators for further savings.",
 )
 CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
