@@ -87,7 +87,7 @@ ENOUGH = Message(
     title="{Loaders} on {cores:count core}, and loading is no bottleneck",
     text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but};
         it matters from {wait_pct:g} % on.""",
-    advice="Leave the number of loader workers as it is.",
+    advice="Leave the number of loader processes as it is.",
     unit="loaders",
 )
 TOO_MANY = Message(

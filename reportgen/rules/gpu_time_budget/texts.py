@@ -156,7 +156,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
-        advice="Use more loader workers, prefetch, or move preprocessing to other processes.",
+        advice="Use more loader processes, prefetch, or move preprocessing to other processes.",
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",

@@ -81,7 +81,7 @@ FLUCTUATING = kit.Message(
         {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
         fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
         this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
+    advice="""Find what the GPU waits for between its bursts: data loading, synchronization with
         other GPUs, checkpoints or logging.""",
     unit="% (lowest 5th percentile of a window)",
     exhibit="utilization",
