@@ -28,8 +28,8 @@ _SAY_NONE = (
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
     reading=(
-        "Operators call each other: the time of one holds that of those it calls, self time does "
-        "not, so only self times add up. GPU time is that of what an operator launched itself."
+        "The time of an operator includes the operators that it calls; its self time does not, so "
+        "only self times add up. GPU time is that of the GPU operations that it launched itself."
     ),
     advice="Look for operators that take the host long but give the GPU little to do.",
     section=Section(id="traced-operators", title="Traced operators", order=70),
