@@ -142,7 +142,9 @@ class _Tree:
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
         if rows.size:
             slices = self.trace.slices
-            strips = strips_of(slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows])
+            strips = strips_of(
+                slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows], source=rows
+            )
             self.add(kind, label, parent, strips=strips)
 
     def _add_host(self, rank: int, rows: Rows) -> None:
@@ -166,6 +168,7 @@ class _Tree:
                 np.concatenate([slices.name[own], calls.name[called]]),
                 detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
                 flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+                source=np.concatenate([own, called + slices.start_ns.size]),
             )
             self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
@@ -209,6 +212,7 @@ class _Tree:
                     ops.name[rows],
                     detail=detail[rows],
                     flow=self.flow_of_call[ops.launch[rows]],
+                    source=rows + (trace.slices.start_ns.size + trace.calls.start_ns.size),
                     slack_ns=_SLACK_NS,
                 )
                 n = len(streams)
