@@ -98,7 +98,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
         is_much = size_bytes > _ALONE_BYTES and not work.memory.knows(job.parts)
         before = measure(work, watcher) if is_much else None
-        with kernel_for(options.formats, staging.folder) as kernel:
+        with kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel:
             measured, missing = before or measure(work, watcher)
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
@@ -140,7 +140,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
     check_old(options, keeps_results=False)
     with (
         open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
+        kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel,
     ):
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
@@ -158,7 +158,7 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     check_old(options, keeps_results=keeps_results)
     with (
         open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
+        kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel,
     ):
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         if report.timeline_data is not None:

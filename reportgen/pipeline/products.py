@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 from reportgen import store
@@ -13,6 +14,7 @@ from reportgen.errors import writing
 from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
+    SCHEMA_CHECKERS,
     PageOptions,
     ReadyKernel,
     export_page,
@@ -31,11 +33,16 @@ FILES = {
 
 
 @contextmanager
-def kernel_for(formats: frozenset[OutputFormat], folder: Path) -> Iterator[ReadyKernel | None]:
-    """Start the kernel that will run the notebook in a folder; a summary alone needs none."""
+def kernel_for(
+    formats: frozenset[OutputFormat], folder: Path, *, notebook: Path | None = None
+) -> Iterator[ReadyKernel | None]:
+    """Start the kernel that will run our or the user's notebook; a summary alone needs none."""
     if formats <= {OutputFormat.MD}:
         yield None
         return
+    if notebook is not None:
+        for checker in SCHEMA_CHECKERS:
+            import_module(checker)
     kernel = ReadyKernel()
     try:
         kernel.start(folder)
@@ -106,7 +113,7 @@ def _make_page(
     with timed(watcher, "notebook") as step:
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
-        run_notebook(
+        executed = run_notebook(
             notebook, output=staging.notebook, report_dir=store.OUTPUT_FOLDER, manager=manager
         )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
@@ -114,7 +121,7 @@ def _make_page(
         with timed(watcher, "page") as step:
             title = f"{report.job.name} · profiling report"
             page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
-            export_page(staging.notebook, staging.page, page_options)
+            export_page(executed, staging.page, page_options)
             step.text = f"made a page of {format_bytes(staging.page.stat().st_size)}"
     if OutputFormat.IPYNB not in options.formats:
         staging.notebook.unlink()

@@ -1,9 +1,11 @@
-"""The notebook run by papermill, the page made by nbconvert."""
+"""The notebook run by papermill, and the page made of it."""
 
 from reportgen.publish.kernel import ReadyKernel
+from reportgen.publish.lean import SCHEMA_CHECKERS
 from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook
 from reportgen.publish.page import PageOptions, export_page
 
 __all__ = [
-    "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "read_notebook", "run_notebook",
+    "SCHEMA_CHECKERS", "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "read_notebook",
+    "run_notebook",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from threading import Thread
 from typing import Any
 
 from reportgen.errors import OutputError
+from reportgen.publish.lean import IMPORTING, import_papermill
 from reportgen.scratch import scratch_folder
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class ReadyKernel:
         self._exits = ExitStack()
         self._private_dir = self._exits.enter_context(scratch_folder())
         self._launched: Future[Any] = Future()
-        self._preloaded: Future[None] = Future()
+        self._preloaded: Future[Any] = Future()
         self._thread: Thread | None = None
 
     def start(self, cwd: Path) -> None:
@@ -68,9 +69,6 @@ class ReadyKernel:
 
     def manager(self) -> Any:
         """Return the running kernel's manager, once all that was begun in the background is done.
-
-        Call it before anything of Jupyter is imported here: two threads that import packages
-        with circular imports can see half of one.
 
         Raises:
             OutputError: the kernel did not start.
@@ -99,14 +97,15 @@ class ReadyKernel:
         self._exits.close()
 
     def _work(self, cwd: Path) -> None:
-        for future, task in (
-            (self._launched, partial(_launch, cwd, self._private_dir)),
-            (self._preloaded, _preload),
-        ):
-            try:
-                future.set_result(task())
-            except Exception as err:  # noqa: BLE001  # raised again where it is waited for
-                future.set_exception(err)
+        with IMPORTING:
+            for future, task in (
+                (self._launched, partial(_launch, cwd, self._private_dir)),
+                (self._preloaded, import_papermill),
+            ):
+                try:
+                    future.set_result(task())
+                except Exception as err:  # noqa: BLE001  # raised again where it is waited for
+                    future.set_exception(err)
         with suppress(Exception):  # the page's library is not needed before the notebook ran
             import_module("reportgen.publish.library").own_library()
 
@@ -135,13 +134,6 @@ def _check_limits() -> None:
                 hint=f"Raise it (`{remedy}`), or make a summary alone with --format md.",
             )
         resource.setrlimit(limit, (least, hard))
-
-
-def _preload() -> None:
-    """Import what notebook and page will need while the data are still being read."""
-    import_module("nbconvert.exporters.html")
-    import_module("papermill")
-    import_module("reportgen.publish.library")
 
 
 def _eager_client() -> Any:
