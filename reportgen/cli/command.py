@@ -20,7 +20,14 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
+from reportgen.cli.settings import (
+    LINK,
+    PRICE,
+    FormatsType,
+    communication_settings,
+    read_settings,
+    top_settings,
+)
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
@@ -41,6 +48,7 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
+        "link_gb_per_s",
     ),
     "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
@@ -91,6 +99,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     "--usd-per-gpu-hour",
     metavar="X",
     help="Price of an hour of one GPU: the GPU time budget is also given in money.",
+)
+@click.option(
+    "--link-gb-per-s",
+    metavar="X",
+    help="Bandwidth of a GPU's link in one direction, in GB/s: collectives are given as shares of "
+    "it, too.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -185,6 +199,7 @@ def command(
     top: int | None,
     communication: str | None,
     usd_per_gpu_hour: str | None,
+    link_gb_per_s: str | None,
     rules: str,
     formats: frozenset[str],
     timeline: str,
@@ -210,7 +225,7 @@ def command(
     given = {
         **top_settings(top),
         **communication_settings(communication),
-        **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
+        **read_settings(settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s}),
     }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.

@@ -198,7 +198,7 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
     use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
-    use_pct = mean_over(use[:, used_throughout(use)])
+    use_pct = mean_over(use, used_throughout(use))
     interval_ns = part.system.interval_ns
     unions = list(_unions(part.spans))
     if interval_ns is None or not unions:

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.samples import minutes_of, sum_over
+from reportgen.facts.distributions import count_values, percentile_of
+from reportgen.facts.samples import columns_of, minutes_of, sum_of
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
@@ -148,21 +149,28 @@ def _work_of(system: SystemTable) -> _Work | None:
     The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = matrix[:, used_throughout(matrix)] if matrix.shape[1] else matrix
-    works = np.flatnonzero((use >= IDLE_BELOW_PCT).any(axis=1))
+    use = columns_of(matrix, used_throughout(matrix)) if matrix.shape[1] else []
+    is_working = np.zeros(system.n_ticks, dtype=np.bool_)
+    for column in use:
+        is_working |= column >= IDLE_BELOW_PCT
+    works = np.flatnonzero(is_working)
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    usual_pct = float(np.nanpercentile(use[its], USUAL_PCT))
-    level_pct = np.nanpercentile(use[its], USUAL_PCT, axis=0).clip(IDLE_BELOW_PCT)
-    relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
-    waiting = np.nan_to_num(sum_over(system.matrix(SeriesKind.IO_WAIT)[its])) / 100
-    used = np.nan_to_num(sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[its])) / 100
+    counted = [count_values(column[its]) for column in use]
+    usual_pct = percentile_of(counted, USUAL_PCT)
+    least = np.full(its.stop - its.start, np.inf)
+    for column, counts in zip(use, counted, strict=True):
+        level_pct = max(percentile_of([counts], USUAL_PCT), IDLE_BELOW_PCT)
+        relative = column[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
+        np.minimum(least, np.where(np.isnan(relative), 1, relative), out=least)
+    waiting = np.nan_to_num(sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
+    used = np.nan_to_num(sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
     minutes = minutes_of(system.tick_ns[its]).stop
     return _Work(
-        minute=np.searchsorted(minutes, np.arange(relative.shape[0]), side="right"),
+        minute=np.searchsorted(minutes, np.arange(least.size), side="right"),
         tick_ns=system.tick_ns[its],
-        idle=1 - np.where(np.isnan(relative), 1, relative).min(axis=1),
+        idle=1 - least,
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
         received=input_bytes_per_s(system)[its],

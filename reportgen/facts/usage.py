@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
     WorkRange,
+    columns_of,
     idle_edges,
-    mean_over,
+    mean_of,
     present_values,
-    sum_over,
+    sum_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -64,9 +65,12 @@ Rows = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """One series without its gaps: (n,) rows of the table, times and values, sorted by time."""
+    """One series without its gaps: (n,) times and values, sorted by time.
 
-    row: Rows
+    ``is_there``: (n_ticks,) which rows of the table they are.
+    """
+
+    is_there: NDArray[np.bool_]
     time_ns: Instants
     values: Floats
 
@@ -76,9 +80,11 @@ class Samples:
 
 
 def samples_of(system: SystemTable, values: Floats) -> Samples:
-    """Return the samples of (n_ticks,) values, NaN left out."""
-    row = np.flatnonzero(~np.isnan(values))
-    return Samples(row=row, time_ns=system.tick_ns[row], values=values[row])
+    """Return the samples of (n_ticks,) values, NaN left out; without NaN nothing is copied."""
+    is_there = ~np.isnan(values)
+    if is_there.all():
+        return Samples(is_there=is_there, time_ns=system.tick_ns, values=values)
+    return Samples(is_there=is_there, time_ns=system.tick_ns[is_there], values=values[is_there])
 
 
 def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> dict[str, Samples]:
@@ -101,11 +107,13 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     its last work while others work on has stopped, whatever the host does.
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    used = matrix[:, used_gpus(matrix, above=below)]
-    last = [int(np.flatnonzero(column >= below)[-1:].sum()) for column in used.T]
-    has_stopped = np.arange(len(used))[:, np.newaxis] > np.array(last, dtype=np.int64)
-    has_stopped &= np.array(last, dtype=np.int64) < max(last, default=0)
-    return np.asarray(np.count_nonzero((used < below) & ~has_stopped, axis=1))
+    used = columns_of(matrix, used_gpus(matrix, above=below))
+    last = [int(np.flatnonzero(column >= below)[-1:].sum()) for column in used]
+    n_low = np.zeros(system.n_ticks, dtype=np.int64)
+    for column, its_last in zip(used, last, strict=True):
+        end = its_last + 1 if its_last < max(last) else column.size
+        n_low[:end] += column[:end] < below
+    return n_low
 
 
 def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:
@@ -141,9 +149,11 @@ def at_work(system: SystemTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
     if use.shape[1]:
-        use = use[:, used_throughout(use)]
-        is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1))
-        return is_busy, np.asarray(~np.isnan(use).all(axis=1))
+        is_busy, is_known = (np.zeros(system.n_ticks, dtype=np.bool_) for _ in range(2))
+        for column in columns_of(use, used_throughout(use)):
+            is_busy |= column >= IDLE_BELOW_PCT
+            is_known |= ~np.isnan(column)
+        return is_busy, is_known
     cores_pct = cores_mean_pct(system)
     is_known = ~np.isnan(cores_pct)
     usual_pct = float(np.median(cores_pct[is_known])) if is_known.any() else 0.0
@@ -173,7 +183,10 @@ def wait_for_disk(waiting: Floats, busy: Floats) -> NDArray[np.bool_]:
 
 def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:
     """Return (n_ticks,) how many cores exceed ``above``; an absent sample never does."""
-    return np.asarray(np.count_nonzero(system.matrix(kind) > above, axis=1))
+    hot = np.zeros(system.n_ticks, dtype=np.int64)
+    for column in system.each(kind):
+        hot += column > above
+    return hot
 
 
 @fact
@@ -187,7 +200,7 @@ def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
 @fact
 def cores_mean_pct(system: SystemTable) -> Floats:
     """Return (n_ticks,) the mean use of the cores in 0-100, NaN where none was sampled."""
-    return mean_over(system.matrix(SeriesKind.CPU_UTILIZATION))
+    return mean_of(system, SeriesKind.CPU_UTILIZATION)
 
 
 # Network
@@ -199,8 +212,8 @@ def input_bytes_per_s(system: SystemTable) -> Floats:
 
     Data come one way. What workers exchange, gradients for instance, each of them sends as well.
     """
-    sent = np.nan_to_num(sum_over(system.matrix(SeriesKind.TRANSMIT_ALGORITHM)))
-    return np.maximum(sum_over(system.matrix(SeriesKind.RECEIVE_ALGORITHM)) - sent, 0)
+    sent = np.nan_to_num(sum_of(system, SeriesKind.TRANSMIT_ALGORITHM))
+    return np.maximum(sum_of(system, SeriesKind.RECEIVE_ALGORITHM) - sent, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

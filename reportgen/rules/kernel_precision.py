@@ -71,6 +71,10 @@ READING = kit.Message(
     advice="Lower precision is faster where the model bears it.",
     exhibit="precision_shares",
 )
+LOW = frozenset({Precision.BF16, Precision.FP16, Precision.FP8, Precision.FP4, Precision.INT8})
+LOW_ADVICE = (
+    "The precision is low already; fuse kernels that are bound by memory, not by arithmetic."
+)
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
@@ -182,6 +186,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
     reading = READING.finding(
         measured=pct_of(matrix_ns, every_ns),
+        advice=LOW_ADVICE if main in LOW else None,
         main=main.value,
         main_pct=pct_of(totals[main], every_ns),
         kernels=every_ns,

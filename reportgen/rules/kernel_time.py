@@ -53,6 +53,10 @@ LARGEST = kit.Message(
     advice="A faster version of the first few kernels is worth most.",
     exhibit="top_by_time",
 )
+COMMUNICATION_ADVICE = (
+    "It communicates, and part of its time may be waiting for other ranks: see the collectives. Of "
+    "the kernels that compute, a faster version of the first few is worth most."
+)
 
 TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
@@ -281,6 +285,9 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
     largest = LARGEST.finding(
         measured=pct_of(first.sum_ns, every_ns),
+        advice=(
+            COMMUNICATION_ADVICE if _category(Grouping.NAME, first, job) == COMMUNICATION else None
+        ),
         first=first,
         name=short_names(first.key)[0],
         every=_time(kernels, n_ranks=len(ranks)),

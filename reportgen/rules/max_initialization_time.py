@@ -10,7 +10,7 @@ from typing import TypeGuard
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.samples import sum_over, training_loop_ns
+from reportgen.facts.samples import sum_of, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
@@ -182,7 +182,7 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
     is_before = tick_ns < loop_ns[0]
     is_in_loop = ~is_before & (tick_ns <= loop_ns[1])
     for what, kinds in _KINDS.items():
-        rate = sum_over(np.hstack([part.system.matrix(kind) for kind in kinds]))
+        rate = sum_of(part.system, *kinds)
         before, inside = (rate[rows & np.isfinite(rate)] for rows in (is_before, is_in_loop))
         if before.size:
             yield StartupRate(

@@ -46,6 +46,11 @@ READING = kit.Message(
     advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
     exhibit="top_by_self_time",
 )
+WAITING = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
+WAITING_ADVICE = (
+    "It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits until the GPU "
+    "has computed it: read values less often, or after later work was launched."
+)
 BY_SELF_TIME = (
     "Operators by self time on the host",
     "Shares of the self time of all operators, over all threads ({every:ns}).",
@@ -193,7 +198,11 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         ),
     )
     reading = READING.finding(
-        measured=rows[0].pct_of_self_time, first=rows[0], every=self_time_ns, n=len(rows)
+        measured=rows[0].pct_of_self_time,
+        advice=WAITING_ADVICE if rows[0].name in WAITING and gpu_time_ns > 0 else None,
+        first=rows[0],
+        every=self_time_ns,
+        n=len(rows),
     )
     return Outcome(
         findings=[reading],

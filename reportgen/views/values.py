@@ -170,10 +170,10 @@ def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
 
 
 def exactly(value: Scalar) -> str:
-    """Return a number with all its digits, as JSON writes it; empty for all else."""
+    """Return a number with all its digits, a whole one without a point; empty for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
-    return repr(value)
+    return repr(value).removesuffix(".0")
 
 
 def exact_name(column: Column) -> str:

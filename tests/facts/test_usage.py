@@ -30,7 +30,7 @@ def test_the_samples_of_a_gpu_have_no_gaps_and_a_gpu_without_any_does_not_exist(
     samples = samples_by_gpu(system, SeriesKind.GPU_UTILIZATION)
 
     assert list(samples) == ["gpu0"]
-    assert samples["gpu0"].row.tolist() == [0, 2]
+    assert samples["gpu0"].is_there.tolist() == [True, False, True]
     assert samples["gpu0"].time_ns.tolist() == [ns(START_S), ns(START_S + 2)]
     assert samples["gpu0"].values.tolist() == [5.0, 7.0]
     assert samples["gpu0"].before(np.array([ns(START_S), ns(START_S + 2.5)])).tolist() == [0, 2]

@@ -141,7 +141,7 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     use = dict(zip(system.names(kind), system.matrix(kind).T, strict=True))
     unknown = np.full(system.n_ticks, np.nan)
     gpus = tuple(
-        _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.row], params)
+        _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.is_there], params)
         for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY).items()
     )
     n_gpus = len({*use, *(gpu.gpu for gpu in gpus)})

@@ -18,7 +18,7 @@ from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_over, tick_lengths_ns, training_loop_ns
+from reportgen.facts.samples import mean_of, tick_lengths_ns, training_loop_ns
 from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_cores, starvation_of
@@ -158,13 +158,14 @@ def _causes(
     n_in_step = np.zeros(system.n_ticks, dtype=np.int64)
     for _, rows in rows_by_code(steps.worker):
         n_in_step += is_inside(steps.where(rows))
-    waiting = system.matrix(SeriesKind.IO_WAIT)
+    is_waiting = mean_of(system, SeriesKind.IO_WAIT) > IO_MEAN_PCT
+    is_waiting |= hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT) > 0
     n_at_work = np.count_nonzero(use > IDLE_BELOW_PCT, axis=1)
     is_waited_for = is_inside(spans.where(exchanges_data(spans))) | (n_in_step > n_at_work)
     return {
         # An idle GPU is not above 90 % itself, so any that is, is another one.
         Part.STRAGGLER: (use > BUSY_PCT).any(axis=1) & is_waited_for,
-        Part.IO_WAIT: (mean_over(waiting) > IO_MEAN_PCT) | (waiting > IO_HOT_PCT).any(axis=1),
+        Part.IO_WAIT: is_waiting,
         Part.NETWORK: starvation_of(system).is_starved,
         Part.CPU_INPUT: is_hot | is_inside(spans.where(loader_rows(spans).fetch)),
         Part.BETWEEN_STEPS: (n_in_step == 0) & (steps.n_spans > 0),

@@ -25,11 +25,12 @@ from reportgen.facts.pauses import (
     pauses_of_gpus,
     pauses_of_workers,
 )
-from reportgen.facts.samples import mean_over, unrecorded_ns
+from reportgen.facts.samples import columns_of, present_values, unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.facts.trend import Mask
 from reportgen.facts.usage import used_throughout
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.kit import col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
@@ -249,14 +250,18 @@ def _at_work(system: SystemTable, pauses: Pauses, ordinary: Union) -> Mask:
 
     Inside a step a GPU that waits for another one in a collective looks busy.
     """
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = use[:, used_throughout(use)]
+    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
+    use = columns_of(matrix, used_throughout(matrix))
+
+    def mean_pct(start_ns: int, end_ns: int) -> Floats:
+        inside = slice(*np.searchsorted(system.tick_ns, (start_ns, end_ns)))
+        known = [present_values(column[inside]) for column in use]
+        return np.array([values.mean() if values.size else np.nan for values in known])
+
     is_at_work = np.zeros(pauses.n_pauses, dtype=bool)
-    if use.size and ordinary.start_ns.size:
-        ends_ns = (ordinary.start_ns[0], ordinary.end_ns[-1])
-        usual = mean_over(use[slice(*np.searchsorted(system.tick_ns, ends_ns))].T)
+    if use and ordinary.start_ns.size:
+        usual = mean_pct(ordinary.start_ns[0], ordinary.end_ns[-1])
         for at in np.flatnonzero(pauses.is_between).tolist():
-            ends_ns = (pauses.start_ns[at], pauses.end_ns[at])
-            inside = mean_over(use[slice(*np.searchsorted(system.tick_ns, ends_ns))].T)
+            inside = mean_pct(pauses.start_ns[at], pauses.end_ns[at])
             is_at_work[at] = bool((inside >= WORKING_RATIO * usual).all())
     return is_at_work

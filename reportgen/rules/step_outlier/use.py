@@ -67,7 +67,7 @@ def use_in_steps(
     bins: dict[_Group, Counts] = {}
     tenths: dict[_Group, Counts] = {}
     for role, kind in _KINDS.items() if slow_ns else ():
-        for column in system.matrix(kind).T:  # one by one: a day of many cores is large
+        for column in system.each(kind):
             for name, inside in rows.items():
                 values = present_values(column[inside])
                 tenth = np.rint(10 * np.clip(values, 0, 100)).astype(np.int64)
