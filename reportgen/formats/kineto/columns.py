@@ -85,6 +85,7 @@ class TraceVocabularies:
         default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
     )
     input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
+    input_dims: BoundedCodes = field(default_factory=_bytes_of_file)
     tracks: BoundedCodes = field(
         default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
     )
@@ -168,17 +169,20 @@ class TraceColumns:
         table = self.tables["slices"]
         columns = self._times(events)
         if kind is SliceKind.PYTHON or kind is SliceKind.OVERHEAD:
-            external_id = input_list = _constant(ABSENT, events, np.int64)
+            external_id = input_list = input_dims = _constant(ABSENT, events, np.int64)
         else:
             args = _args(events)
             self._add_collectives(args, table.n_rows, is_gpu=False)
-            external_id, input_list = self._external_ids(args), self._input_lists(args)
+            external_id, known = self._external_ids(args), self.vocabularies
+            input_list = known.input_lists.of([bytes(item.input_type) for item in args])
+            input_dims = known.input_dims.of([bytes(item.input_dims) for item in args])
         table.add(
             **columns,
             thread=self._threads(events),
             kind=_constant(kind, events, np.int8),
             external_id=external_id,
             input_list=input_list.astype(np.int32),
+            input_dims=input_dims.astype(np.int32),
         )
 
     def _add_syncs(self, events: list[TraceEvent]) -> None:
@@ -286,10 +290,6 @@ class TraceColumns:
         return np.fromiter(
             (ABSENT if text == b" " else shapes[text] for text in texts), np.int32, len(texts)
         )
-
-    def _input_lists(self, args: Sequence[Args]) -> NDArray[np.int32]:
-        lists = self.vocabularies.input_lists
-        return lists.of([bytes(item.input_type) for item in args])
 
 
 TABLES = (
