@@ -34,60 +34,23 @@ class _Source:
 
 
 _SOURCES = (
-    _Source(
-        kind="kernel",
-        rule="KernelTime",
-        exhibit="kernels_by_shape",
-        names=("name", "shape"),
-        time="sum_us",
-    ),
-    _Source(
-        kind="kernels of an operator",
-        rule="KernelTime",
-        exhibit="kernels_by_operator",
-        names=("operator",),
-        time="sum_us",
-    ),
-    _Source(
-        kind="operator",
-        rule="OperatorTime",
-        exhibit="operators",
-        names=("name",),
-        time="self_us",
-    ),
-    _Source(
-        kind="operator with inputs",
-        rule="OperatorTime",
-        exhibit="operators_by_size",
-        names=("name", "input_dims"),
-        time="self_us",
-    ),
-    _Source(
-        kind="number format",
-        rule="KernelPrecision",
-        exhibit="precision",
-        names=("precision",),
-        time="time_us",
-    ),
-    _Source(
-        kind="collective",
-        rule="Collectives",
-        exhibit="bandwidth",
-        names=("name", "group_size"),
-        time="time_us",
-    ),
-    *(
-        _Source(
-            kind=f"call on the {device}",
-            rule="OverallFrameworkMetrics",
-            exhibit=exhibit,
-            names=("operator",),
-            time="self_us",
-            is_sampled=True,
-        )
-        for device, exhibit in (("CPU", "cpu_operators"), ("GPU", "gpu_operators"))
-    ),
-)
+    _Source(kind="kernel", names=("name", "shape"), time="sum_us",
+            rule="KernelTime", exhibit="kernels_by_shape"),
+    _Source(kind="kernels of an operator", names=("operator",), time="sum_us",
+            rule="KernelTime", exhibit="kernels_by_operator"),
+    _Source(kind="operator", names=("name",), time="self_us",
+            rule="OperatorTime", exhibit="operators"),
+    _Source(kind="operator with inputs", names=("name", "input_dims"), time="self_us",
+            rule="OperatorTime", exhibit="operators_by_size"),
+    _Source(kind="number format", names=("precision",), time="time_us",
+            rule="KernelPrecision", exhibit="precision"),
+    _Source(kind="collective", names=("name", "group_size"), time="time_us",
+            rule="Collectives", exhibit="bandwidth"),
+    _Source(kind="call on the CPU", names=("operator",), time="self_us", is_sampled=True,
+            rule="OverallFrameworkMetrics", exhibit="cpu_operators"),
+    _Source(kind="call on the GPU", names=("operator",), time="self_us", is_sampled=True,
+            rule="OverallFrameworkMetrics", exhibit="gpu_operators"),
+)  # fmt: skip
 
 
 def finding_changes(before: Report, after: Report) -> tuple[FindingChange, ...]:

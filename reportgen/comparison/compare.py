@@ -41,7 +41,7 @@ def compare(
 ) -> Comparison:
     """Return how ``after`` differs from ``before``.
 
-    The verdict is one of four words. It is *faster* or *slower* only where the 99.75 % interval of
+    The verdict is one of four words. It is *faster* or *slower* only where the 99.8 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
     larger than that of two runs of one job; else where the same holds for the means, or for a part
     of the steps that the means confirm.
@@ -168,7 +168,7 @@ def _of_part(part: PartDifference) -> str:
     low, high = map(format_difference, part.interval_s)
     return (
         f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
-        f"{format_difference(part.difference_s)} (99.8 % interval {low} to {high})."
+        f"{format_difference(part.difference_s)} (99 % interval {low} to {high})."
     )
 
 
