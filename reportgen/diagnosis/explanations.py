@@ -190,7 +190,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
 
 
 def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
-    """Return whether a rhythm is of the slow worker itself, which waits for nobody."""
+    """Return whether a rhythm is of the slow worker itself, which does not wait."""
     return (
         (symptom.cause, cause.cause) == (Cause.PERIODIC_SLOW_STEPS, Cause.SLOW_WORKER)
         and symptom.where.node == cause.where.node

@@ -1,7 +1,7 @@
 """Import papermill without the libraries of what it is not used for here.
 
 papermill also reads notebooks from buckets and web sites, and finds engines of other packages;
-nbformat compares each output with a schema, which only a notebook of somebody else can break. Their
+nbformat compares each output with a schema, which only a foreign notebook can break. Their
 imports are two thirds of papermill's (0.35 of 0.55 s of processor time), so stand-ins take their
 place meanwhile. Where one does not fit a later version of papermill, everything is imported.
 """

@@ -13,7 +13,7 @@ from typing import Any
 from reportgen.assets import templates_dir
 from reportgen.compiled_templates import environment_of
 from reportgen.errors import writing
-from reportgen.page_scripts import joined, plain
+from reportgen.page_scripts import joined
 from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
 from reportgen.svg_embed import inline
@@ -55,7 +55,7 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "theme": options.theme,
         "report_id": options.report_id,
         "style": _texts("style", SHEETS),
-        "early_script": plain(templates_dir() / "script" / EARLY_SCRIPT),
+        "early_script": joined(templates_dir() / "script" / EARLY_SCRIPT),
         "script": joined(templates_dir() / "script" / SCRIPT),
         "lanes": _lanes_script(),
     }

@@ -38,10 +38,10 @@ TINY = kit.Message(
     cause=results.Cause.SMALL_KERNELS,
     title="Small kernels in a row cost {measured:pct} of the time",
     text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of
-        {least_run} or more. With each row as one fused kernel it would be done {won:ns} sooner,
-        {measured:pct} of {window}. On all ranks {job.n_tiny:n} of {job.n_launched:count kernel}
-        {job.n_tiny:verb take} less than {tiny_us} µs and less than the call that launches them;
-        before them the GPU idles {job.idle_ns:ns}.""",
+        {least_run} or more. With one fused kernel for each row it would finish {won:ns} earlier,
+        which is {measured:pct} of {window}. On all ranks {job.n_tiny:n} of
+        {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
+        the call that launches them; before them the GPU idles {job.idle_ns:ns}.""",
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
@@ -50,7 +50,7 @@ LARGEST = kit.Message(
     title="The kernel that takes most time takes {measured:pct} of kernel time",
     text="""{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on
         average, of {n_names:count different kernel} in all.""",
-    advice="A faster version of the first few kernels is worth most.",
+    advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
 COMMUNICATION_ADVICE = (

@@ -28,8 +28,8 @@ ABOUT = About(
     checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
     reading=(
         "Durations are added up per direction and kinds of memory. A copy from or to pageable "
-        "memory goes through a hidden pinned buffer: it is slower and blocks the host. What runs "
-        "while no kernel does is exposed: it makes the step longer."
+        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that "
+        "runs while no kernel runs is exposed: it makes the step longer."
     ),
     advice="Pin host memory and copy with non_blocking=True.",
     section=results.Section(id="device-memory", title="Memory", order=90),
@@ -41,8 +41,8 @@ PAGEABLE_COPIES = kit.Message(
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
         "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is nearly done. From pinned memory (25 GB/s, without waiting) {most.node} "
-        "would be done {most.won_ns:ns} sooner, {measured:pct} of {window}."
+        "host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node} "
+        "would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",

@@ -47,8 +47,8 @@ def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     (finding,) = result.findings
     assert finding.id == "COMM-1"
     assert finding.where.node == "rank 2"
-    assert "longer than rank 2 (median)" in finding.text
-    assert "They do so in " in finding.text
+    assert "longer than rank 2 (median) while nothing is computed" in finding.text
+    assert "They wait longer in " in finding.text
 
 
 def test_ranks_that_arrive_together_are_no_fault() -> None:

@@ -28,6 +28,7 @@ class Args(msgspec.Struct, gc=False):
     external_id: Number = msgspec.field(default=None, name="External id")
     external_id_2021: Number = msgspec.field(default=None, name="external id")
     input_type: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input type")
+    input_dims: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Dims")
     grid: msgspec.Raw = _NO_TEXT
     block: msgspec.Raw = _NO_TEXT
     kernel_file: str | None = None

@@ -16,6 +16,7 @@ from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kineto.vocabulary import (
+    input_dims_of,
     input_types_of,
     masked,
     names_of,
@@ -54,6 +55,7 @@ class TraceTables:
     input_types: tuple[str, ...]
     labels: tuple[str, ...]
     shapes: tuple[str, ...]
+    input_dims: tuple[str, ...]
     threads: tuple[Thread, ...]
     tracks: tuple[str, ...]
     written_in: Mapping[str, str] = field(default_factory=dict)
@@ -74,7 +76,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         validate.to_origin(table, base_us)
         validate.sort_rows(table, is_outer_first=name == "slices")
     _place_counters(counters, base_us)
-    names, threads, input_types = _recode(raw, columns)
+    names, threads, input_types, input_dims = _recode(raw, columns)
     _join(raw, collectives)
     slices = _table(trace_tables.HostSlices, raw["slices"])
     known = columns.vocabularies
@@ -101,6 +103,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         input_types=input_types,
         labels=tuple(map(printable, known.labels)),
         shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
+        input_dims=input_dims,
         threads=threads,
     )
 
@@ -116,10 +119,10 @@ def _place_counters(raw: Columns, base_us: int) -> None:
 
 def _recode(
     raw: dict[str, Columns], columns: TraceColumns
-) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...]]:
-    names = names_of(columns.vocabularies)
-    threads = threads_of(columns.vocabularies)
-    input_types = input_types_of(columns.vocabularies)
+) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...], tuple[str, ...]]:
+    known = columns.vocabularies
+    names, threads = names_of(known), threads_of(known)
+    input_types, input_dims = input_types_of(known), input_dims_of(known)
     for table in raw.values():
         if "name" in table:
             table["name"][:] = names.of(table["name"])
@@ -127,10 +130,10 @@ def _recode(
             table["thread"][:] = threads.of(table["thread"])
     slices = raw["slices"]
     if slices:
-        slices["input_type"] = slices.pop("input_list")
-        slices["input_type"][:] = input_types.of(slices["input_type"])
+        slices["input_type"] = input_types.of(slices.pop("input_list"))
+        slices["input_dims"][:] = input_dims.of(slices["input_dims"])
         _tell_annotations(slices, names.values)
-    return names.values, threads.values, input_types.values
+    return names.values, threads.values, input_types.values, input_dims.values
 
 
 def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:
