@@ -21,6 +21,8 @@ from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
 
+_LARGE_BYTES = 256 << 10
+
 
 def write_parts(
     job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
@@ -30,7 +32,7 @@ def write_parts(
     Raises:
         LocationError: there is nothing to write.
     """
-    free_at_once()
+    free_at_once(_LARGE_BYTES)
     clocks = Clocks()
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)
