@@ -32,6 +32,8 @@ LAYERS = 4
 LAYER_US, GATHER_US, REDUCE_US = 900.0, 300.0, 1_500.0
 GATHER_ELEMENTS, REDUCE_ELEMENTS = 4_000_000, 16_000_000
 SLOW_COMPUTE, SLOW_TRANSFER = 1.4, 3.0
+SKEW_US = 17_000_000.0
+"""The clock of each node is ahead of that of the node before by so much, if clocks are skewed."""
 
 
 class Fault(Enum):
@@ -78,9 +80,18 @@ def culprit(n_ranks: int, fault: Fault) -> int:
 
 
 def write_job(
-    folder: Path, n_ranks: int, *, n_steps: int = 8, fault: Fault = Fault.NONE, seed: int = 1
+    folder: Path,
+    n_ranks: int,
+    *,
+    n_steps: int = 8,
+    fault: Fault = Fault.NONE,
+    seed: int = 1,
+    skew_us: float = 0.0,
 ) -> None:
-    """Write the traces of all ranks, named as TensorBoard's handler names them."""
+    """Write the traces of all ranks, named as TensorBoard's handler names them.
+
+    The clock of each node is ``skew_us`` ahead of that of the node before.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     job = [
         Writer(rank=rank, noise=random.Random(f"{seed}.{rank}"), free_us=START_US, events=[])
@@ -90,6 +101,8 @@ def write_job(
         _write_step(job, step, fault)
     for writer in job:
         name = f"node{writer.node:03d}_{4100 + writer.rank}.{STAMP_NS + writer.rank}.pt.trace.json"
+        for event in writer.events:
+            event["ts"] = round(event["ts"] + skew_us * writer.node, 3)
         events = sorted(writer.events, key=lambda event: event["ts"])
         body = ",\n".join(map(json.dumps, events))
         head = json.dumps(_header(writer.rank, n_ranks))[:-1]
@@ -196,10 +209,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--ranks", type=int, default=64)
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--fault", type=Fault, default=Fault.NONE, choices=list(Fault))
+    parser.add_argument("--skewed", action="store_true", help="clocks of nodes differ")
     parser.add_argument("--measure", type=int, nargs="+")
     chosen = parser.parse_args(arguments)
     if not chosen.measure:
-        write_job(chosen.folder, chosen.ranks, n_steps=chosen.steps, fault=chosen.fault)
+        skew_us = SKEW_US if chosen.skewed else 0.0
+        write_job(
+            chosen.folder,
+            chosen.ranks,
+            n_steps=chosen.steps,
+            fault=chosen.fault,
+            skew_us=skew_us,
+        )
         return 0
     for n_ranks in chosen.measure:
         with tempfile.TemporaryDirectory() as place:

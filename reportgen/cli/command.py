@@ -20,12 +20,20 @@ from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options
 from reportgen.cli.progress import watching
-from reportgen.cli.settings import FormatsType, communication_settings, read_settings, top_settings
+from reportgen.cli.settings import (
+    LINK,
+    PRICE,
+    FormatsType,
+    communication_settings,
+    read_settings,
+    top_settings,
+)
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
 
 if TYPE_CHECKING:
     from reportgen.pipeline import MadeReport
+    from reportgen.publish import ReadyKernel
     from reportgen.report import Report
 
 EXIT_FAIL_ON = 3
@@ -40,6 +48,7 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
+        "link_gb_per_s",
     ),
     "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
@@ -90,6 +99,12 @@ _WORST_FIRST = ("critical", "warning", "info")
     "--usd-per-gpu-hour",
     metavar="X",
     help="Price of an hour of one GPU: the GPU time budget is also given in money.",
+)
+@click.option(
+    "--link-gb-per-s",
+    metavar="X",
+    help="Bandwidth of a GPU's link in one direction, in GB/s: collectives are given as shares of "
+    "it, too.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -184,6 +199,7 @@ def command(
     top: int | None,
     communication: str | None,
     usd_per_gpu_hour: str | None,
+    link_gb_per_s: str | None,
     rules: str,
     formats: frozenset[str],
     timeline: str,
@@ -209,7 +225,7 @@ def command(
     given = {
         **top_settings(top),
         **communication_settings(communication),
-        **read_settings(settings, config, usd_per_gpu_hour=usd_per_gpu_hour),
+        **read_settings(settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s}),
     }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.
@@ -221,6 +237,7 @@ def command(
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:
         raise click.UsageError("--open needs the page; add html to --format.")
+    kernel = _early_kernel(passed_on["notebook"]) if formats - {"md"} else None
     from reportgen.pipeline import (
         Options,
         OutputFormat,
@@ -237,6 +254,7 @@ def command(
         formats=frozenset(map(OutputFormat, formats)),
         timeline=TimelineDetail(timeline),
         force=force,
+        kernel=kernel,
         **passed_on,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
@@ -255,6 +273,19 @@ def command(
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
 
+def _early_kernel(notebook: Path | None) -> ReadyKernel | None:
+    """Return a kernel that warms up while the rules are imported, where this process is ours."""
+    context = click.get_current_context()
+    if not context.obj:
+        return None
+    from reportgen.publish import ReadyKernel
+
+    kernel = ReadyKernel(is_ours=notebook is None)
+    context.call_on_close(kernel.close)
+    kernel.prepare()
+    return kernel
+
+
 def _list_files(made: MadeReport, output: Path | str, *, is_wanted: bool) -> None:
     for file in made.files if is_wanted else ():
         click.echo(f"wrote {str(output).rstrip('/')}/{file.as_posix()}", err=True)
@@ -269,18 +300,18 @@ def main() -> None:
     """Run the command and leave with its code."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     open_closed_streams()
-    leave_with(_run())
+    leave_with(_run(owns_process=True))
 
 
-def _run() -> int:
-    return run_command(command)
+def _run(*, owns_process: bool = False) -> int:
+    return run_command(command, owns_process=owns_process)
 
 
-def run_command(called: click.Command) -> int:
+def run_command(called: click.Command, *, owns_process: bool = False) -> int:
     """Run a command and return its code; errors become messages, never tracebacks."""
     try:
         with interrupts_spare_imports():
-            answer = called.main(standalone_mode=False)
+            answer = called.main(standalone_mode=False, obj=owns_process)
     except click.ClickException as err:
         err.show()
         return err.exit_code

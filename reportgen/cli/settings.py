@@ -13,6 +13,7 @@ from reportgen.errors import ConfigError
 JSON = "json"
 FORMATS = ("html", "ipynb", "md", JSON)
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
+LINK = "Collectives.link_gb_per_s"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
     "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget",
@@ -51,9 +52,11 @@ def communication_settings(pattern: str | None) -> Mapping[str, object]:
 
 
 def read_settings(
-    pairs: Sequence[str], config: Path | None, *, usd_per_gpu_hour: str | None = None
+    pairs: Sequence[str], config: Path | None, named: Mapping[str, str | None] | None = None
 ) -> Mapping[str, object]:
     """Return the parameters that were set: those of the file, overridden by ``RULE.PARAM=VALUE``.
+
+    ``named`` are parameters with a separate option, ``None`` where an option was not given.
 
     Raises:
         ConfigError: a pair without a value, or a file that is not one table per rule.
@@ -67,9 +70,7 @@ def read_settings(
                 hint="Write --set RULE.PARAM=VALUE, for example StepOutlier.stddev=4.",
             )
         settings[key.strip()] = value.strip()
-    if usd_per_gpu_hour is not None:
-        settings[PRICE] = usd_per_gpu_hour
-    return settings
+    return settings | {key: value for key, value in (named or {}).items() if value is not None}
 
 
 def _read_config(path: Path) -> dict[str, object]:

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import launch_start_ns
-from reportgen.facts.idle import batch_waits
 from reportgen.facts.loader import OPERATORS
-from reportgen.facts.traced_steps import StepRows, step_rows
+from reportgen.facts.traced_steps import StepRows, batch_waits, step_rows
 from reportgen.intake import read, read_events
 from reportgen.profile import NO_STEP, PartRef, RankTrace, SpanSource, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, STEP_PREFIX, SpanArguments, code_type

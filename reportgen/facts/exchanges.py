@@ -8,13 +8,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from sys import intern
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import communication_rows, headline, unions_of, windows_of
+from reportgen.facts.device_busy import (
+    communication_rows,
+    headline,
+    launch_start_ns,
+    unions_of,
+    windows_of,
+)
 from reportgen.facts.intervals import Union, gaps_of, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -52,6 +58,7 @@ class Exchange:
         group_size: ranks in the group; ``bytes``: larger of input and output; ``NONE`` where
             unknown.
         alone_ns: begin and end of each part with nothing computed beside it, UTC.
+        launch_ns: when the host launched it, UTC; before the recording where it is unknown.
     """
 
     rank: int
@@ -64,6 +71,7 @@ class Exchange:
     group_size: int
     bytes: int
     alone_ns: tuple[tuple[int, int], ...]
+    launch_ns: int
 
     def alone_between_ns(self, low_ns: int, high_ns: int) -> int:
         """Return how long it was alone between two moments."""
@@ -119,6 +127,7 @@ def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
     # ``NONE`` is the last of a vocabulary and of a table, as in Python's counting from the end.
     said = np.pad(np.array([*texts, *numbers]), ((0, 0), (0, 1)), constant_values=NONE)
     compute = {item.device: _without_rests(item.compute) for item in unions_of(trace, also)}
+    launched_ns = launch_start_ns(trace)
     told = said[:, ops.collective[rows]].T.tolist()
     alone_ns = _alone(trace, rows, compute)
     found = []
@@ -138,6 +147,7 @@ def exchanges_of(trace: RankTrace, also: str | None) -> tuple[Exchange, ...]:
                 group_size=group_size,
                 bytes=max(elements) * size if max(elements) >= 0 and size else NONE,
                 alone_ns=alone,
+                launch_ns=trace.origin_ns + int(launched_ns[place]),
             )
         )
     return tuple(found)
@@ -181,6 +191,29 @@ def _alone(
 
 
 # Of several ranks
+
+
+def moved(item: Exchange, ahead_ns: int) -> Exchange:
+    """Return an exchange on a clock that shows less by ``ahead_ns``."""
+    return replace(
+        item,
+        start_ns=item.start_ns - ahead_ns,
+        end_ns=item.end_ns - ahead_ns,
+        launch_ns=item.launch_ns - ahead_ns,
+        alone_ns=tuple((begin - ahead_ns, end - ahead_ns) for begin, end in item.alone_ns),
+    )
+
+
+def are_certain(ranks: Sequence[Sequence[Exchange]]) -> bool:
+    """Return whether exchanges match whatever the clocks say.
+
+    They do where each rank has as many of equal group, name and number as all others have.
+    """
+    counts: dict[tuple[str, str, int], set[int]] = {}
+    for exchanges in ranks:
+        for known, n in Counter((item.group, item.name, item.seq) for item in exchanges).items():
+            counts.setdefault(known, set()).add(n)
+    return all(len(numbers) == 1 for numbers in counts.values())
 
 
 def meetings_of(ranks: Sequence[Sequence[Exchange]]) -> list[Meeting]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts import device_busy, idle, replay
+from reportgen.facts import device_busy, idle, replay, traced_steps
 from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.idle import Gaps, HostCause
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
@@ -140,7 +140,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     track = replay.track_of(trace)
     if track is None:
         return None
-    loader = idle.waiting_for_batches(trace)
+    loader = traced_steps.waiting_for_batches(trace)
     first_use = _first_use(trace, track)
     device = int(trace.gpu_ops.device[track.rows[0]])
     unions = next(item for item in device_busy.unions_of(trace, None) if item.device == device)

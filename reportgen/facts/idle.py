@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
+from reportgen.facts.traced_steps import waiting_for_batches
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind, Times
@@ -48,8 +49,6 @@ class HostCause(StrEnum):
 
 
 # Names that PyTorch and the runtimes write
-_LOADER_ANNOTATION = re.compile(r"^enumerate\(DataLoader\)#.*__next__")
-_LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__")
 _COPY_CALL = re.compile(r"^(cuda|hip|cu)Memcpy")
 _ALLOC_CALL = re.compile(
     r"^(cuda|hip)(Malloc|Free|HostAlloc|HostMalloc|HostFree|HostRegister|ExtMalloc)"
@@ -169,23 +168,11 @@ def totals_by_cause(causes: Mapping[str, Times], window: Window) -> dict[str, in
     }
 
 
-def batch_waits(trace: RankTrace) -> Mask:
-    """Return an (n_slices,) mask of waits for a batch: annotations, else frames of the loader."""
-    rows = rows_named(trace, trace.slices.name, _LOADER_ANNOTATION.search)
-    return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
-
-
 def is_training(trace: RankTrace) -> bool:
     """Return whether autograd or an optimizer ran; ``True`` where the trace does not show it."""
     names = trace.slices.name
     told = (_AUTOGRAD, _OPTIMIZER)
     return not names.size or any(rows_named(trace, names, of.search).any() for of in told)
-
-
-def waiting_for_batches(trace: RankTrace) -> Union:
-    """Return when any thread waited for a batch."""
-    rows = batch_waits(trace)
-    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 
 def _host_late(trace: RankTrace, gaps: Gaps) -> dict[str, Times]:

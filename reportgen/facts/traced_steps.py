@@ -9,9 +9,8 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import launch_start_ns, unions_of
-from reportgen.facts.idle import waiting_for_batches
-from reportgen.facts.intervals import covered_each
+from reportgen.facts.device_busy import Mask, launch_start_ns, rows_named, unions_of
+from reportgen.facts.intervals import Union, covered_each, union_of
 from reportgen.merging import sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -20,6 +19,8 @@ from reportgen.profile.trace_tables import NONE, NUMBERED_STEP, PROFILER_STEP, S
 LEAST_REPEATS = 3
 """An annotation that comes once or twice repeats by chance."""
 _OPTIMIZER_STEP = re.compile(r"^Optimizer\.step#")
+_LOADER_ANNOTATION = re.compile(r"^enumerate\(DataLoader\)#.*__next__")
+_LOADER_FRAME = re.compile(r"torch/utils/data/dataloader\.py\(\d+\): __next__")
 _NUMBER = re.compile(r"\d+")
 _INTERNAL = re.compile(
     r"^(?i:nccl|c10d|gloo|fsdp|cublas|cudnn|cusparse|cufft|cccl)[:_]|^Optimizer\.|"
@@ -78,6 +79,18 @@ def step_rows(trace: RankTrace) -> StepRows | None:
         source = StepSource.ANNOTATION if is_numbered else StepSource.PROFILER
         return _rows(trace, source, steps.number, steps.start_ns, steps.duration_ns)
     return _by_optimizer(trace) or _repeated(trace)
+
+
+def batch_waits(trace: RankTrace) -> Mask:
+    """Return an (n_slices,) mask of waits for a batch: annotations, else frames of the loader."""
+    rows = rows_named(trace, trace.slices.name, _LOADER_ANNOTATION.search)
+    return rows if rows.any() else rows_named(trace, trace.slices.name, _LOADER_FRAME.search)
+
+
+def waiting_for_batches(trace: RankTrace) -> Union:
+    """Return when any thread waited for a batch."""
+    rows = batch_waits(trace)
+    return union_of(trace.slices.start_ns[rows], trace.slices.end_ns[rows])
 
 
 def _by_optimizer(trace: RankTrace) -> StepRows | None:

@@ -78,7 +78,7 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
 def join_grids(parts: Sequence[Grid], *, large_bytes: int) -> Grid:
     """Return one or more stretches, the earliest first, as one; duplicates were counted before.
 
-    Its values lie in a file from ``large_bytes`` on.
+    With ``large_bytes`` or more its values lie in a file.
     """
     n_series = max(part.values.shape[1] for part in parts)
     tick_us = np.concatenate([part.tick_us for part in parts])

@@ -61,7 +61,8 @@ def _on_clocks(ranks: Sequence[Measured], nodes: Extent) -> Iterator[str]:
         yield (
             f"The traces were not recorded at the same time: {early.node} ends at "
             f"{iso_utc(_last_ns(early))}, {late.node} begins at {iso_utc(_first_ns(late))}. They "
-            "may be of different runs; figures over all ranks mix them."
+            "may be of different runs, or of hosts whose clocks differ; figures over all ranks mix "
+            "them."
         )
     first_ns, last_ns = nodes.first_ns, nodes.last_ns
     if first_ns is None or last_ns is None:

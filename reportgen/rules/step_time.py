@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -56,7 +56,7 @@ READING = kit.Message(
     title="A step takes {p50_ns:ns} (median)",
     text="""{count:count step}: 95 % take up to {p95_ns:ns}, the longest takes
         {max_ns:ns}.{on_gpu}{guessed}""",
-    advice="Compare it with the same job on other settings.",
+    advice="Compare it with a run of the same job with other settings.",
     unit="us",
     exhibit="step_times",
 )
@@ -207,7 +207,7 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
     points = ("p50", "p95", "p99", "max")
     return Outcome(
         findings=[_slow(traced, params), _incomplete(traced), reading],
-        exhibits=[_histogram(traced, every), *_by_step(traced), by_rank, _all(traced)],
+        exhibits=[_histogram(traced, every), by_rank, _all(traced)],
         metrics={
             "n_steps": every["count"],
             **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in points},
@@ -292,33 +292,6 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
         title=write(TIMES, **every),
         caption=caption,
         unit="us",
-        role=results.Role.STEP,
-    )
-
-
-def _by_step(traced: Sequence[RankSteps]) -> Iterator[results.Exhibit]:
-    """Yield a heat map of the steps that at least half of many ranks recorded."""
-    every = np.concatenate([rank.steps.number for rank in traced])
-    numbers, counts = np.unique(every, return_counts=True)
-    numbers = numbers[counts >= len(traced) / 2]
-    if len(traced) <= many_ranks.HEATMAP_ABOVE or numbers.size < 2:
-        return
-    period_ns = np.full((len(traced), numbers.size), np.nan)
-    starts_ns = np.zeros(period_ns.shape, dtype=np.int64)
-    for row, rank in enumerate(traced):
-        _, places, own = np.intersect1d(numbers, rank.steps.number, return_indices=True)
-        period_ns[row, places] = rank.steps.period_ns[own]
-        starts_ns[row, places] = rank.origin_ns + rank.steps.start_ns[own]
-    first_ns = np.where(starts_ns > 0, starts_ns, np.iinfo(np.int64).max).min(axis=0)
-    yield many_ranks.heatmap(
-        "steps_by_rank",
-        [rank.rank for rank in traced],
-        np.maximum.accumulate(first_ns),
-        period_ns,
-        title="Step times of all ranks",
-        caption="""One row for each rank, one column for each step that at least half of the ranks
-            recorded, where the first of them begins it.""",
-        column="period_us",
         role=results.Role.STEP,
     )
 

@@ -27,6 +27,7 @@ def exchange(rank: int, seq: int, start_us: int, end_us: int, *, alone: bool = T
         duration_ns=(end_us - start_us) * US,
         start_ns=start_us * US,
         end_ns=end_us * US,
+        launch_ns=0,
         group_size=2,
         bytes=1_000,
         alone_ns=((start_us * US, end_us * US),) if alone else (),

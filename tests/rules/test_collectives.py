@@ -10,6 +10,7 @@ import pytest
 from reportgen.profile.trace import RankTrace
 from reportgen.results import RuleResult, Severity, Status
 from reportgen.rules import collectives
+from reportgen.rules.collectives.bandwidth import bus_factor
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
@@ -46,8 +47,8 @@ def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     (finding,) = result.findings
     assert finding.id == "COMM-1"
     assert finding.where.node == "rank 2"
-    assert "longer than rank 2 (median)" in finding.text
-    assert "They do so in " in finding.text
+    assert "longer than rank 2 (median) while nothing is computed" in finding.text
+    assert "They wait longer in " in finding.text
 
 
 def test_ranks_that_arrive_together_are_no_fault() -> None:
@@ -185,14 +186,23 @@ HOSTS = 4
 PER_HOST = 2
 
 
-def cluster(*, late_us: dict[int, float] | None = None, slow_host: int | None = None) -> RuleResult:
-    """Four hosts of two ranks: all meet in each step, then the ranks of each host do."""
+def cluster(
+    *,
+    late_us: dict[int, float] | None = None,
+    slow_host: int | None = None,
+    n_steps: int = 6,
+    skew_ns: int = 0,
+) -> RuleResult:
+    """Four hosts of two ranks: all meet in each step, then the ranks of each host do.
+
+    The clock of each host is ``skew_ns`` ahead of that of the host before.
+    """
     late_us = late_us or {}
     ranks = []
     for number in range(HOSTS * PER_HOST):
         host = number // PER_HOST
         gpu: list[Any] = []
-        for step in range(6):
+        for step in range(n_steps):
             zero, seq = 2000.0 * step, {"seq": step}
             start = 100.0 + late_us.get(number, 0.0)
             every = {"name": "allreduce", "group": "all", "group_size": 8, **seq}
@@ -201,7 +211,8 @@ def cluster(*, late_us: dict[int, float] | None = None, slow_host: int | None = 
             sized = {"dtype": "BFloat16", "in_elements": 500, "out_elements": 500, **seq}
             own = {"name": "gather", "group": f"host {host}", "group_size": 2, **sized}
             gpu.append(("ncclGather", zero + 500.0, own_us, {"collective": own}))
-        trace = rank_trace(gpu=gpu, rank=number, steps=[(1, 0.0, 12_000.0)])
+        steps = [(1, 0.0, 2000.0 * n_steps)]
+        trace = rank_trace(gpu=gpu, rank=number, steps=steps, origin_ns=skew_ns * host)
         path = f"node{host}_{10 + number}.17950000000{number:02d}.pt.trace.json"
         ranks.append(replace(trace, path=path))
     return run(collectives.RULE, *ranks)
@@ -229,13 +240,55 @@ def test_slow_transfers_of_one_host_are_its_link() -> None:
     assert "With host node3, 6 of 6 such transfers are slow; without, 0 of 18." in finding.text
 
 
+@pytest.mark.parametrize("skew_ns", [300_000, 71 * 10**9])
+def test_clocks_that_differ_change_no_waiting(skew_ns: int) -> None:
+    late = {"late_us": {5: 200.0}, "n_steps": 12}
+    same, skewed = cluster(**late), cluster(**late, skew_ns=skew_ns)  # type: ignore[arg-type]  # as declared
+    waiting, clocks = skewed.findings
+
+    assert waiting == same.findings[0]
+    assert rows(skewed, "stragglers") == rows(same, "stragglers")
+    assert clocks.id == "COMM-4"
+    assert [row[2] for row in rows(skewed, "clocks")] == [
+        host * skew_ns / 1_000 for host in range(HOSTS)
+    ]
+    assert same.exhibit("clocks") is None
+
+
 def test_hosts_that_all_ranks_differ_in_are_not_named() -> None:
     late = rank(1, 50.0, 50.0)
     result = run(collectives.RULE, rank(0, 0.0, 0.0), late)
     assert "host" not in result.findings[0].text
 
 
-def test_more_than_eight_ranks_have_a_heat_map_of_their_waiting() -> None:
+def stepping(number: int, *compute_us: float, n_steps: int = 2) -> RankTrace:
+    """A rank that computes in each step, then meets the others, who are done after 300 µs."""
+    gpu: list[Any] = []
+    calls: list[Any] = []
+    for step in range(n_steps):
+        zero, compute = 400.0 * step, compute_us[min(step, len(compute_us) - 1)]
+        work, meet = ({"correlation": 2 * step + part} for part in range(2))
+        calls += [("launch", zero + 1.0, 1.0, work), ("launch", zero + 3.0, 1.0, meet)]
+        gpu.append(("gemm", zero + 10.0, compute, work))
+        said = {"collective": {"name": "allreduce", "group": "0", "seq": step}}
+        gpu.append((KERNEL, zero + 10.0 + compute, 390.0 - compute, meet | said))
+    steps = [(step, 400.0 * step, 399.0) for step in range(n_steps)]
+    return rank_trace(gpu=gpu, calls=calls, rank=number, steps=steps)
+
+
+def test_more_than_eight_ranks_have_heat_maps_of_steps_waiting_and_exposed_communication() -> None:
+    nine = [stepping(number, 100.0) for number in range(8)] + [stepping(8, 100.0, 300.0)]
+    result = run(collectives.RULE, *nine)
+
+    names = [row[0] for row in rows(result, "steps_by_rank")]
+    assert names == [f"rank {number}" for number in range(9) for _ in "ab"]
+    assert [row[2] for row in rows(result, "steps_by_rank")[:2]] == [400.0, 399.0]
+    assert [row[2] for row in rows(result, "waiting_over_time")[:2]] == [0.0, 200.0]
+    assert [row[2] for row in rows(result, "exposed_over_time")[-2:]] == [280.0, 80.0]
+    assert run(collectives.RULE, *nine[1:]).exhibit("steps_by_rank") is None
+
+
+def test_without_steps_waiting_is_shown_over_time() -> None:
     nine = [rank(number, 0.0, 0.0) for number in range(8)] + [rank(8, 50.0, 50.0)]
     result = run(collectives.RULE, *nine)
     shown = rows(result, "waiting_over_time")
@@ -243,7 +296,70 @@ def test_more_than_eight_ranks_have_a_heat_map_of_their_waiting() -> None:
     assert len(shown) == 9 * 2
     assert [row[2] for row in shown[:2]] == [50.0, 50.0]
     assert shown[-1][::2] == ("rank 8", 0.0)
-    assert run(collectives.RULE, *nine[1:]).exhibit("waiting_over_time") is None
+    assert result.exhibit("steps_by_rank") is None
+
+
+def test_steps_if_every_rank_took_the_median() -> None:
+    """The second rank computes 200 µs longer in the second step, which the others wait for.
+
+    The first 10 µs after computing count as a rest of it.
+    """
+    result = run(
+        collectives.RULE, stepping(0, 100.0), stepping(1, 100.0, 300.0), stepping(2, 100.0)
+    )
+
+    assert [row[1:] for row in rows(result, "without_stragglers")] == [
+        (400.0, 400.0),
+        (400.0, 210.0),
+    ]
+    assert result.metrics["step_without_stragglers_us"] == 305.0
+
+
+def sized(number: int, group: str, *lengths_us: float) -> RankTrace:
+    """A rank of two that gather a megabyte each time."""
+    said = {
+        "name": "_allgather_base", "group": group, "group_size": 2, "dtype": "Float",
+        "in_elements": 125_000, "out_elements": 250_000,
+    }  # fmt: skip
+    gpu = [
+        (KERNEL, 1000.0 * at, length, {"collective": said | {"seq": at}})
+        for at, length in enumerate(lengths_us)
+    ]
+    return rank_trace(gpu=gpu, rank=number)
+
+
+def test_transfers_are_held_against_the_best_of_their_size_and_the_link() -> None:
+    ranks = [sized(0, "a", 100.0), sized(1, "a", 100.0), sized(2, "b", 400.0), sized(3, "b", 400.0)]
+    result = run(collectives.RULE, *ranks, params=collectives.RULE.params(link_gb_per_s=10.0))
+
+    assert rows(result, "bandwidth_by_size") == [
+        ("_allgather_base", "b", 2, 1_000_000, 1, 400.0, 2.5, 1.25, 25.0, 12.5, 300.0),
+        ("_allgather_base", "a", 2, 1_000_000, 1, 100.0, 10.0, 5.0, 100.0, 50.0, 0.0),
+    ]
+    finding = next(item for item in result.findings if item.id == "COMM-5")
+    assert finding.title == "Transfers reach 20.0 % of the link (10 GB/s)"
+    without = run(collectives.RULE, *ranks)
+    assert "COMM-5" not in {item.id for item in without.findings}
+    assert len(rows(without, "bandwidth_by_size")[0]) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "n_ranks", "factor"),
+    [
+        ("all_reduce", 4, 1.5),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 2, 1.0),
+        ("_reduce_scatter_base", 4, 0.75),
+        ("all_to_allv", 8, 0.875),
+        ("gather", 4, 0.75),
+        ("broadcast", 4, 1.0),
+        ("send", 2, 1.0),
+        ("allreduce", None, None),
+    ],
+)
+def test_the_bus_factor_is_that_of_nccl_tests(
+    name: str, n_ranks: int | None, factor: float | None
+) -> None:
+    assert bus_factor(name, n_ranks) == factor
 
 
 def test_of_many_ranks_the_late_one_is_among_those_shown() -> None:

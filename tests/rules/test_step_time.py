@@ -160,16 +160,6 @@ def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: 
     assert ("70 µs of the 120 µs" in slow.text) is is_named
 
 
-def test_more_than_eight_ranks_have_a_heat_map_of_their_steps() -> None:
-    ranks = [replace(steps(10.0, 10.0), rank=number) for number in range(8)]
-    slow = replace(steps(10.0, 15.0, 10.0), rank=8)
-
-    shown = run(RULE, *ranks, slow)
-    assert column(shown, "steps_by_rank", "row") == [f"rank {n}" for n in range(9) for _ in "ab"]
-    assert column(shown, "steps_by_rank", "period_us")[-2:] == [10.0, 15.0]
-    assert run(RULE, *ranks).exhibit("steps_by_rank") is None
-
-
 def test_of_many_ranks_the_unusual_ones_have_their_histogram() -> None:
     ranks = [replace(steps(10.0, 10.0), rank=n, node=NodeId(f"rank {n}")) for n in range(40)]
     ranks[30] = replace(steps(19.0, 19.0), rank=30, node=NodeId("rank 30"))

@@ -11,12 +11,12 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import exchanges
 from reportgen.facts.exchanges import Meeting
-from reportgen.profile.trace_tables import NONE
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.collectives import bandwidth, by_step, clocks
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
-from reportgen.rules.kit import col, derived
+from reportgen.rules.kit import col
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 
@@ -53,21 +53,12 @@ SPLIT_CAPTION = (
     "Shares of the durations of {n:count collective} on all ranks ({every:ns}). The fastest rank's "
     "duration is the transfer; the extra time of the others is waiting."
 )
-BANDWIDTH_CAPTION = (
-    "Over all ranks, durations with waiting: bytes (the larger of input and output) per second. "
-    "The bus bandwidth is that times 2(n - 1)/n for all-reduce, (n - 1)/n for all-gather, "
-    "reduce-scatter and all-to-all."
-)
 COLLECTIVES_CAPTION = (
     "transfer_us is the shortest duration among the ranks; seq is the number in the process group, "
     "or the place among those of equal name where it was not recorded."
 )
 SOME = " Besides it, the median one of {n:count rank} and those that differ most from it."
 KEPT = " The {n:n} of {every:n} in which the ranks wait longest in all."
-OVER_TIME = (
-    "One row for each rank. A cell adds up the waits, from the rank's start to the start of the "
-    "last rank, in the collectives whose last rank starts in these {width:ns}."
-)
 MOST_LISTED = 20_000
 """As many waits of ranks are listed one by one: 2 MB of JSON."""
 
@@ -79,38 +70,6 @@ class Straggler:
     rank: int = col()
     wait_ns: int = col("us", name="total_wait_us", per=NS_PER_US)
     last_arrivals: int = col()
-
-
-@kit.row
-class Bandwidth:
-    """The collectives of one name in groups of one size, on all ranks."""
-
-    name: str = col()
-    group_size: int | None = col()
-    count: int = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
-    bytes: int = col("bytes")
-    algorithm: float | None = derived(
-        lambda item: _gb_per_s(item, 1.0), "GB/s", name="algorithm_gb_per_s"
-    )
-    bus: float | None = derived(
-        lambda item: _gb_per_s(item, _bus_factor(item)), "GB/s", name="bus_gb_per_s"
-    )
-
-
-def _gb_per_s(item: Bandwidth, factor: float | None) -> float | None:
-    return item.bytes / item.time_ns * factor if item.time_ns > 0 and factor is not None else None
-
-
-def _bus_factor(item: Bandwidth) -> float | None:
-    """Return by how much more a bus carries (docs/definitions.md, Collectives)."""
-    bare, n_ranks = item.name.lower().replace("_", ""), item.group_size or 0
-    if n_ranks < 1:
-        return None
-    if "allreduce" in bare:
-        return 2 * (n_ranks - 1) / n_ranks
-    is_less = any(word in bare for word in ("allgather", "reducescatter", "alltoall"))
-    return (n_ranks - 1) / n_ranks if is_less else 1.0
 
 
 @kit.row
@@ -169,34 +128,54 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     ranks = [rank for rank in every if rank.exchanges]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
+    aligned = clocks.align(ranks)
+    ranks, meetings = aligned.ranks, aligned.meetings
     shared = exchanges.comparable(meetings)
-    waits = [item for meeting in shared for item in collectives_of(meeting)]
-    waits_ns = kit.sum_by_key({item.rank: item.wait_ns} for item in waits)
+    waits_ns = kit.sum_by_key(
+        {item.rank: meeting.last_ns - item.start_ns}
+        for meeting in shared
+        for item in meeting.members
+    )
     last = Counter(meeting.last_rank for meeting in shared)
     stragglers = [
         Straggler(rank=rank, wait_ns=wait_ns, last_arrivals=last[rank])
         for rank, wait_ns in sorted(waits_ns.items())
     ]
-    waiting_ns, every_ns = sum(waits_ns.values()), sum(item.duration_ns for item in waits)
+    every_ns = sum(item.duration_ns for meeting in shared for item in meeting.members)
     communication_ns = sum(rank.communication_ns for rank in ranks)
     metrics: dict[str, float | int | None] = {
         "n_collectives": len(shared),
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
+    grid, what_if = by_step.grid_of(ranks), None
     if shared:
-        findings = faults_of(ranks, shared, params)
+        waiting = exchanges.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
+        what_if = by_step.without_stragglers(grid, shared, waiting)
+        said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
+        findings = [
+            *faults_of(ranks, shared, waiting, params, what_if=said),
+            clocks.finding_of(aligned.shifts),
+            bandwidth.share_of_link(shared, params.link_gb_per_s),
+        ]
         metrics |= {
-            "waiting_us": waiting_ns / NS_PER_US,
+            "waiting_us": sum(waits_ns.values()) / NS_PER_US,
             "transfer_us": sum(meeting.transfer_ns for meeting in shared) / NS_PER_US,
-            "waiting_ratio": ratio_of(waiting_ns, every_ns),
+            "waiting_ratio": ratio_of(sum(waits_ns.values()), every_ns),
         }
+        if what_if:
+            metrics["step_without_stragglers_us"] = what_if.even_ns / NS_PER_US
     else:
         findings = [_not_comparable(ranks, meetings)]
     return Outcome(
         missing=missing,
         findings=findings,
-        exhibits=_exhibits(ranks, shared, waits, stragglers),
+        exhibits=[
+            *_exhibits(shared, every_ns, stragglers),
+            *by_step.exhibits_of(ranks, shared, grid, what_if),
+            *([clocks.table_of(aligned.shifts)] if aligned.shifts else ()),
+            *bandwidth.tables_of(ranks, shared, link_gb_per_s=params.link_gb_per_s),
+            *_tables(shared),
+        ],
         metrics=metrics,
     )
 
@@ -211,23 +190,19 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
 
 
 def _exhibits(
-    ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
-    waits: Sequence[Collective],
-    stragglers: Sequence[Straggler],
+    meetings: Sequence[Meeting], every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
-    """Yield transfer and waiting where ranks compare, and the bandwidth where sizes are known."""
+    """Yield transfer and waiting where ranks compare."""
     if meetings:
-        yield _split(meetings, sum(item.duration_ns for item in waits))
+        yield _split(meetings, every_ns)
         yield _arrivals(stragglers)
-        if len(stragglers) > many_ranks.HEATMAP_ABOVE:
-            yield _waiting_over_time(meetings, [item.rank for item in stragglers])
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from its own start to the start of the last rank."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
-    if rows := _bandwidths(ranks):
-        title, caption = "Bandwidth of collectives", BANDWIDTH_CAPTION
-        yield kit.table("bandwidth", rows, Bandwidth, title=title, caption=caption)
+
+
+def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
+    """Yield the collectives of several ranks, and who waited in them."""
     kept = _costliest(meetings)
     rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest
@@ -250,31 +225,6 @@ def _costliest(meetings: Sequence[Meeting]) -> Sequence[Meeting]:
     n_listed = np.cumsum([len(meetings[at].members) for at in order])
     n_kept = max(1, int(np.searchsorted(n_listed, MOST_LISTED, side="right")))
     return [meetings[at] for at in sorted(order[:n_kept])]
-
-
-def _waiting_over_time(meetings: Sequence[Meeting], ranks: Sequence[int]) -> Exhibit:
-    """Return how long each rank waits in stretches of equal length."""
-    n_meetings = Counter(item.rank for meeting in meetings for item in meeting.members)
-    n_columns = min(many_ranks.n_columns_for(len(ranks)), max(n_meetings.values()))
-    begin_ns = min(meeting.start_ns for meeting in meetings)
-    length_ns = max(meeting.last_ns for meeting in meetings) - begin_ns + 1
-    place = {rank: at for at, rank in enumerate(ranks)}
-    waits_ns = np.zeros((len(ranks), n_columns))
-    for meeting in meetings:
-        column = (meeting.last_ns - begin_ns) * n_columns // length_ns
-        for item in meeting.members:
-            waits_ns[place[item.rank], column] += meeting.last_ns - item.start_ns
-    starts_ns = [begin_ns + length_ns * at // n_columns for at in range(n_columns)]
-    return many_ranks.heatmap(
-        "waiting_over_time",
-        ranks,
-        np.array(starts_ns, dtype=np.int64),
-        waits_ns,
-        title="Waiting in collectives, all ranks over time",
-        caption=write(OVER_TIME, width=length_ns // n_columns),
-        column="wait_us",
-        role=Role.IO,
-    )
 
 
 def _split(meetings: Sequence[Meeting], every_ns: int) -> Exhibit:
@@ -310,27 +260,6 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
     )
 
 
-def _bandwidths(ranks: Sequence[RankCollectives]) -> list[Bandwidth]:
-    """Return transfers by name and size of the group, most time first."""
-    totals = kit.sum_by_key(
-        {(item.name, item.group_size): np.array([1, item.duration_ns, item.bytes])}
-        for rank in ranks
-        for item in rank.exchanges
-        if item.bytes != NONE
-    )
-    rows = [
-        Bandwidth(
-            name=name,
-            group_size=None if n_ranks == NONE else n_ranks,
-            count=int(total[0]),
-            time_ns=int(total[1]),
-            bytes=int(total[2]),
-        )
-        for (name, n_ranks), total in sorted(totals.items(), key=lambda item: item[0])
-    ]
-    return sorted(rows, key=lambda item: -item.time_ns)
-
-
 RULE = Rule(
     id=results.RuleId("Collectives"),
     title="Collectives",
@@ -339,8 +268,9 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("waits",),
+    folded=("collectives", "waits"),
     places={
+        **by_step.PLACES,
         "transfer_and_waiting": Place(
             dashboard=DashboardPanel(order=70, headline=results.LARGEST_PART, row_of="pct")
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import device_busy, exchanges
@@ -18,9 +19,11 @@ from reportgen.facts.exchanges import (
     Waiting,
     exchanges_of,
 )
+from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Finding
 from reportgen.rules import kit
+from reportgen.rules.base import param
 from reportgen.text import join_names, write
 from reportgen.units import NS_PER_S, pct_of
 
@@ -36,7 +39,26 @@ class Params:
         3.0,
         "the extra time of slow transfers is a fault if it takes at least this share of the window",
     )
+    link_gb_per_s: float | None = param(
+        None,
+        unit="GB/s",
+        meaning="bandwidth of the link of one GPU, in one direction; transfers are given as shares",
+        source="the data sheet of the network or of NVLink",
+        minimum=0.001,
+        may_be_none=True,
+        is_printed=False,
+    )
     communication_names: str | None = kit.communication_names()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steps:
+    """The steps of a rank, (n,) each: as of ``StepRows``; ``start_ns`` is UTC."""
+
+    number: NDArray[np.int64]
+    start_ns: NDArray[np.int64]
+    period_ns: NDArray[np.int64]
+    pace_ns: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +78,7 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: tuple[Exchange, ...]
+    steps: Steps | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -66,6 +89,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         for unions in device_busy.unions_of(trace, also)
     ]
     begin_ns = device_busy.headline(windows).start_ns if windows else 0
+    steps = step_rows(trace)
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
@@ -75,6 +99,16 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
+        steps=None if steps is None else _steps_of(trace, steps),
+    )
+
+
+def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
+    return Steps(
+        number=steps.number,
+        start_ns=trace.origin_ns + steps.start_ns,
+        period_ns=steps.period_ns,
+        pace_ns=steps.pace_ns,
     )
 
 
@@ -82,11 +116,12 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} the others wait {late.excess_ns:ns} longer than
-        rank {late.rank} (median), {measured:pct} of {window:ns}, with nothing computed beside it;
-        that is the bound. They do so in {late.n_last} of the {late.n_meetings}. Of the {every:ns}
-        that all ranks spend in communication, {waiting:ns} is waiting; the transfers alone take
-        {transfer:ns} on each.{mates}{apart}""",
+    text="""In {late.n_meetings:count collective} the other ranks wait {late.excess_ns:ns} longer
+        than rank {late.rank} (median) while nothing is computed. That is {measured:pct} of
+        {window:ns}, the most that a punctual rank {late.rank} could save. They wait longer in
+        {late.n_last} of the {late.n_meetings}.{what_if} Of the {every:ns} that all ranks spend in
+        communication, {waiting:ns} is waiting; the transfers take {transfer:ns} on each
+        rank.{mates}{apart}""",
     advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
         its host, its GPU clocks. A faster network will not help.""",
     exhibit="waiting_by_rank",
@@ -96,8 +131,9 @@ SLOW_HOST = replace(
     title="The ranks wait for host {host}: {measured:pct} of the time",
     text="""In {late.n_meetings:count collective} with other hosts, those wait {late.excess_ns:ns}
         longer than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their ranks),
-        {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound. Its ranks
-        are late together: the host is slow, not one of its GPUs.{apart}""",
+        while nothing is computed. That is {measured:pct} of {window:ns}, the most that a faster
+        host could save. Its ranks are late together: the host is slow, not one of its
+        GPUs.{what_if}{apart}""",
     advice="""Look at what the GPUs of host {host} share: cooling and power, clocks, processors,
         memory, other jobs. A faster network will not help.""",
 )
@@ -138,29 +174,42 @@ class LateHost:
 
 
 def faults_of(
-    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], params: Params
+    ranks: Sequence[RankCollectives],
+    meetings: Sequence[Meeting],
+    waiting: Waiting,
+    params: Params,
+    *,
+    what_if: str,
 ) -> list[Finding | None]:
     """Return the late rank or host, and slow transfers, as far as they are faults.
+
+    ``what_if`` is a sentence on the steps without waiting for others.
 
     A host that comes late because the transfers among its own ranks are slow is a slow link.
     """
     window_ns = round(sum(rank.window_ns for rank in ranks) / len(ranks))
     if not window_ns:
         return []
-    # A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
-    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
-    hosts = {rank.rank: rank.host if are_hosts else "" for rank in ranks}
+    hosts = hosts_of(ranks)
     slow = exchanges.slow_transfers(meetings)
     place = exchanges.located(slow, hosts) if slow else None
-    waiting = exchanges.waiting_in(meetings, {rank.rank: rank.begin_ns for rank in ranks})
     late = exchanges.late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
     return [
-        _slow_host(host, waiting, window_ns, params, slow=slow, place=place)
+        _slow_host(host, waiting, window_ns, params, slow=slow, place=place, what_if=what_if)
         if host
-        else _waiting(ranks, meetings, waiting, late[0], window_ns, params),
+        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if),
         _slow(ranks, slow, place, window_ns, params) if slow else None,
     ]
+
+
+def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
+    """Return the host of each rank, ``""`` where the names of the files do not say it.
+
+    A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
+    """
+    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
+    return {rank.rank: rank.host if are_hosts else "" for rank in ranks}
 
 
 def _late_host(
@@ -204,6 +253,7 @@ def _slow_host(
     *,
     slow: SlowTransfers | None,
     place: Located | None,
+    what_if: str,
 ) -> Finding | None:
     if slow and place and host.name in place.hosts:
         by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
@@ -221,6 +271,7 @@ def _slow_host(
         n_ranks=len(host.ranks),
         late=host.late,
         window=window_ns,
+        what_if=what_if,
         apart=_apart(waiting),
     )
 
@@ -232,6 +283,8 @@ def _waiting(
     late: LateRank,
     window_ns: int,
     params: Params,
+    *,
+    what_if: str,
 ) -> Finding | None:
     if not _is_fault(late, window_ns, params):
         return None
@@ -255,6 +308,7 @@ def _waiting(
         every=every_ns,
         waiting=sum(len(meeting.members) * meeting.last_ns for meeting in meetings) - starts_ns,
         transfer=transfer_ns // len(waiting.ranks),
+        what_if=what_if,
         mates=write(MATES, host=host) if host and has_mates else "",
         apart=_apart(waiting),
     )

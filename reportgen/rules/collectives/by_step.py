@@ -1,0 +1,212 @@
+"""Ranks by steps: step time, waiting and exposed communication, and steps without stragglers."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen import results
+from reportgen.facts.exchanges import Exchange, Meeting, Waiting
+from reportgen.profile.trace_tables import NONE
+from reportgen.results import Choice, Exhibit, Place, Role, many_ranks
+from reportgen.rules import kit
+from reportgen.rules.collectives.faults import RankCollectives
+from reportgen.text import write
+from reportgen.units import NS_PER_S, NS_PER_US
+
+WHAT_IF = """ If every rank took the median, a step would take {even:ns} instead of {step:ns}
+    (means)."""
+TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
+CAPTION = """step_us is the median over the ranks of the time that their GPUs take for a step.
+    if_median_us is the same without each rank's own waiting for others with nothing computed
+    beside it: the step's time if every rank took the median. An estimate: what faster ranks would
+    change elsewhere is not in it."""
+COLUMNS = """ One row for each rank, one column for each step that at least half of the ranks
+    recorded, where the first of them begins it."""
+STRETCHES = " One row for each rank, one column for each {width:ns}."
+MAPS = {
+    "steps_by_rank": ("step time", "Step times of all ranks", "period_us", Role.STEP),
+    "waiting_over_time": ("waiting", "Waiting in collectives, all ranks", "wait_us", Role.IO),
+    "exposed_over_time": (
+        "exposed communication",
+        "Communication with nothing computed beside it, all ranks",
+        "exposed_us",
+        Role.NETWORK,
+    ),
+}
+CAPTIONS = {
+    "steps_by_rank": "A step lasts from its start on the host to the start of the next.",
+    "waiting_over_time": "From the rank's start to the start of the last rank, in all collectives.",
+    "exposed_over_time": "Waiting and transfer, as far as nothing is computed beside them.",
+}
+PLACES = {
+    name: Place(choice=Choice(group="by_step", question="Ranks over time", label=label))
+    for name, (label, *_) in MAPS.items()
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grid:
+    """Ranks by steps, or by stretches of equal length where there are no common steps.
+
+    Attributes:
+        starts_ns: (n_columns,) when each begins, UTC.
+        of_rank: beginnings, ends and columns of the steps or stretches of each rank.
+        period_ns, pace_ns: (n_ranks, n_columns) of steps, NaN where a rank did not record it.
+    """
+
+    ranks: tuple[int, ...]
+    has_steps: bool
+    starts_ns: NDArray[np.int64]
+    of_rank: Mapping[int, tuple[list[int], list[int], list[int]]]
+    period_ns: NDArray[np.float64]
+    pace_ns: NDArray[np.float64]
+
+    def sums(self, values_ns: Iterable[tuple[Exchange, int]]) -> NDArray[np.float64]:
+        """Return (n_ranks, n_columns) sums: of the step that launched, else of the time it ended.
+
+        Exchanges outside of all columns are left out.
+        """
+        found, row = (
+            np.zeros(self.period_ns.shape),
+            {rank: at for at, rank in enumerate(self.ranks)},
+        )
+        for item, value_ns in values_ns:
+            starts, ends, columns = self.of_rank[item.rank]
+            at_ns = item.launch_ns if self.has_steps else item.end_ns
+            place = bisect_right(starts, at_ns) - 1
+            if place >= 0 and at_ns < ends[place] and columns[place] != NONE:
+                found[row[item.rank], columns[place]] += value_ns
+        return found
+
+
+def grid_of(ranks: Sequence[RankCollectives]) -> Grid:
+    """Return the steps that at least half of the ranks recorded, else stretches of time."""
+    steps = {at: rank.steps for at, rank in enumerate(ranks) if rank.steps}
+    every = [of.number for of in steps.values()]
+    numbers, counts = np.unique(np.concatenate([[], *every]).astype(np.int64), return_counts=True)
+    numbers = numbers[counts >= len(ranks) / 2]
+    if numbers.size < 2:
+        return _stretches(ranks)
+    starts_ns, period_ns, pace_ns = np.full((3, len(ranks), numbers.size), np.nan)
+    of_rank: dict[int, tuple[list[int], list[int], list[int]]] = {
+        rank.rank: ([], [], []) for rank in ranks
+    }
+    for row, of in steps.items():
+        place = np.searchsorted(numbers, of.number).clip(max=numbers.size - 1)
+        place = np.where(numbers[place] == of.number, place, NONE)
+        for cells, values in (
+            (starts_ns, of.start_ns), (period_ns, of.period_ns), (pace_ns, of.pace_ns)
+        ):  # fmt: skip
+            cells[row, place[place >= 0]] = values[place >= 0]
+        ends_ns = of.start_ns + of.period_ns
+        of_rank[ranks[row].rank] = (of.start_ns.tolist(), ends_ns.tolist(), place.tolist())
+    return Grid(
+        ranks=tuple(rank.rank for rank in ranks),
+        has_steps=True,
+        starts_ns=np.maximum.accumulate(np.nanmin(starts_ns, axis=0)).astype(np.int64),
+        of_rank=of_rank,
+        period_ns=period_ns,
+        pace_ns=pace_ns,
+    )
+
+
+def _stretches(ranks: Sequence[RankCollectives]) -> Grid:
+    ends_ns = [item.end_ns for rank in ranks for item in rank.exchanges]
+    most = max(len(rank.exchanges) for rank in ranks)
+    n_columns = min(many_ranks.n_columns_for(len(ranks)), most)
+    edges_ns = np.linspace(min(ends_ns), max(ends_ns) + 1, n_columns + 1).astype(np.int64)
+    stretches = (edges_ns[:-1].tolist(), edges_ns[1:].tolist(), list(range(n_columns)))
+    unknown = np.full((len(ranks), n_columns), np.nan)
+    return Grid(
+        ranks=tuple(rank.rank for rank in ranks),
+        has_steps=False,
+        starts_ns=edges_ns[:-1],
+        of_rank={rank.rank: stretches for rank in ranks},
+        period_ns=unknown,
+        pace_ns=unknown,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf:
+    """Steps as they were, and if every rank took the median: (n_steps,) each, and their means."""
+
+    each_ns: NDArray[np.float64]
+    each_even_ns: NDArray[np.float64]
+    step_ns: float
+    even_ns: float
+
+
+def without_stragglers(grid: Grid, meetings: Sequence[Meeting], waiting: Waiting) -> WhatIf | None:
+    """Return the steps if every rank took the median, ``None`` where steps are not known."""
+    if not grid.has_steps or not meetings:
+        return None
+    # Rows of the waiting are in the order of meetings and of their members.
+    members = (item for meeting in meetings for item in meeting.members)
+    lost_ns = grid.sums(zip(members, waiting.lost_ns.tolist(), strict=True))
+    each_ns = np.nanmedian(grid.pace_ns, axis=0)
+    even_ns = np.nanmedian(np.maximum(grid.pace_ns - lost_ns, 0), axis=0)
+    return WhatIf(
+        each_ns=each_ns,
+        each_even_ns=even_ns,
+        step_ns=float(each_ns.mean()),
+        even_ns=float(even_ns.mean()),
+    )
+
+
+def exhibits_of(
+    ranks: Sequence[RankCollectives],
+    meetings: Sequence[Meeting],
+    grid: Grid,
+    what_if: WhatIf | None,
+) -> Iterator[Exhibit]:
+    """Yield the steps without stragglers, and of many ranks heat maps to choose from."""
+    if what_if is not None:
+        yield results.exhibit(
+            "without_stragglers",
+            results.ExhibitKind.SERIES,
+            title=write(TITLE, even=what_if.even_ns, step=what_if.step_ns),
+            caption=write(CAPTION),
+            columns=[
+                *kit.floats(("time_s", "s", grid.starts_ns / NS_PER_S)),
+                *kit.floats(("step_us", "us", what_if.each_ns / NS_PER_US), role=Role.STEP),
+                *kit.floats(
+                    ("if_median_us", "us", what_if.each_even_ns / NS_PER_US), role=Role.GPU
+                ),
+            ],
+        )
+    if len(ranks) <= many_ranks.HEATMAP_ABOVE:
+        return
+    waits_ns = (
+        (item, meeting.last_ns - item.start_ns) for meeting in meetings for item in meeting.members
+    )
+    alone_ns = (
+        (item, sum(end - begin for begin, end in item.alone_ns))
+        for rank in ranks
+        for item in rank.exchanges
+    )
+    width_ns = int(grid.starts_ns[-1] - grid.starts_ns[0]) // max(grid.starts_ns.size - 1, 1)
+    columns = write(COLUMNS) if grid.has_steps else write(STRETCHES, width=width_ns)
+    values_ns = {
+        "steps_by_rank": grid.period_ns if grid.has_steps else None,
+        "waiting_over_time": grid.sums(waits_ns) if meetings else None,
+        "exposed_over_time": grid.sums(alone_ns),
+    }
+    for name, (_, title, column, role) in MAPS.items():
+        value_ns = values_ns[name]
+        if value_ns is not None:
+            yield many_ranks.heatmap(
+                name,
+                grid.ranks,
+                grid.starts_ns,
+                value_ns,
+                title=title,
+                caption=CAPTIONS[name] + columns,
+                column=column,
+                role=role,
+            )

@@ -1,0 +1,100 @@
+"""Clocks of hosts or ranks that differ: said, and taken from the times of their collectives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from reportgen import results
+from reportgen.facts import exchanges
+from reportgen.facts.clock_shifts import ClockShift, clock_shifts
+from reportgen.facts.exchanges import Meeting
+from reportgen.results import Exhibit, Finding
+from reportgen.rules import kit
+from reportgen.rules.collectives.faults import RankCollectives, hosts_of
+from reportgen.units import NS_PER_US
+
+SHIFTED = kit.Message(
+    id="COMM-4",
+    title="The clocks of the ranks differ by up to {most:ns}",
+    text="""A collective ends on all its ranks together. By these ends the clock of {late} is
+        {most:ns} apart from that of {base}, to within {bound:ns}. Times of ranks are moved to one
+        clock here before they are compared; other sections keep the times of each rank.""",
+    advice="Let the hosts synchronize their clocks (chrony, NTP) before the next recording.",
+    unit="us",
+    exhibit="clocks",
+)
+CAPTION = (
+    "By the ends of the collectives that a clock shares with others: the median of how much later "
+    "they end; bound_us is half of the range of nine of ten of them. A clock that may agree is not "
+    "moved."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OnOneClock:
+    """Ranks and what they share, as the clock of the first of them shows it."""
+
+    ranks: list[RankCollectives]
+    meetings: list[Meeting]
+    shifts: list[ClockShift]
+
+
+def align(ranks: Sequence[RankCollectives]) -> OnOneClock:
+    """Return the collectives of ranks on one clock, as far as their ends say it."""
+    meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
+    is_certain = exchanges.end_together(meetings) >= exchanges.AGREE_RATIO or (
+        exchanges.are_certain([rank.exchanges for rank in ranks])
+    )
+    clocks = {rank: host or f"rank {rank}" for rank, host in hosts_of(ranks).items()}
+    shifts = clock_shifts(meetings, clocks) if is_certain else []
+    ahead_of = {item.clock: item.ahead_ns for item in shifts}
+    ahead_ns = {rank: ahead_of.get(clock, 0) for rank, clock in clocks.items()}
+    if not any(ahead_ns.values()):
+        return OnOneClock(ranks=list(ranks), meetings=meetings, shifts=[])
+    same = [_moved(rank, ahead_ns[rank.rank]) for rank in ranks]
+    meetings = exchanges.meetings_of([rank.exchanges for rank in same])
+    return OnOneClock(ranks=same, meetings=meetings, shifts=shifts)
+
+
+def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
+    steps = rank.steps
+    return replace(
+        rank,
+        begin_ns=rank.begin_ns - ahead_ns,
+        exchanges=tuple(exchanges.moved(item, ahead_ns) for item in rank.exchanges),
+        steps=steps and replace(steps, start_ns=steps.start_ns - ahead_ns),
+    )
+
+
+def finding_of(shifts: Sequence[ClockShift]) -> Finding | None:
+    """Return that clocks differ."""
+    if not shifts:
+        return None
+    most = max(shifts, key=lambda item: abs(item.ahead_ns))
+    return SHIFTED.finding(
+        measured=abs(most.ahead_ns) / NS_PER_US,
+        late=most.clock,
+        most=abs(most.ahead_ns),
+        base=most.base,
+        bound=max(NS_PER_US, *(item.bound_ns for item in shifts)),
+    )
+
+
+def table_of(shifts: Sequence[ClockShift]) -> Exhibit:
+    """Return by how much each clock is ahead."""
+    return results.exhibit(
+        "clocks",
+        results.ExhibitKind.TABLE,
+        title="Clocks of the ranks",
+        caption=CAPTION,
+        columns=[
+            results.column("clock", "", [item.clock for item in shifts]),
+            results.column("compared_with", "", [item.base for item in shifts]),
+            *kit.floats(
+                ("ahead_us", "us", [item.ahead_ns / NS_PER_US for item in shifts]),
+                ("bound_us", "us", [item.bound_ns / NS_PER_US for item in shifts]),
+            ),
+            results.column("collectives", "", [item.n_common for item in shifts]),
+        ],
+    )
