@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-WORKERS ?= auto
+# Two for each core: tests wait for browsers, kernels and servers.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
 FUZZ_CASES ?= 100000
 SEED ?= 1
 JOBS ?= 280
@@ -28,7 +29,7 @@ report: $(STAMP)  ## build the report of the sample job into report/
 	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
 
 test: $(STAMP)  ## every test but those with an own command: unit, notebook, browser; a file's tests stay together
-	$(BIN)/python -m pytest -m "not cluster" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
+	$(BIN)/python -m pytest -m "not cluster and not documents" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
 	  --no-loadscope-reorder
 
 test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
@@ -41,7 +42,7 @@ test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
-	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster"
+	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster and not documents"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

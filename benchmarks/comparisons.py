@@ -1,7 +1,7 @@
 """How often a comparison is right: ``python -m benchmarks.comparisons --jobs 200``.
 
 Jobs of the exam (docs/diagnosis.md) are run with one fault of about three percent and without it,
-and both are compared; halves of healthy jobs are compared with each other.
+and both are compared; so are the halves of a healthy job, and two runs of it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +22,12 @@ from benchmarks.exam.job import Order, UnsuitableError
 from benchmarks.exam.making import Seen
 from benchmarks.exam.plan import FAMILIES
 from benchmarks.exam.recording import write_recording
-from reportgen.comparison import Verdict, compare
+from benchmarks.exam.tables import put_between
+from reportgen.comparison import Comparison, Verdict, compare
 from reportgen.comparison.compare import verdict_of
-from reportgen.comparison.runs import run_of
-from reportgen.comparison.steps import difference_of
+from reportgen.comparison.model import StepDifference
+from reportgen.comparison.runs import Steps, run_of
+from reportgen.comparison.steps import Chosen, difference_of_steps
 from reportgen.report import Report
 from reportgen.results.causes import Cause
 
@@ -43,23 +45,34 @@ LEAST, MOST = 0.025, 0.04
 _TRIES = 100
 _GROWTH = 1.02
 _LEAST_STEPS, _MOST_SPREAD = 500, 0.1
+_WARM_UP = 10
 _FOUND = "found and named"
 _SAME = Verdict.NO_DIFFERENCE.value
-"""How a comparison should end: of a fault, and of halves."""
+"""How a comparison should end: of a fault, and of a healthy job."""
+_HALVES, _RUNS = "halves of a healthy job", "two runs of a healthy job"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How one comparison ended: ``kind`` is the cause or the halves, ``share_ratio`` its cost."""
+    """How one comparison ended.
+
+    Attributes:
+        kind: the cause, or ``_HALVES`` or ``_RUNS`` of a healthy job.
+        share_ratio: what the fault costs.
+        variation_ratio: standard deviation of the healthy job's steps, by their mean.
+        note: the numbers behind the verdict.
+    """
 
     order: Order
     kind: str
     end: str
-    share_ratio: float = 0.0
+    share_ratio: float
+    variation_ratio: float
+    note: str
 
 
-def examine(order: Order) -> Ended | None:
-    """Compare a job with its fault and without it, or the halves of a healthy job.
+def examine(order: Order) -> tuple[Ended, ...]:
+    """Compare a job with its fault and without it, or the halves and two runs of a healthy job.
 
     What cannot be had, has too few steps or varies too much is drawn again. The job without the
     fault has random lengths of its own, as a second run of a real job.
@@ -71,12 +84,12 @@ def examine(order: Order) -> Ended | None:
             ended = _examine(wanted, int(seeds[0]), int(seeds[1]))
         except UnsuitableError:
             continue
-        if ended is not None:
+        if ended:
             return ended
-    return None
+    return ()
 
 
-def _examine(order: Order, seed: int, other: int) -> Ended | None:
+def _examine(order: Order, seed: int, other: int) -> tuple[Ended, ...]:
     drafts = [
         FAMILIES[order.family](order, np.random.default_rng(seed), lengths)
         for lengths in (seed, other)
@@ -86,22 +99,59 @@ def _examine(order: Order, seed: int, other: int) -> Ended | None:
     is_of_size = not order.causes or LEAST <= share <= MOST
     n_steps = int(good.steps.is_train.sum())
     if drafts[0].input == "system" or n_steps < _LEAST_STEPS + 10 or not is_of_size:
-        return None
+        return ()
     after = _report(order, bad)
     times = _steady_times(after)
     if times is None:
-        return None
+        return ()
+    before = _report(order, drafts[1].run([]))
+    steps = run_of(before, label="before").steps
+    assert steps is not None
+    times = steps.cycle_ns[_WARM_UP:]
+    variation = float(times.std() / times.mean())
+    comparison = compare(before, after)
+    assert comparison.step is not None
+    found = [(order.causes[0] if order.causes else _RUNS, _end(order, comparison), comparison.step)]
     if not order.causes:
-        half = times.size // 2
-        verdict = verdict_of(difference_of(times[:half], times[half:]))
-        return Ended(order=order, kind="halves", end=verdict.value)
-    comparison = compare(_report(order, drafts[1].run([])), after)
-    (cause,) = order.causes
-    end = comparison.verdict.value
-    if comparison.verdict is Verdict.SLOWER:
-        part = comparison.waterfall[0].key
-        end = _FOUND if part in PARTS[cause] else f"named {part}"
-    return Ended(order=order, kind=cause, end=end, share_ratio=share)
+        halves = difference_of_steps(steps, steps, _halves(steps))
+        found.append((_HALVES, verdict_of(halves).value, halves))
+    return tuple(
+        Ended(
+            order=order,
+            kind=kind,
+            end=end,
+            share_ratio=share,
+            variation_ratio=variation,
+            note=_note(step),
+        )
+        for kind, end, step in found
+    )
+
+
+def _end(order: Order, comparison: Comparison) -> str:
+    if not order.causes or comparison.verdict is not Verdict.SLOWER:
+        return comparison.verdict.value
+    part = comparison.waterfall[0].key
+    return _FOUND if part in PARTS[order.causes[0]] else f"named {part}"
+
+
+def _halves(steps: Steps) -> Chosen:
+    rows = np.arange(steps.cycle_ns.size)
+    middle = (rows.size + _WARM_UP) // 2
+    first = (rows >= _WARM_UP) & (rows < middle)
+    return Chosen(before=first, after=rows >= middle, how="halves")
+
+
+def _note(step: StepDifference) -> str:
+    bounds = [
+        f"{100 * difference / step.before_mean_s:+.2f} % "
+        f"({' to '.join(f'{100 * bound / step.before_mean_s:+.2f}' for bound in interval)})"
+        for difference, interval in (
+            (step.difference_s, step.certain_s),
+            (step.step_mean_difference_s, step.mean_interval_s),
+        )
+    ]
+    return f"medians {bounds[0]}, means {bounds[1]}"
 
 
 def _report(order: Order, seen: Seen) -> Report:
@@ -116,7 +166,7 @@ def _steady_times(report: Report) -> np.ndarray | None:
     steps = run_of(report, label="job").steps
     if steps is None or steps.cycle_ns.size < _LEAST_STEPS:
         return None
-    times = steps.cycle_ns[10:]
+    times = steps.cycle_ns[_WARM_UP:]
     middle = float(np.median(times))
     spread = float(np.median(np.abs(times - middle))) * 1.4826
     return times if spread <= _MOST_SPREAD * middle else None
@@ -153,34 +203,55 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--jobs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--write", type=Path, help="put the table into this page")
     options = parser.parse_args(arguments)
     with ProcessPoolExecutor(options.processes) as pool:
         jobs = pool.map(examine, orders(options.seed, options.jobs), chunksize=4)
-        ended = [item for item in jobs if item is not None]
-    sys.stdout.write(table_of(ended))
+        ended = list(chain.from_iterable(jobs))
+    table = table_of(ended)
+    sys.stdout.write(table)
     for item in ended:
         if item.end not in {_FOUND, _SAME}:
-            sys.stderr.write(f"{item.order.number} {item.order.name} {item.share_ratio:.3f}: ")
-            sys.stderr.write(f"{item.end}\n")
+            sys.stderr.write(f"{item.order.name}, {item.kind}, costs {item.share_ratio:.3f}, ")
+            sys.stderr.write(f"varies by {item.variation_ratio:.3f}: {item.end}; {item.note}\n")
+    if options.write is not None:
+        text = options.write.read_text(encoding="utf-8")
+        said = f"Seed {options.seed}, {options.jobs} healthy and {options.jobs} faulty jobs.\n\n"
+        options.write.write_text(put_between(text, "comparisons", said + table), encoding="utf-8")
 
 
 def table_of(ended: Sequence[Ended]) -> str:
-    """Return how the comparisons ended, as a table in Markdown: a row per kind."""
-    kinds = sorted({item.kind for item in ended} - {"halves"})
-    rows = [("halves of healthy jobs", [item for item in ended if item.kind == "halves"])]
-    rows += [(kind.replace("_", " "), [it for it in ended if it.kind == kind]) for kind in kinds]
-    rows.append(("all faults", [item for item in ended if item.kind != "halves"]))
+    """Return how the comparisons ended, as a table in Markdown: a row per kind.
+
+    Those of jobs whose steps vary little by their standard deviation too, outliers included, are
+    counted once more.
+    """
+    kinds = [_HALVES, _RUNS, *PARTS]
+    rows = [(kind.replace("_", " "), [it for it in ended if it.kind == kind]) for kind in kinds]
+    rows.append(("all faults", [it for it in ended if it.kind in PARTS]))
     lines = [
-        "| | jobs | no difference | slower | slower, and the cause named |",
-        "|---|--:|--:|--:|--:|",
+        "| | jobs | right | named | standard deviation ≤ 10 %: jobs | right | named |",
+        "|---|--:|--:|--:|--:|--:|--:|",
     ]
     for name, its in rows:
-        counts = Counter(item.end for item in its)
-        n_slower = len(its) - counts[_SAME] - counts[Verdict.FASTER.value]
-        n_slower -= counts[Verdict.NOT_COMPARABLE.value]
-        named = "" if its and its[0].kind == "halves" else counts[_FOUND]
-        lines.append(f"| {name} | {len(its)} | {counts[_SAME]} | {n_slower} | {named} |")
+        steady = [it for it in its if it.variation_ratio <= _MOST_SPREAD]
+        lines.append(f"| {' | '.join([name, *_counts(its), *_counts(steady)])} |")
     return "\n".join(lines) + "\n"
+
+
+def _counts(ended: Sequence[Ended]) -> list[str]:
+    """Return how many comparisons there are, how many are right, and how many name the cause."""
+    if not ended:
+        return ["0", "", ""]
+    if ended[0].kind not in PARTS:
+        return [str(len(ended)), _share(sum(it.end == _SAME for it in ended), len(ended)), ""]
+    slower = sum(it.end == _FOUND or it.end.startswith("named") for it in ended)
+    named = sum(it.end == _FOUND for it in ended)
+    return [str(len(ended)), _share(slower, len(ended)), _share(named, len(ended))]
+
+
+def _share(n: int, of: int) -> str:
+    return f"{n} ({100 * n / of:.1f} %)"
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ show.table(loading.initialization_outliers(loader), of="set-ups", none="No set-u
 # %% [markdown]
 # ## Workers
 #
-# How long worker processes lived, not how long they worked: unless `persistent_workers` is set,
+# How long loader processes lived, not how long they worked: unless `persistent_workers` is set,
 # they are started anew for every epoch.
 
 # %%

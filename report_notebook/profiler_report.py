@@ -281,7 +281,7 @@ views.section(report, "launches")
 # %% [markdown] tags=["notebook-only"]
 # ## Host threads
 #
-# The work of the traced threads; loader workers are other processes and not among them.
+# The work of the traced threads; loader processes are not among them.
 
 # %%
 views.section(report, "host-threads")

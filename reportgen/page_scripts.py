@@ -3,7 +3,8 @@
 A page opened from a file cannot import: browsers refuse it. So a module and all that it imports are
 put one after the other, each after those that it needs, in one scope. The modules must allow this,
 and ``tests/test_page_scripts.py`` checks that they do: they import by name without renaming, and
-no two modules of a page declare the same name.
+no two modules of a page declare the same name. The scripts of an installed package were joined when
+it was built (``.ci/built_scripts.py``); joining them again changes nothing.
 """
 
 from __future__ import annotations
@@ -23,12 +24,10 @@ def joined(entry: Path) -> str:
     """Return a module and its imports as one text, without comments and indents."""
     found: dict[Path, str] = {}
     _collect(entry, found)
-    return "".join(_own_text(text) for text in found.values())
-
-
-def plain(path: Path) -> str:
-    """Return a script that is no module, without comments and indents."""
-    return _own_text(path.read_text("utf-8"))
+    return "".join(
+        _INDENT.sub("", _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", text))))
+        for text in found.values()
+    )
 
 
 def _collect(path: Path, found: dict[Path, str]) -> None:
@@ -37,8 +36,3 @@ def _collect(path: Path, found: dict[Path, str]) -> None:
         if path.parent / name not in found:
             _collect(path.parent / name, found)
     found[path] = text
-
-
-def _own_text(text: str) -> str:
-    without = _COMMENT.sub("", _IMPORT.sub("", text))
-    return _INDENT.sub("", _EXPORT.sub("", without))

@@ -13,8 +13,24 @@ from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
 from tests.s3_server import Bucket, running_proxy, running_server
 
+LONG_FILES = (
+    "tests/fuzz/test_attacks.py",
+    "tests/end_to_end/test_analysis_notebooks.py",
+    "tests/end_to_end/test_hostile_input.py",
+    "tests/test_adding_a_rule.py",
+    "tests/end_to_end/test_kill.py",
+)
+"""Each takes a minute or more. They begin first: a file's tests stay on one worker, and a long one
+that begins last keeps the others waiting."""
+
 settings.register_profile("house", deadline=None)  # a busy machine is no mistake of the code
 settings.load_profile("house")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests of the long files first, in the order above."""
+    places = {config.rootpath / name: place for place, name in enumerate(LONG_FILES)}
+    items.sort(key=lambda item: places.get(item.path, len(LONG_FILES)))
 
 
 @pytest.fixture(scope="session")

@@ -47,7 +47,7 @@ def test_the_code_of_the_page_passes_lint_types_and_the_laws(project: Path) -> N
         ["ruff", "format", "--check", *code],
         ["mypy", "--follow-imports=silent", *code],
         ["pytest", "-q", "tests/rules/test_host_memory.py"],
-        ["pytest", "-q", "tests/rules/test_family.py", "-k", "HostMemory"],
+        ["pytest", "-q", "tests/rules", "-k", "HostMemory"],
         ["pytest", "-q", "tests/test_docs.py", "-k", "fresh"],
     ):
         run([sys.executable, "-m", *command], project)

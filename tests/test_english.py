@@ -9,6 +9,7 @@ import pytest
 _ROOT = Path(__file__).resolve().parent.parent
 _PLACES = ("reportgen", "templates", "docs", "report_notebook")
 _PAGES = ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md")
+_GLOSSARY = _ROOT / "docs" / "glossary.md"
 _HEADINGS = ("What to look at first",)
 """Headings that are questions in form."""
 
@@ -40,6 +41,7 @@ _LITERAL = re.compile(
     re.DOTALL,
 )
 _FIELD = re.compile(r"\{[^{}]*\}")
+_CODE = re.compile(r"``?[^`]*``?")
 _FENCE = re.compile(r"```.*?```", re.DOTALL)
 _MARKUP = re.compile(r"\{[{%].*?[%}]\}|<[^>]*>", re.DOTALL)
 _JS_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
@@ -101,6 +103,42 @@ def _files() -> Iterator[Path]:
             for path in (_ROOT / place).rglob("*")
             if path.suffix in {".py", ".md", ".j2", ".js"}
         )
+
+
+def _avoided_words() -> dict[str, re.Pattern[str]]:
+    """Return the words that the glossary gives up, by the word that it keeps."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in _GLOSSARY.read_text(encoding="utf-8").splitlines()
+        if line.startswith("| ")
+    ]
+    return {
+        word: re.compile(
+            "|".join(rf"\b{re.sub(' ', '[ -]', name)}(?:s|es)?\b" for name in avoided.split(", ")),
+            re.IGNORECASE,
+        )
+        for word, _, avoided in rows[1:]
+        if avoided
+    }
+
+
+def test_a_word_of_the_glossary_has_no_synonym() -> None:
+    avoided = _avoided_words()
+    texts = [
+        (path.relative_to(_ROOT), _CODE.sub("", " ".join(text.split())))
+        for path in _files()
+        if path != _GLOSSARY
+        for text in _texts(path)
+    ]
+
+    assert len(avoided) > 10
+    found = [
+        f"{place}: {match[0]!r}: say {word!r}"
+        for place, text in texts
+        for word, pattern in avoided.items()
+        for match in pattern.finditer(text)
+    ]
+    assert not found, "\n".join(found)
 
 
 def test_plain_english_everywhere() -> None:

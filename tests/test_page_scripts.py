@@ -10,10 +10,12 @@ import pytest
 
 from reportgen.assets import templates_dir
 from reportgen.compression import pack
-from reportgen.page_scripts import joined, plain
+from reportgen.page_scripts import joined
+from tests.test_docs import module_at
 
 FOLDER = templates_dir() / "script"
 ENTRIES = ("main.js", "lanes.js", "index.js")
+EMBEDDED = {*ENTRIES, "early.js"}
 MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "early.js")
 _DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:const|let|function|class) (?:\[([^\]]*)\]|(\w+))", re.MULTILINE
@@ -79,4 +81,28 @@ def test_the_lanes_add_little_to_a_page():
 
 
 def test_a_script_that_is_no_module_loses_its_comments():
-    assert plain(FOLDER / "early.js").startswith("{\nconst root")
+    assert joined(FOLDER / "early.js").startswith("{\nconst root")
+
+
+@pytest.mark.parametrize("entry", sorted(path.name for path in FOLDER.glob("*.js")))
+def test_the_wheel_has_the_joined_text_of_each_script_that_a_page_embeds(entry, tmp_path):
+    build = module_at(".ci/built_scripts.py")
+    hook = build.BuiltScripts(str(tmp_path), {}, None, None, str(tmp_path), "wheel")
+    data: dict[str, dict[str, str]] = {"force_include": {}}
+    hook.initialize("standard", data)
+    packed = {target: Path(source) for source, target in data["force_include"].items()}
+    path = packed.get(f"reportgen/_assets/templates/script/{entry}")
+    assert (path is not None) is (entry in EMBEDDED)
+    if path is not None:
+        assert path.read_text("utf-8") == joined(FOLDER / entry) == joined(path)
+    hook.finalize("standard", data, "")
+    assert not any(path.exists() for path in packed.values())
+
+
+def test_an_editable_install_joins_when_a_page_is_made(tmp_path):
+    build = module_at(".ci/built_scripts.py")
+    hook = build.BuiltScripts(str(tmp_path), {}, None, None, str(tmp_path), "wheel")
+    data: dict[str, dict[str, str]] = {"force_include": {}}
+    hook.initialize("editable", data)
+    hook.finalize("editable", data, "")
+    assert not data["force_include"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +14,10 @@ from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path
+
+if TYPE_CHECKING:
+    from reportgen.comparison import Comparison
+    from reportgen.comparison.gates import Gate
 
 EXIT_GATE_MET = 3
 EXIT_NOT_COMPARABLE = 4
@@ -89,12 +95,10 @@ def command(
     """
     if len(paths) != (1 if baseline is not None else 2):
         raise click.UsageError("Give two paths, BEFORE and AFTER, or --baseline and one path.")
-    from reportgen.comparison import Verdict, gates
-    from reportgen.comparison.conditions import stops_gates
     from reportgen.pipeline import OutputFormat
     from reportgen.pipeline.compare import CompareOptions, make_comparison
 
-    wanted = [gates.parse_gate(text) for text in conditions]
+    wanted = _gates(conditions)
     options = CompareOptions(
         before=baseline if baseline is not None else paths[0],
         after=paths[-1],
@@ -106,13 +110,28 @@ def command(
     )
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_comparison(options, watcher)
-    comparison = made.comparison
     if not quiet:
-        click.echo(f"{comparison.headline} {comparison.lead}", err=True)
+        click.echo(f"{made.comparison.headline} {made.comparison.lead}", err=True)
     print_path(str(made.path))
+    return _exit_code(made.comparison, wanted, frozenset(allowed))
+
+
+def _gates(conditions: Sequence[str]) -> Sequence[Gate]:
+    """Read the conditions, before anything is made; without any, load nothing."""
+    if not conditions:
+        return ()
+    from reportgen.comparison.gates import parse_gate
+
+    return [parse_gate(text) for text in conditions]
+
+
+def _exit_code(comparison: Comparison, wanted: Sequence[Gate], allowed: frozenset[str]) -> int:
+    from reportgen.comparison import Verdict, gates
+    from reportgen.comparison.conditions import stops_gates
+
     if comparison.verdict is Verdict.NOT_COMPARABLE:
         return EXIT_NOT_COMPARABLE
-    different = stops_gates(comparison.comparability, allowed=frozenset(allowed))
+    different = stops_gates(comparison.comparability, allowed=allowed)
     if wanted and different:
         names = ", ".join(different)
         click.echo(

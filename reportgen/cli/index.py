@@ -46,7 +46,7 @@ def command(
     """List the reports below some folders or prefixes in one page, those that waste most first.
 
     PATH is a folder or s3://bucket/prefix with any number of reports below it. Only their small
-    file report.json is read. With --make the jobs in local folders are reported first. The path of
+    file report.json is read. With --make the jobs directly below are reported first. The path of
     the page is printed to stdout.
     """
     from reportgen.pipeline.index import IndexOptions, make_index

@@ -40,7 +40,7 @@ _SECONDS_PER_MINUTE = 60
     default=30.0,
     show_default=True,
     metavar="MINUTES",
-    help="End when nothing new has come for so long.",
+    help="End when nothing new has come for this time.",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
 @bucket_options

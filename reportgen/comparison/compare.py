@@ -18,20 +18,22 @@ from reportgen.comparison.model import (
     Comparison,
     Condition,
     Job,
+    PartDifference,
     StepDifference,
     Verdict,
     WaterfallPart,
 )
 from reportgen.comparison.resources import cost_changes, samples_per_s, usage_changes
 from reportgen.comparison.runs import Run, run_of
-from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of
-from reportgen.comparison.waterfall import waterfall
+from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of_steps
+from reportgen.comparison.waterfall import WORDS, waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
 
 _MOST_PARTS, _MOST_SETTINGS = 2, 4
 _TELLING_RATIO = 0.2
 """A part that makes less than a fifth of a difference is not in its sentence."""
+_CONFIRMING_RATIO = 0.5
 
 
 def compare(
@@ -39,9 +41,10 @@ def compare(
 ) -> Comparison:
     """Return how ``after`` differs from ``before``.
 
-    The verdict is one of four words. It is *faster* or *slower* only where the 99.5 % interval of
+    The verdict is one of four words. It is *faster* or *slower* only where the 99.75 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
-    larger than that of two runs of one job; else where the same holds for the means.
+    larger than that of two runs of one job; else where the same holds for the means, or for a part
+    of the steps that the means confirm.
     """
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
     if len({run.steps.knows_gaps for run in runs if run.steps}) > 1:
@@ -74,39 +77,60 @@ def verdict_of(step: StepDifference) -> Verdict:
     """Return whether a difference is beyond noise, and in which direction.
 
     The medians decide. Where they do not differ the means do: what costs only some of the steps,
-    such as a loader that delivers in bursts, leaves the median as it is.
+    such as a loader that delivers in bursts, leaves the median as it is. Where the whole varies too
+    much, a part of the steps can still differ surely, and the mean of the whole as it does.
     """
-    for difference_s, is_beyond in (
-        (step.difference_s, is_median_beyond_noise(step)),
-        (step.step_mean_difference_s, is_mean_beyond_noise(step)),
-    ):
-        if is_beyond:
-            return Verdict.SLOWER if difference_s > 0 else Verdict.FASTER
-    return Verdict.NO_DIFFERENCE
+    if is_median_beyond_noise(step):
+        difference_s = step.difference_s
+    elif is_mean_beyond_noise(step) or sure_part(step) is not None:
+        difference_s = step.step_mean_difference_s
+    else:
+        return Verdict.NO_DIFFERENCE
+    return Verdict.SLOWER if difference_s > 0 else Verdict.FASTER
 
 
 def is_median_beyond_noise(step: StepDifference) -> bool:
     """Return whether the medians differ surely, and by more than runs of one job do."""
-    low, high = step.certain_s
     least_s = LEAST_RATIO * (step.before_p50_s + step.after_p50_s) / 2
-    return (low > 0 or high < 0) and abs(step.difference_s) > least_s
+    return _leaves_out_zero(step.certain_s) and abs(step.difference_s) > least_s
 
 
 def is_mean_beyond_noise(step: StepDifference) -> bool:
     """Return the same of the means."""
-    low, high = step.mean_interval_s
-    least_s = LEAST_RATIO * (step.before_mean_s + step.after_mean_s) / 2
-    return (low > 0 or high < 0) and abs(step.step_mean_difference_s) > least_s
+    is_large = abs(step.step_mean_difference_s) > _least_s(step)
+    return _leaves_out_zero(step.mean_interval_s) and is_large
+
+
+def sure_part(step: StepDifference) -> PartDifference | None:
+    """Return the part that changed most of those that changed surely and account for the whole.
+
+    The mean of the whole must have changed as the part did, by half as much at least: the loss of a
+    part may be the gain of another one, as waiting does where the GPU became faster.
+    """
+    sure = [
+        part
+        for part in step.parts
+        if _leaves_out_zero(part.interval_s)
+        and min(abs(part.difference_s), abs(step.step_mean_difference_s)) > _least_s(step)
+        and step.step_mean_difference_s / part.difference_s >= _CONFIRMING_RATIO
+    ]
+    return max(sure, key=lambda part: abs(part.difference_s), default=None)
+
+
+def _least_s(step: StepDifference) -> float:
+    return LEAST_RATIO * (step.before_mean_s + step.after_mean_s) / 2
+
+
+def _leaves_out_zero(interval_s: tuple[float, float]) -> bool:
+    low, high = interval_s
+    return low > 0 or high < 0
 
 
 def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
     assert before.steps is not None
     assert after.steps is not None
     chosen = choose(before.steps, after.steps)
-    step = difference_of(
-        before.steps.cycle_ns[chosen.before],
-        after.steps.cycle_ns[chosen.after],
-    )
+    step = difference_of_steps(before.steps, after.steps, chosen)
     step = replace(
         step,
         before_samples_per_s=samples_per_s(before, step.before_mean_s),
@@ -140,6 +164,14 @@ def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, 
     return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}."
 
 
+def _of_part(part: PartDifference) -> str:
+    low, high = map(format_difference, part.interval_s)
+    return (
+        f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
+        f"{format_difference(part.difference_s)} (99.8 % interval {low} to {high})."
+    )
+
+
 def _changes(conditions: Sequence[Condition]) -> str:
     """Return a sentence on the settings that differ, which the change was probably about."""
     changed = [
@@ -164,7 +196,8 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
         least = 100 * step.least_s / step.before_p50_s
         return f"{sure} A change of {least:.1f} % or more would have shown."
     if not is_median_beyond_noise(step):
-        sure = f"{sure} Only some steps take another time."
+        part = None if is_mean_beyond_noise(step) else sure_part(step)
+        sure = f"{sure} {_of_part(part) if part else 'Only some steps take another time.'}"
     total = step.step_mean_difference_s
     telling = [
         part

@@ -20,7 +20,7 @@ GROUPS = {
     "ranks": HARDWARE,
     "number formats": "precision",
     "batch size": "settings",
-    "loader workers": "settings",
+    "loader processes": "settings",
     "pinned memory": "settings",
 }
 """The conditions that users may allow to differ, by the word that allows it."""
@@ -50,7 +50,7 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("phase of the steps", *(side.steps.phase if side.steps else "" for side in sides)),
         ("number formats", *(_formats(side) for side in sides)),
         ("batch size", *(_text(setup.batch_size) for setup in setups)),
-        ("loader workers", *(_setting(side, "num_workers") for side in sides)),
+        ("loader processes", *(_setting(side, "num_workers") for side in sides)),
         ("pinned memory", *(_setting(side, "pin_memory") for side in sides)),
         (
             "sampling interval",

@@ -21,6 +21,7 @@ from reportgen.text import format_duration, plural
 
 MOST_MOVED = 25
 """Limit of kernels or operators of a kind on the page; the JSON has all of them."""
+_NO_BREAK = "\N{NO-BREAK SPACE}"
 _STATE_WORDS: dict[FindingState, str] = {
     FindingState.NOT_CHECKED: "could not look",
     **{state: state.value for state in tuple(FindingState)[:-1]},
@@ -113,8 +114,8 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
             _texts(
                 "before_to_after",
                 [
-                    _both(format_duration(row.before_s), format_duration(row.after_s))
-                    for row in rows
+                    _both(*(format_duration(time_s).replace(" ", _NO_BREAK) for time_s in times_s))
+                    for times_s in ((row.before_s, row.after_s) for row in rows)
                 ],
             ),
         ],

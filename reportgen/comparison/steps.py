@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.comparison.model import Histogram, StepDifference
+from reportgen.comparison.model import Histogram, PartDifference, StepDifference
 from reportgen.comparison.runs import Steps
 from reportgen.units import NS_PER_S
 
@@ -36,13 +36,12 @@ _HISTOGRAM_REACH_PCT = 99.5
 _SEED = 20_260_101
 """Any fixed number: the same reports give the same interval."""
 _Z_95 = 1.96
-_Z_CERTAIN = 2.81
-"""The verdict asks for 99.5 %: of hundred jobs compared with themselves less than one is wrong."""
-_N_SEGMENTS = 8
-_LEAST_SEGMENT_STEPS = 8
-_T_CERTAIN = 3.33
-"""The same 99.5 % where the error is that of 8 segments of each run: Student's t with 14 degrees of
-freedom."""
+_Z_CERTAIN, _Z_PART = 3.02, 3.09
+"""The verdict asks for 99.75 % of the medians and of the means, and for 99.8 % of either part of a
+step: of hundred jobs compared with themselves less than one is wrong."""
+_MOST_SEGMENTS, _LEAST_SEGMENTS, _LEAST_SEGMENT_STEPS = 12, 4, 8
+"""Between 10 and 30 segments show the error of a mean best (Schmeiser 1982); fewer show
+noise that lasts longer."""
 LEAST_RATIO = 0.005
 """Smaller differences are none: two runs of one job on one machine differ by about as much."""
 _Z_POWER = 0.84
@@ -101,12 +100,36 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
         before_mean_s=mean_s[0],
         after_mean_s=mean_s[1],
         step_mean_difference_s=mean_s[1] - mean_s[0],
-        mean_interval_s=_mean_interval_s(before, after),
+        mean_interval_s=_mean_interval_s(before, after, z=_Z_CERTAIN),
         mean_noise_s=max(_noise_ns(its, np.mean) for its in (before, after)) / NS_PER_S,
         before_n=before.size,
         after_n=after.size,
         histogram=_histogram(before, after),
     )
+
+
+def difference_of_steps(before: Steps, after: Steps, chosen: Chosen) -> StepDifference:
+    """Return the difference in time per step, and in its parts, of the chosen steps of two runs."""
+    whole = difference_of(before.cycle_ns[chosen.before], after.cycle_ns[chosen.after])
+    sides = _parts(before, chosen.before), _parts(after, chosen.after)
+    parts = [
+        PartDifference(
+            key=key,
+            difference_s=float(times.mean() - sides[0][key].mean()) / NS_PER_S,
+            interval_s=_mean_interval_s(sides[0][key], times, z=_Z_PART),
+        )
+        for key, times in sides[1].items()
+    ]
+    return replace(whole, parts=tuple(parts))
+
+
+def _parts(steps: Steps, rows: NDArray[np.bool_]) -> dict[str, Floats]:
+    """Return the times outside the work of each step: what drifts on a busy machine is not in them.
+
+    The keys are those of the waterfall.
+    """
+    between_ns = steps.cycle_ns - steps.inside_ns - steps.wait_ns
+    return {"input_wait": steps.wait_ns[rows], "between_steps": between_ns[rows]}
 
 
 def _warm(steps: Steps) -> NDArray[np.bool_]:
@@ -133,43 +156,54 @@ def _intervals(
     rng = np.random.default_rng(_SEED)
     drawn = _medians(after, rng) - _medians(before, rng)
     middle_ns, error_ns = float(np.median(after) - np.median(before)), float(drawn.std())
-    wider_ns = max(error_ns, _segment_error_ns(before, after, np.median))
-    wider = wider_ns / error_ns if error_ns else 1.0
+    lasting_ns = _segment_reach_ns(before, after, np.median, z=_Z_CERTAIN)
+    reach_ns = max(_Z_CERTAIN * error_ns, lasting_ns or 0.0)
+    wider = reach_ns / (_Z_CERTAIN * error_ns) if error_ns else 1.0
     low, high = (middle_ns + wider * (np.percentile(drawn, (2.5, 97.5)) - middle_ns)).tolist()
-    reach_ns = _Z_CERTAIN * wider_ns
-    return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), wider_ns
+    return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), reach_ns / _Z_CERTAIN
 
 
-def _mean_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
-    """Return the 99.5 % interval of the difference of means, in seconds: by means of blocks.
-
-    Too few steps for a normal distribution of their mean leave it unknown.
-    """
-    middle = float(after.mean() - before.mean())
-    variance = np.inf if min(before.size, after.size) < FEW_STEPS else 0.0
-    for values in (before, after):
-        length = _block_length(values)
-        n_blocks = max(values.size // length, 1)
-        blocks = values[: n_blocks * length].reshape(n_blocks, -1).mean(axis=1)
-        variance += float(blocks.var(ddof=1)) / n_blocks if n_blocks > 1 else np.inf
-    segments_ns = _segment_error_ns(before, after, np.mean)
-    error_ns = max(float(np.sqrt(variance)), segments_ns)
-    reach = _Z_CERTAIN * min(error_ns, float(before.mean() + after.mean()))
+def _mean_interval_s(before: Floats, after: Floats, *, z: float) -> tuple[float, float]:
+    """Return the interval of a difference of means, in seconds; of few steps all that can be."""
+    middle, most = float(after.mean() - before.mean()), float(before.mean() + after.mean())
+    known = _segment_reach_ns(before, after, np.mean, z=z)
+    reach = most if known is None else known
     return (middle - reach) / NS_PER_S, (middle + reach) / NS_PER_S
 
 
-def _segment_error_ns(before: Floats, after: Floats, middle: Callable[[Floats], Any]) -> float:
-    """Return the error of a difference as the scatter of segments of each run shows it.
+def _segment_reach_ns(
+    before: Floats, after: Floats, middle: Callable[[Floats], Any], *, z: float
+) -> float | None:
+    """Return how far noise alone can move a difference, as segments of each run differ.
 
-    Blocks know noise that is forgotten within some steps; what lasts over hundreds of them, such as
-    the load of a shared machine, shows in how segments of one run differ. It is scaled so that
-    ``_Z_CERTAIN`` times it reaches as far as Student's t. Few steps have no segments: 0.
+    They show noise that lasts over many steps, such as the load of a shared machine, and bursts.
+    Few segments know their scatter badly: instead of ``z`` it is multiplied by Student's t of the
+    same probability. Few steps have no segments: ``None``.
     """
-    if min(before.size, after.size) < _N_SEGMENTS * _LEAST_SEGMENT_STEPS:
-        return 0.0
-    parts = [[middle(part) for part in np.array_split(its, _N_SEGMENTS)] for its in (before, after)]
-    scatter = float(np.var(parts, axis=1, ddof=1).sum())
-    return _T_CERTAIN / _Z_CERTAIN * float(np.sqrt(scatter / _N_SEGMENTS))
+    n = min(_MOST_SEGMENTS, min(before.size, after.size) // _LEAST_SEGMENT_STEPS)
+    if n < _LEAST_SEGMENTS:
+        return None
+    parts = [[middle(part) for part in np.array_split(its, n)] for its in (before, after)]
+    error_ns = float(np.sqrt(np.var(parts, axis=1, ddof=1).sum() / n))
+    return _student(z, 2 * n - 2) * error_ns
+
+
+def _student(z: float, freedom: int) -> float:
+    """Return Student's t that is exceeded as often as ``z`` by a normal value.
+
+    The expansion of Cornish and Fisher (Abramowitz and Stegun 26.7.5).
+
+    Example:
+        >>> round(_student(1.96, 22), 2), round(_student(1.96, 6), 2)
+        (2.07, 2.45)
+    """
+    terms = (
+        z,
+        (z**3 + z) / 4,
+        (5 * z**5 + 16 * z**3 + 3 * z) / 96,
+        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384,
+    )
+    return float(sum(term / freedom**power for power, term in enumerate(terms)))
 
 
 def _shift_interval(shifts: Floats, n: int, m: int, level: float) -> tuple[float, float]:

@@ -43,7 +43,7 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     def analyze_dataloaderWorkers(self) -> pd.DataFrame:  # noqa: N802
         """Print how many workers there were and how long they lived; return outliers."""
         rows = loading.worker_times(self._frame)
-        _print_durations(rows, "lives of worker processes", "life")
+        _print_durations(rows, "lives of loader processes", "life")
         return _outliers(rows, "life times of workers")
 
     def analyze_dataloader_getnext(self) -> pd.DataFrame:

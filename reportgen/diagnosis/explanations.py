@@ -26,8 +26,11 @@ NAMED_BY: Mapping[str, str] = {
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
-SOME_SLOW_STEPS = (Cause.RANDOM_SLOW_STEPS, Cause.HOST_BOUND)
-"""Single slow steps are in every job: they keep a host busy if they are known to cost as much."""
+SOME_SLOW_STEPS = frozenset({Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS})
+STEADY = frozenset({Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM})
+"""Single slow steps are in every job: they explain what lasts if they are known to cost as much."""
+LONG_START_RATIO = 0.25
+"""A start of less of the job explains no symptom of unknown cost: those are of the whole job."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
@@ -160,11 +163,9 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
     It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
     half of what the other one may cost; a fault whose cost is unknown explains at any size, but
-    that some steps are slow does not explain a busy host. Why a rank is late is to be seen on that
+    that some steps are slow does not explain what lasts. Why a rank is late is to be seen on that
     rank.
     """
-    if cause.estimate is None and (cause.cause, symptom.cause) == SOME_SLOW_STEPS:
-        return False
     return _may_explain(cause, symptom) and (
         cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
     )
@@ -175,10 +176,25 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
     # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
     if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
         return False
+    if cause.estimate is None and cause.cause in SOME_SLOW_STEPS and symptom.cause in STEADY:
+        return False
+    is_brief = cause.cause == Cause.LONG_START and share_of(cause) < LONG_START_RATIO
+    if is_brief and symptom.estimate is None:
+        return False
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
+        and not _is_of_the_slow_worker(symptom, cause)
+    )
+
+
+def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
+    """Return whether a rhythm is of the slow worker itself, which does not wait."""
+    return (
+        (symptom.cause, cause.cause) == (Cause.PERIODIC_SLOW_STEPS, Cause.SLOW_WORKER)
+        and symptom.where.node == cause.where.node
+        and symptom.where.device == cause.where.device
     )
 
 

@@ -15,9 +15,9 @@ LEAST_S = 1e-3
 """Less GPU time than a millisecond is an error of rounding."""
 _OUTSIDE = ("initialization", "finalization")
 _CAPTION = (
-    "Time of GPUs without work, by utilization, and what causes add while GPUs look busy. Each "
-    "cause has what it takes when larger ones are gone already; that says where the time went, not "
-    "what mending it saves."
+    "GPU time without work, by utilization, and the time that causes cost while the GPUs look "
+    "busy. The share of a cause is what remains of it without the larger causes: it shows where "
+    "the time went, not the gain of a remedy."
 )
 
 

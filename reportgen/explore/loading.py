@@ -59,7 +59,7 @@ def initialization_times(frame: pd.DataFrame) -> pd.DataFrame:
 def initialization_outliers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the set-ups that took at least ``OUTLIER_FACTOR`` medians of their type of iterator.
 
-    An iterator with worker processes is set up a hundred times as slowly as one without: of one
+    An iterator with loader processes is set up a hundred times as slowly as one without: of one
     median of both, each of them would be an outlier.
     """
     rows = initialization_times(frame)
@@ -69,7 +69,7 @@ def initialization_outliers(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the life times of worker processes, in order of time: not the time they worked."""
+    """Return the life times of loader processes, in order of time: not the time they worked."""
     return _in_order(frame[frame["process"] == LOADER_PROCESS])
 
 

@@ -36,7 +36,7 @@ NOT_RECORDED = {
     "waits": f"No waits for a data loader were recorded. {_RECORD} those of PyTorch's "
     "`DataLoader`; around any other loader write `for batch in reportgen.steps(loader):`.",
     "set-ups": f"No set-up of an iterator was recorded. {_RECORD} those of PyTorch's `DataLoader`.",
-    "workers": "No worker processes of a loader were recorded; without `num_workers` none exist.",
+    "workers": "No loader processes were recorded; without `num_workers` none exist.",
     "python profiles": "No Python profile was recorded. SageMaker's profiler writes them where the "
     "`FrameworkProfile` has a `PythonProfilingConfig`; elsewhere "
     "`reportgen record --trace 10:15 -- python train.py` shows what ran in steps 10 to 15.",

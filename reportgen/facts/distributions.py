@@ -23,6 +23,7 @@ BIN_PCT = 2
 PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 """The edges of histograms of percentages."""
 AWS_N_BINS = 49
+_HALF = 0.5
 FINE_BINS = 1_000
 DRAWN_BINS = 60
 _STEPS = (1, 2, 5)
@@ -77,6 +78,36 @@ def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
     AWS's numbers carry the rounding of this numpy function (docs/rules.md, Percentiles).
     """
     return np.asarray(np.percentile(values, points_pct))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueCounts:
+    """Different values, ascending, and how often each occurs, (m,) each: few for percentages."""
+
+    value: Floats
+    count: Counts
+
+
+def count_values(values: Floats) -> ValueCounts:
+    """Return the counts of (n,) values, NaN left out."""
+    value, count = np.unique(values[~np.isnan(values)], return_counts=True)
+    return ValueCounts(value=value, count=count)
+
+
+def percentile_of(parts: Sequence[ValueCounts], point_pct: float) -> float:
+    """Return the percentile of all values, as ``percentiles`` of them would; NaN without any."""
+    value = np.concatenate([part.value for part in parts])
+    order = np.argsort(value, kind="stable")
+    ends = np.cumsum(np.concatenate([part.count for part in parts])[order])
+    if not value.size:
+        return float("nan")
+    place = (int(ends[-1]) - 1) * (point_pct / 100)
+    low = int(place)
+    rows = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
+    below, above = value[order][rows].tolist()
+    part = place - low
+    apart = above - below
+    return float(below + apart * part if part < _HALF else above - apart * (1 - part))
 
 
 def box_of(values: Floats) -> Box:

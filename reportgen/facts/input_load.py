@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
-from reportgen.facts.samples import mean_over, present_values, sum_over
+from reportgen.facts.samples import mean_over, present_values, sum_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.facts.usage import (
@@ -127,7 +127,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
 def _idle_ticks(use: Floats, is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
-    used_pct = mean_over(use[:, used_gpus(use)])
+    used_pct = mean_over(use, used_gpus(use))
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
     level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)
@@ -136,8 +136,8 @@ def _idle_ticks(use: Floats, is_within: Mask) -> float:
 
 def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
     n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
-    used = sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[is_within]) / 100
-    waiting = sum_over(system.matrix(SeriesKind.IO_WAIT)[is_within]) / 100
+    used = sum_of(system, SeriesKind.CPU_UTILIZATION)[is_within] / 100
+    waiting = sum_of(system, SeriesKind.IO_WAIT)[is_within] / 100
     hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
     hot = np.maximum(hot - hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT), 0)
     waiting_cores = float(np.nanmean(waiting)) if np.isfinite(waiting).any() else 0.0

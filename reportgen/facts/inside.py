@@ -15,7 +15,7 @@ import numpy as np
 from reportgen.facts.breakdown import Integers, Mask, is_function, labels_of
 from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_over, present_values, sum_over
+from reportgen.facts.samples import mean_of, present_values, sum_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
@@ -123,12 +123,14 @@ def loads_inside(
 
     Both ends of windows and loop count.
     """
-    cores = system.matrix(SeriesKind.CPU_UTILIZATION)
+    busiest = np.full(system.n_ticks, np.nan)
+    for column in system.each(SeriesKind.CPU_UTILIZATION):
+        np.fmax(busiest, column, out=busiest)
     gauges: Mapping[NodeGauge, Floats] = {
-        NodeGauge.GPU: mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
-        NodeGauge.CPU: mean_over(cores),
-        NodeGauge.CORE: np.asarray(np.fmax.reduce(cores, axis=1, initial=np.nan)),
-        NodeGauge.IO_WAIT: mean_over(system.matrix(SeriesKind.IO_WAIT)),
+        NodeGauge.GPU: mean_of(system, SeriesKind.GPU_UTILIZATION),
+        NodeGauge.CPU: mean_of(system, SeriesKind.CPU_UTILIZATION),
+        NodeGauge.CORE: busiest,
+        NodeGauge.IO_WAIT: mean_of(system, SeriesKind.IO_WAIT),
     }
     is_inside, is_outside = _sides(system, inside, loop_ns)
     return {
@@ -167,10 +169,7 @@ def rates_inside(
     system: SystemTable, inside: Union, loop_ns: tuple[int, int]
 ) -> dict[NodeRate, Rate]:
     """Return the rates that were sampled, over the same ticks as ``loads_inside``."""
-    sums = {
-        rate: sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
-        for rate, kinds in _SERIES_OF_RATE.items()
-    }
+    sums = {rate: sum_of(system, *kinds) for rate, kinds in _SERIES_OF_RATE.items()}
     is_inside, is_outside = _sides(system, inside, loop_ns)
     found = {}
     for rate, values in sums.items():

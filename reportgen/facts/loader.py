@@ -118,8 +118,8 @@ def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
 def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
     """Return (n,) which process of a training worker asked in each wait, -1 for its only one.
 
-    PyTorch's hook writes a wait under the process id of the loader worker that had made the
-    batch: where a loader worker is named, the ids are not those of who asked.
+    PyTorch's hook writes a wait under the process id of the loader process that had made the
+    batch: where a loader process is named, the ids are not those of who asked.
     """
     return np.where(worker_id >= 0, -1, pid)
 

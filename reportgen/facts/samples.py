@@ -5,17 +5,19 @@ Observations of AWS's rules, which judge once a minute, are in docs/rules.md.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import union_of
-from reportgen.profile import SpanTable, SystemTable
+from reportgen.profile import SeriesKind, SpanTable, SystemTable
+from reportgen.profile.mapped import in_turn
 from reportgen.profile.system import Floats, Instants
 from reportgen.units import NS_PER_MINUTE
 
-Counts = NDArray[np.int64]
+Counts = NDArray[np.integer]
 LONGEST_TICK_INTERVALS = 1.5
 """Half an interval late is jitter; from here on the next sample is missing."""
 NEIGHBOUR_TICKS = 4
@@ -27,29 +29,26 @@ LEAST_PAUSE_INTERVALS = 5
 """Samples that are absent for longer than both are a pause, not jitter. The reader behind
 SageMaker's dashboard uses the same limits (docs/formats.md)."""
 
+_WINDOWS_AT_ONCE = 1_000
+
 
 def present_values(values: Floats) -> Floats:
     """Return the values that are not NaN."""
     return values[~np.isnan(values)]
 
 
-def totals_over(matrix: Floats) -> tuple[Floats, Counts]:
-    """Return the sum of the present values of each row of (n_ticks, n_series), and their number.
+def totals_of(columns: Iterable[Floats], n_rows: int) -> tuple[Floats, Counts]:
+    """Return (n_rows,) the sum of the present values of each row of some columns, and their number.
 
-    One column after another is read: a day of a large node is too much to be held twice.
+    One column after the other is read: a day of a large node is too much to be held at once.
     """
-    total = np.zeros(matrix.shape[0])
-    count = np.zeros(matrix.shape[0], dtype=np.int64)
-    for column in matrix.T:
+    total = np.zeros(n_rows)
+    count = np.zeros(n_rows, dtype=np.int32)
+    for column in columns:
         is_present = ~np.isnan(column)
         np.add(total, column, out=total, where=is_present)
         count += is_present
     return total, count
-
-
-def mean_over(matrix: Floats) -> Floats:
-    """Return the mean of the present values of each row, NaN where a row holds none."""
-    return means(*totals_over(matrix))
 
 
 def means(total: Floats, count: Counts) -> Floats:
@@ -59,10 +58,32 @@ def means(total: Floats, count: Counts) -> Floats:
     return mean
 
 
-def sum_over(matrix: Floats) -> Floats:
-    """Return the sum of the present values of each row, NaN where a row holds none."""
-    total, count = totals_over(matrix)
-    return np.where(count > 0, total, np.nan)
+def mean_over(matrix: Floats, are_meant: NDArray[np.bool_]) -> Floats:
+    """Return (n_ticks,) the mean of the present values of some columns, NaN without any."""
+    columns = in_turn(matrix, np.flatnonzero(are_meant).tolist())
+    return means(*totals_of(columns, matrix.shape[0]))
+
+
+def count_where(
+    columns: Iterable[Floats], n_ticks: int, is_meant: Callable[[Floats], NDArray[np.bool_]]
+) -> NDArray[np.int64]:
+    """Return (n_ticks,) how many of some columns are meant at each tick."""
+    found = np.zeros(n_ticks, dtype=np.int64)
+    for column in columns:
+        found += is_meant(column)
+    return found
+
+
+def mean_of(system: SystemTable, kind: SeriesKind) -> Floats:
+    """Return (n_ticks,) the mean of all series of a kind, NaN where none was sampled."""
+    return means(*totals_of(system.each(kind), system.n_ticks))
+
+
+def sum_of(system: SystemTable, *kinds: SeriesKind) -> Floats:
+    """Return (n_ticks,) the sum of all series of some kinds, NaN where none was sampled."""
+    total, count = totals_of(system.each(*kinds), system.n_ticks)
+    total[count == 0] = np.nan
+    return total
 
 
 def tick_lengths_ns(system: SystemTable) -> tuple[Instants, int]:
@@ -125,11 +146,12 @@ def window_percentiles(
         points_pct: which percentiles, 0-100.
     """
     found = np.full((stops.size, len(points_pct)), np.nan)
-    is_full = stops >= window
-    if is_full.any():
-        rows = np.lib.stride_tricks.sliding_window_view(values, window)[stops[is_full] - window]
-        found[is_full] = np.percentile(rows, points_pct, axis=1).T
-    for row in np.flatnonzero(~is_full & (stops > 0)).tolist():
+    full = np.flatnonzero(stops >= window)
+    for start in range(0, full.size, _WINDOWS_AT_ONCE):
+        its = full[start : start + _WINDOWS_AT_ONCE]
+        rows = np.lib.stride_tricks.sliding_window_view(values, window)[stops[its] - window]
+        found[its] = np.percentile(rows, points_pct, axis=1).T
+    for row in np.flatnonzero((stops < window) & (stops > 0)).tolist():
         found[row] = np.percentile(values[: stops[row]], points_pct)
     return found
 

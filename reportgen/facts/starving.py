@@ -12,17 +12,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.samples import minutes_of, sum_over
+from reportgen.facts.distributions import count_values, percentile_of
+from reportgen.facts.samples import count_where, minutes_of, sum_of
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
     OWN_LIMIT_PCT,
+    in_use,
     input_bytes_per_s,
-    used_throughout,
     wait_for_disk,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.profile.system import Floats
 
@@ -141,28 +141,30 @@ def _unexplained(part: NodeProfile) -> _Work | None:
     return None if are_recorded else _work_of(part.system)
 
 
-@fact
 def _work_of(system: SystemTable) -> _Work | None:
     """Return the ticks from first to last work of the GPUs that the job uses throughout.
 
     The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
     """
-    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = matrix[:, used_throughout(matrix)] if matrix.shape[1] else matrix
-    works = np.flatnonzero((use >= IDLE_BELOW_PCT).any(axis=1))
+    n_working = count_where(in_use(system), system.n_ticks, lambda use: use >= IDLE_BELOW_PCT)
+    works = np.flatnonzero(n_working)
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    usual_pct = float(np.nanpercentile(use[its], USUAL_PCT))
-    level_pct = np.nanpercentile(use[its], USUAL_PCT, axis=0).clip(IDLE_BELOW_PCT)
-    relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
-    waiting = np.nan_to_num(sum_over(system.matrix(SeriesKind.IO_WAIT)[its])) / 100
-    used = np.nan_to_num(sum_over(system.matrix(SeriesKind.CPU_UTILIZATION)[its])) / 100
+    counted = [count_values(use[its]) for use in in_use(system)]
+    usual_pct = percentile_of(counted, USUAL_PCT)
+    least = np.full(its.stop - its.start, np.inf)
+    for use, counts in zip(in_use(system), counted, strict=True):
+        level_pct = max(percentile_of([counts], USUAL_PCT), IDLE_BELOW_PCT)
+        relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
+        np.minimum(least, np.where(np.isnan(relative), 1, relative), out=least)
+    waiting = np.nan_to_num(sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
+    used = np.nan_to_num(sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
     minutes = minutes_of(system.tick_ns[its]).stop
     return _Work(
-        minute=np.searchsorted(minutes, np.arange(relative.shape[0]), side="right"),
+        minute=np.searchsorted(minutes, np.arange(least.size), side="right"),
         tick_ns=system.tick_ns[its],
-        idle=1 - np.where(np.isnan(relative), 1, relative).min(axis=1),
+        idle=1 - least,
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
         received=input_bytes_per_s(system)[its],

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from reportgen.intake import ticks
 from reportgen.profile import Series, SystemTable
+from reportgen.profile.mapped import blank_matrix, count_present, forget
 from reportgen.profile.system import device_order, empty_system
 from reportgen.units import NS_PER_US
 
@@ -17,7 +18,7 @@ CARRY_US = 5_000_000
 
 
 PIECE_BYTES = 48 << 20
-"""Grids are put together up to this size; the C library keeps smaller memory for itself."""
+"""Grids are put together up to this size and then wait in a file."""
 
 
 class TableBuilder:
@@ -73,9 +74,8 @@ class TableBuilder:
             self._join_fresh()
 
     def _join_fresh(self) -> None:
-        """Put the latest grids together: large arrays go back to the system once they are freed."""
         if self._fresh:
-            self._grids.append(ticks.join_grids(self._fresh))
+            self._grids.append(ticks.join_grids(self._fresh, large_bytes=PIECE_BYTES))
         self._fresh = []
 
     def table(self, series: Sequence[Series]) -> SystemTable:
@@ -87,7 +87,7 @@ class TableBuilder:
         keys = [(item.type, device_order(item.name), item.dimension) for item in series]
         order = sorted(range(len(series)), key=keys.__getitem__)
         tick_us = np.concatenate([grid.tick_us for grid in self._grids])
-        values = np.empty((len(tick_us), len(series)), order="F")
+        values = blank_matrix(len(tick_us), len(series))
         end = len(tick_us)
         while self._grids:
             grid = self._grids.pop()
@@ -95,8 +95,9 @@ class TableBuilder:
             n_known = grid.values.shape[1]
             for column, code in enumerate(order):
                 values[start:end, column] = grid.values[:, code] if code < n_known else np.nan
+            forget(values)
             end = start
-        counts = [int(np.count_nonzero(~np.isnan(column))) for column in values.T]
+        counts = count_present(values)
         densest = ~np.isnan(values[:, int(np.argmax(counts))])
         interval_us = ticks.snapped_interval_us(tick_us[densest]) or ticks.snapped_interval_us(
             tick_us

@@ -29,6 +29,7 @@ from reportgen.formats.recorder import (
 )
 from reportgen.intake.node_clocks import align
 from reportgen.profile import SpanTable, SystemTable
+from reportgen.profile.mapped import chosen, count_present
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recording import RecordedNode, Recording
@@ -92,12 +93,12 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
     ]
     if len(kept) == len(system.series):
         return system
-    values = np.asfortranarray(system.values[:, kept])
+    values = chosen(system.values, np.ones(system.n_ticks, dtype=np.bool_), kept)
     return replace(
         system,
         series=tuple(system.series[column] for column in kept),
         values=values,
-        n_samples=int(np.count_nonzero(~np.isnan(values))),
+        n_samples=sum(count_present(values)),
     )
 
 
@@ -126,8 +127,8 @@ def without_profiled(
     begin_ns, end_ns = np.array(recorded.profiled, dtype=np.int64).T
     tick_ns, late_ns = system.tick_ns, system.interval_ns or 0
     is_kept = ~_touches(tick_ns, tick_ns, begin_ns, end_ns + late_ns)
-    values = np.asfortranarray(system.values[is_kept])
-    n_samples = int(np.count_nonzero(~np.isnan(values)))
+    values = chosen(system.values, is_kept, range(len(system.series)))
+    n_samples = sum(count_present(values))
     system = replace(system, tick_ns=tick_ns[is_kept], values=values, n_samples=n_samples)
     steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
     is_hit = spans.in_phases(steps) & _touches(spans.start_ns, spans.end_ns, begin_ns, end_ns)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import joined, selected
 from reportgen.profile import Series
+from reportgen.profile.mapped import blank_matrix, forget
 
 _SAME_US = 5_000
 """Anchors within min(5 ms, interval / 10) are one instant. Source: docs/rules.md, Ticks."""
@@ -74,17 +75,21 @@ def join_rows(parts: Sequence[Rows]) -> Rows:
     return joined(parts) if parts else no_rows()
 
 
-def join_grids(parts: Sequence[Grid]) -> Grid:
-    """Return one or more stretches, the earliest first, as one; duplicates were counted before."""
+def join_grids(parts: Sequence[Grid], *, large_bytes: int) -> Grid:
+    """Return one or more stretches, the earliest first, as one; duplicates were counted before.
+
+    With ``large_bytes`` or more its values lie in a file.
+    """
     n_series = max(part.values.shape[1] for part in parts)
     tick_us = np.concatenate([part.tick_us for part in parts])
-    values = np.empty((tick_us.size, n_series), order="F")
+    values = blank_matrix(tick_us.size, n_series, large_bytes=large_bytes)
     start = 0
     for part in parts:
         end, n_known = start + part.tick_us.size, part.values.shape[1]
         values[start:end, :n_known] = part.values
         values[start:end, n_known:] = np.nan
         start = end
+    forget(values)
     return Grid(tick_us=tick_us, values=values)
 
 

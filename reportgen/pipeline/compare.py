@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from reportgen.assets import notebook_path
-from reportgen.comparison import Comparison, codec, compare
 from reportgen.errors import writing
 from reportgen.pipeline.options import Options, OutputFormat, TimelineDetail, Watcher
 from reportgen.pipeline.places import check_output, saved_report
@@ -24,7 +24,9 @@ from reportgen.publish import (
 from reportgen.report import Report
 from reportgen.scratch import scratch_folder
 from reportgen.store import REPORT_FILE, is_made_by_us, load, open_staging, refuse
-from reportgen.views.text_reports import comparison_summary
+
+if TYPE_CHECKING:
+    from reportgen.comparison import Comparison
 
 STEM = "profiler-comparison"
 PAGE, NOTEBOOK, SUMMARY = f"{STEM}.html", f"{STEM}.ipynb", f"{STEM}.md"
@@ -73,6 +75,8 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
         open_staging(options.output) as staging,
         kernel_for(options.formats, staging.folder) as kernel,
     ):
+        from reportgen.comparison import codec, compare  # while the kernel starts
+
         before, after = (report_of(path, watcher) for path in (options.before, options.after))
         with timed(watcher, "comparing") as step:
             comparison = compare(before, after, labels=options.labels)
@@ -120,6 +124,9 @@ def _write(
     watcher: Watcher,
 ) -> Sequence[str]:
     """Write what was asked for into a folder and return the names in order; the page comes last."""
+    from reportgen.comparison import codec
+    from reportgen.views.text_reports import comparison_summary
+
     made = [codec.FILE]
     with writing(folder / codec.FILE):
         (folder / codec.FILE).write_bytes(codec.encode(comparison))
@@ -132,12 +139,12 @@ def _write(
     with timed(watcher, "notebook") as step:
         notebook = read_notebook(notebook_path("profiler_comparison"))
         output = folder / NOTEBOOK
-        run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
+        executed = run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:
         title = f"{comparison.before.name} → {comparison.after.name} · comparison"
         page = PageOptions(title=title, theme=options.theme, report_id=comparison.after.report_id)
-        export_page(folder / NOTEBOOK, folder / PAGE, page)
+        export_page(executed, folder / PAGE, page)
     if OutputFormat.IPYNB in options.formats:
         made.append(NOTEBOOK)
     return [*made, PAGE] if OutputFormat.HTML in options.formats else made

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from zlib import crc32
 
 from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
-from reportgen.index.read import UNREADABLE, group_of, read_index
+from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
 from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish.policy import Inline, policy
+from reportgen.storage import is_remote, open_location
 from reportgen.store import is_made_by_us, open_staging, refuse
 from reportgen.views.index import index_page
 
@@ -114,12 +117,12 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
     """
     folder = options.output / REPORTS
     jobs = [path for place in options.places for path in _raw_jobs(place)]
-    missing = [path for path in jobs if not _is_reported(path, folder)]
+    missing = {path: at for path, at in _outputs(jobs, folder) if not _is_reported(path, at)}
     failed = []
     with timed(watcher, "making reports") as step:
         context = get_context("spawn")
         with ProcessPoolExecutor(options.n_processes, mp_context=context) as pool:
-            made = pool.map(_report, missing, [folder / Path(path).name for path in missing])
+            made = pool.map(_report, missing, missing.values())
             for number, (path, problem) in enumerate(zip(missing, made, strict=True), 1):
                 watcher.progress(f"{number} of {len(missing)}")
                 if problem:
@@ -128,26 +131,51 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
     return tuple(failed)
 
 
-def _raw_jobs(place: str) -> list[str]:
-    """Return the folders directly below a place that hold a job."""
+def _raw_jobs(place: str) -> Iterator[str]:
+    """Yield the folders or prefixes directly below a place that hold a job."""
+    for path in _in_bucket(place) if is_remote(place) else _in_folder(place):
+        with suppress(ReportgenError):
+            discover(path, name=None)
+            yield path
+
+
+def _in_bucket(place: str) -> list[str]:
+    location = open_location(place)
+    names = {info.key.partition("/")[0] for info in location.list() if "/" in info.key}
+    return [f"{location.root}/{name}" for name in sorted(names)]
+
+
+def _in_folder(place: str) -> list[str]:
     if not Path(place).is_dir():
         raise LocationError(
-            f"--make needs local folders of jobs; {place} is none.",
-            hint="Copy the jobs to this machine, or report each of them with make-profiler-report.",
+            f"--make needs folders or prefixes of jobs; {place} is none.",
+            hint="Pass a folder, or s3://bucket/prefix; report a job of SageMaker by its name with "
+            "make-profiler-report.",
             path=place,
         )
-    found = []
-    for path in sorted(Path(place).iterdir()):
-        if path.is_dir() and not path.name.startswith(".") and path.name != REPORTS:
-            with suppress(ReportgenError):
-                discover(str(path), name=None)
-                found.append(str(path))
-    return found
+    return [
+        str(path)
+        for path in sorted(Path(place).iterdir())
+        if path.is_dir() and not path.name.startswith(".") and path.name != REPORTS
+    ]
 
 
-def _is_reported(path: str, folder: Path) -> bool:
-    places = (Path(path), folder / Path(path).name)
-    return any((place / "profiler-report" / "report.json").is_file() for place in places)
+def _outputs(jobs: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield each job and the folder of its report; jobs of one name have a folder each."""
+    taken = Counter(PurePosixPath(path).name for path in jobs)
+    for path in jobs:
+        name = PurePosixPath(path).name
+        ending = f"-{crc32(path.encode()):08x}" if taken[name] > 1 else ""
+        yield path, folder / f"{name}{ending}"
+
+
+def _is_reported(path: str, output: Path) -> bool:
+    """Return whether there is a report: of this command, or beside the job itself."""
+    if (output / "profiler-report" / REPORT_FILE).is_file():
+        return True
+    if not is_remote(path):
+        return (Path(path) / "profiler-report" / REPORT_FILE).is_file()
+    return any(info.key == f"profiler-report/{REPORT_FILE}" for info in open_location(path).list())
 
 
 def _report(path: str, output: Path) -> str:
@@ -162,7 +190,7 @@ def _report(path: str, output: Path) -> str:
 
 
 def _unreported(path: str, problem: str) -> JobRow:
-    name = Path(path).name
+    name = PurePosixPath(path).name
     return JobRow(job=name, group=group_of(name), path=path, status=UNREADABLE, problem=problem)
 
 

@@ -31,12 +31,18 @@ FILES = {
 
 
 @contextmanager
-def kernel_for(formats: frozenset[OutputFormat], folder: Path) -> Iterator[ReadyKernel | None]:
-    """Start the kernel that will run the notebook in a folder; a summary alone needs none."""
+def kernel_for(
+    formats: frozenset[OutputFormat],
+    folder: Path,
+    *,
+    notebook: Path | None = None,
+    prepared: ReadyKernel | None = None,
+) -> Iterator[ReadyKernel | None]:
+    """Start the kernel that will run our or the user's notebook; a summary alone needs none."""
     if formats <= {OutputFormat.MD}:
         yield None
         return
-    kernel = ReadyKernel()
+    kernel = prepared or ReadyKernel(is_ours=notebook is None)
     try:
         kernel.start(folder)
         yield kernel
@@ -106,7 +112,7 @@ def _make_page(
     with timed(watcher, "notebook") as step:
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
-        run_notebook(
+        executed = run_notebook(
             notebook, output=staging.notebook, report_dir=store.OUTPUT_FOLDER, manager=manager
         )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
@@ -114,7 +120,7 @@ def _make_page(
         with timed(watcher, "page") as step:
             title = f"{report.job.name} · profiling report"
             page_options = PageOptions(title=title, theme=options.theme, report_id=report.report_id)
-            export_page(staging.notebook, staging.page, page_options)
+            export_page(executed, staging.page, page_options)
             step.text = f"made a page of {format_bytes(staging.page.stat().st_size)}"
     if OutputFormat.IPYNB not in options.formats:
         staging.notebook.unlink()

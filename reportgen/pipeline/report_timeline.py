@@ -15,7 +15,7 @@ from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.store import with_timeline
 from reportgen.text import format_bytes
-from reportgen.timeline import budget_of, timeline_of
+from reportgen.timeline import BUDGET_BYTES, timeline_of
 
 _RULE = "Timeline"
 
@@ -43,7 +43,7 @@ def add_timeline(
     folders = [folder for part in job.parts if (folder := lanes.of(part)).is_dir()]
     if not folders:
         return report
-    budget_bytes = None if detail is TimelineDetail.ALL else budget_of(len(folders))
+    budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
     with timed(watcher, "timeline") as step, writing(lanes.folder):
         pieces = timeline_of(
             folders, list(marks_of(report.findings).values()), budget_bytes=budget_bytes

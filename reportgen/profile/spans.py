@@ -57,7 +57,7 @@ class SpanArguments:
         step: (k,) ``args.step_num``.
         os_pid: (k,) ``args.pid``.
         tid: (k,) thread id.
-        worker_id: (k,) ``args.worker_id`` of a data-loader worker.
+        worker_id: (k,) ``args.worker_id`` of a loader process.
         num_workers: (k,) ``args.num_workers``.
         pin_memory: (k,) 1 or 0.
         bytes_fetched: (k,) ``args.bytes_fetched``.
@@ -141,7 +141,7 @@ class SpanTable:
 
     @property
     def worker_id(self) -> NDArray[np.int64]:
-        """Return (n,) int64 numbers of data-loader workers, -1 where absent."""
+        """Return (n,) int64 numbers of loader processes, -1 where absent."""
         return _looked_up(self.arguments.worker_id, self.argument)
 
     @property

@@ -8,12 +8,14 @@ Rules then need neither joins nor time windows, and one pass over a column is on
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.mapped import forget, in_turn
 from reportgen.profile.memo import Memo
 
 Floats = NDArray[np.float64]
@@ -95,7 +97,8 @@ class SystemTable:
     Attributes:
         tick_ns: (n_ticks,) int64, strictly increasing; the anchor of each tick, ns UTC.
         series: content of each column; sorted by type, device number, dimension.
-        values: (n_ticks, n_series) float64 in column-major order, NaN where nothing was sampled.
+        values: (n_ticks, n_series) float64 in column-major order, NaN where nothing was sampled;
+            those of a long job lie in a file (``mapped``).
         first_ns: time of the earliest sample of any series; ``None`` without samples.
         last_ns: time of the latest sample of any series (not of the last anchor).
         interval_ns: the sampling interval, estimated and snapped to an allowed value; ``None``
@@ -124,11 +127,18 @@ class SystemTable:
     def matrix(self, kind: SeriesKind) -> Floats:
         """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent.
 
-        Columns at even distances, as those of all devices mostly are, are not copied.
+        Columns at even distances, as those of all devices mostly are, are not copied. Of all cores
+        of a long job read one column after the other: ``each``.
         """
+        forget(self.values)
         columns = self._columns(kind)
         evenly = _as_slice(columns)
         return self.values[:, columns if evenly is None else evenly]
+
+    def each(self, *kinds: SeriesKind) -> Iterator[Floats]:
+        """Yield the (n_ticks,) columns of some kinds, those of ``matrix``, one after the other."""
+        for kind in kinds:
+            yield from in_turn(self.values, self._columns(kind))
 
     def _columns(self, kind: SeriesKind) -> list[int]:
         found = [index for index, series in enumerate(self.series) if series.kind is kind]

@@ -1,4 +1,4 @@
-"""The notebook run by papermill, the page made by nbconvert."""
+"""The notebook run by papermill, and the page made of it."""
 
 from reportgen.publish.kernel import ReadyKernel
 from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook

@@ -6,12 +6,13 @@ import hashlib
 import json
 import logging
 import re
-import sys
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from reportgen.errors import OutputError, PluginError, writing
+from reportgen.publish.lean import import_papermill
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +64,8 @@ def _valid_notebook(path: Path) -> Any:
     return notebook
 
 
-def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) -> None:
-    """Run a notebook from top to bottom, in place, and write it with its outputs.
+def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) -> Any:
+    """Run a notebook from top to bottom, write it with its outputs, and return it.
 
     ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
     of ``output``.
@@ -77,6 +78,7 @@ def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) 
     _tidy(executed, report_dir)
     with writing(output):
         output.write_text(_nbformat().writes(executed) + "\n", encoding="utf-8")
+    return executed
 
 
 def is_unchanged(path: Path) -> bool:
@@ -94,17 +96,12 @@ def is_unchanged(path: Path) -> bool:
 
 
 def _nbformat() -> Any:
-    # With JupyterLab installed this optional checker compiles a grammar on import (0.75 s).
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]  # None blocks the import
-    import nbformat
-
-    return nbformat
+    import_papermill()
+    return import_module("nbformat")
 
 
 def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
-    import papermill
-    from papermill.exceptions import PapermillExecutionError
-
+    papermill = import_papermill()
     try:
         return papermill.execute_notebook(
             notebook,
@@ -117,7 +114,7 @@ def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
             km=manager,
             record_timing=False,
         )
-    except PapermillExecutionError as err:
+    except papermill.PapermillExecutionError as err:
         number = err.cell_index + 1
         raise PluginError(
             f"Cell {number} of the notebook failed: {err.ename}: {err.evalue}.",

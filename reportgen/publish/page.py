@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from reportgen.assets import templates_dir
+from reportgen.compiled_templates import environment_of
 from reportgen.errors import writing
-from reportgen.page_scripts import joined, plain
+from reportgen.page_scripts import joined
 from reportgen.publish.library import Library, own_library, packed_script, whole_library
 from reportgen.publish.policy import Inline, inline_of, policy
 from reportgen.svg_embed import inline
@@ -25,6 +27,8 @@ LANES_SCRIPT = "lanes.js"
 
 _HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
+_OF_NBCONVERT = ("markdown2html", "strip_ansi", "text_base64")
+_OVERWRITTEN = re.compile(r".*\r(?=[^\n])")
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
 _END_OF_CELL = re.compile("</t[dhr]>")
@@ -40,68 +44,57 @@ class PageOptions:
     report_id: str
 
 
-def export_page(notebook: Path, page: Path, options: PageOptions) -> None:
+def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
     """Write the page of an executed notebook.
 
     Raises:
         OutputError: the page cannot be written.
     """
-    exporter = _page_exporter()
     info = {
         "title": cut_middle(clean(options.title), _LONGEST_TITLE),
         "theme": options.theme,
         "report_id": options.report_id,
         "style": _texts("style", SHEETS),
-        "early_script": plain(templates_dir() / "script" / EARLY_SCRIPT),
+        "early_script": joined(templates_dir() / "script" / EARLY_SCRIPT),
         "script": joined(templates_dir() / "script" / SCRIPT),
         "lanes": _lanes_script(),
     }
-    exporter.register_filter("page_form", _page_form)
-    exporter.register_filter("library", _library_for)
-    exporter.register_filter("has_lanes", _has_lanes)
-    exporter.register_filter("policy", functools.partial(_policy, info))
-    html, _ = exporter.from_filename(str(notebook), resources={"reportgen": info})
+    # Not escaped as a whole: HTML of sections and of the notebook's author goes in as it is.
+    environment = environment_of(templates_dir() / TEMPLATE)
+    environment.filters |= {
+        "page_form": _page_form,
+        "library": _library_for,
+        "has_lanes": _has_lanes,
+        "policy": functools.partial(_policy, info),
+        "joined_streams": _joined_streams,
+        **{name: functools.partial(_as_nbconvert, name) for name in _OF_NBCONVERT},
+    }
+    html = environment.get_template("index.html.j2").render(nb=notebook, info=info)
     with writing(page):
-        page.write_text(html, encoding="utf-8")
+        page.write_text(html.lstrip("\r\n"), encoding="utf-8")
 
 
-def _page_exporter() -> Any:
-    from nbconvert.exporters.html import HTMLExporter
-    from nbconvert.exporters.templateexporter import TemplateExporter
-    from nbconvert.filters.highlight import Highlight2HTML
-    from nbconvert.filters.widgetsdatatypefilter import WidgetsDataTypeFilter
+def _as_nbconvert(name: str, text: str) -> Any:
+    """Return a text that the notebook's author brought, put through a filter of nbconvert.
 
-    class PageExporter(HTMLExporter):
-        """The HTML exporter without its second pass, which parses and rewrites all of the page.
+    Our own notebook has none, and is spared the import: 0.1 s of processor time.
+    """
+    return getattr(import_module("nbconvert.filters"), name)(text)
 
-        That pass adds attributes for nbconvert's own templates and takes as long as the rest.
-        Templates are looked for in our folder alone: a ``page/conf.json`` among the user's own
-        would be merged with ours, and can name objects to be run.
-        """
 
-        def get_prefix_root_dirs(self) -> list[str]:
-            return []
-
-        def from_notebook_node(  # type: ignore[override]  # as in HTMLExporter
-            self, nb: Any, resources: dict[str, Any] | None = None, **kw: Any
-        ) -> tuple[str, dict[str, Any]]:
-            resources = self._init_resources(resources)
-            self.register_filter(
-                "highlight_code", Highlight2HTML(pygments_lexer="ipython3", parent=self)
-            )
-            self.register_filter(
-                "filter_data_type",
-                WidgetsDataTypeFilter(notebook_metadata={}, parent=self, resources=resources),
-            )
-            return TemplateExporter.from_notebook_node(self, nb, resources, **kw)
-
-    return PageExporter(
-        template_name=TEMPLATE,
-        extra_template_basedirs=[str(templates_dir())],
-        default_preprocessors=[
-            "nbconvert.preprocessors.coalescestreams.CoalesceStreamsPreprocessor"
-        ],
-    )
+def _joined_streams(outputs: Sequence[Any]) -> list[Any]:
+    """Return outputs with what was printed bit by bit as one text, as a terminal shows it."""
+    joined: list[Any] = []
+    for output in outputs:
+        is_stream = output.output_type == "stream"
+        if is_stream and joined and joined[-1].get("name") == output.name:
+            joined[-1] = {**joined[-1], "text": joined[-1]["text"] + output.text}
+        else:
+            joined.append({**output} if is_stream else output)
+    for output in joined:
+        if output["output_type"] == "stream":
+            output["text"] = _OVERWRITTEN.sub("", output["text"])
+    return joined
 
 
 def _texts(folder: str, names: tuple[str, ...]) -> str:

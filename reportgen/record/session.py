@@ -231,8 +231,9 @@ def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) 
         say(f"not all of {processes} could be recorded; the report says what is missing")
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
-    how = f"is made in {page}" if is_reported else f"reportgen report {folder} --output {page}"
-    say(f"recorded into {folder}; the report: {how}")
+    command = f"reportgen report {folder} --output {page}"
+    how = f"now the report is written to {page}" if is_reported else f"for the report: {command}"
+    say(f"recorded into {folder}; {how}")
 
 
 def report_folder(root: Path) -> Path:

@@ -31,7 +31,7 @@ WORDS = bottleneck.Wording(
     waits_for="A GPU idles while the CPU is busy",
     hot="a CPU core was above",
     part="a GPU below, a CPU core busy (bottleneck)",
-    advice="""Spread the work over the cores that have room: more data-loader workers, prefetching,
+    advice="""Spread the work over the cores that have room: more loader processes, prefetching,
         and heavy preprocessing out of the main process.""",
     narrow_advice="""Find the one busy thread (a sampling profiler shows it): a loader without
         workers, a callback or a lock may hold up the GPU while the other cores have room.""",

@@ -52,8 +52,8 @@ UNEVEN = kit.Message(
 READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
-    text="""Any of {n_ops:count GPU operation} ran {measured:pct} of that time; a kernel ran
-        {kernel:pct}, which is what nvidia-smi calls GPU-Util.""",
+    text="""At least one of {n_ops:count GPU operation} ran in {measured:pct} of that time, at least
+        one kernel in {kernel:pct}; nvidia-smi shows the latter as GPU-Util.""",
     advice="Look at the causes of idling where the idle part is large.",
     exhibit="active_time",
 )
@@ -317,8 +317,8 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             share=pct_of(total.busy_ns, total.window_ns),
         ),
         caption=(
-            f"Busy share of bins of {format_ns(use.width_ns)} over "
-            f"{window}: any kernel, copy or memset.{apart}{rest}"
+            f"Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran, over "
+            f"{window}.{apart}{rest}"
         ),
         columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
         role=Role.GPU,

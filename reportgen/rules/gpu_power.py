@@ -272,7 +272,7 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        text = "No power and no clocks were recorded, as reportgen record does."
+        text = "This recording holds no power and no clocks; reportgen record measures them."
         return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],

@@ -41,7 +41,7 @@ ABOUT = About(
     "for the GPU.",
     reading=(
         "A thread is busy while operators, ranges, Python or runtime calls run on it, blocked in "
-        "calls that wait; Python that sleeps or waits for a lock is neither. Loader workers are "
+        "calls that wait; Python that sleeps or waits for a lock is neither. Loader processes are "
         "other processes and do not show: this is no CPU utilization."
     ),
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
@@ -226,7 +226,7 @@ def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
         title="Traced host threads at work",
         caption=(
             f"How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that "
-            "wait for the GPU do not count, nor do loader workers, which are other processes."
+            "wait for the GPU do not count, nor do loader processes, which are separate."
             f"{rest}"
         ),
         columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],

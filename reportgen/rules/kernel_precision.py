@@ -42,9 +42,9 @@ _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
-    reading="""Precision is read off the kernel's name; where it says nothing, off the inputs of the
-        operator that launched it, or off all other kernels if these have one format; else it is
-        Unknown. Communication is left out.""",
+    reading="""The precision is taken from the name of the kernel. Where the name has none, it is
+        that of the inputs of the launching operator, or that of all other kernels if these agree;
+        else it is Unknown. Communication is left out.""",
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -66,17 +66,21 @@ ADVICE_FOR_ANY_GPU = (
 READING = kit.Message(
     id="PREC-2",
     title="{main_pct:pct} of kernel time is {main}, {measured:pct} runs on tensor cores",
-    text="""Of {kernels:ns} in kernels other than communication; the precision of {unknown_pct:pct}
-        is unknown.""",
-    advice="Lower precision is faster where the model bears it.",
+    text="""Shares of the {kernels:ns} in kernels other than communication. The precision of
+        {unknown_pct:pct} of that time is unknown.""",
+    advice="A lower precision is faster, if the model tolerates it.",
     exhibit="precision_shares",
+)
+LOW = frozenset({Precision.BF16, Precision.FP16, Precision.FP8, Precision.FP4, Precision.INT8})
+LOW_ADVICE = (
+    "The precision is low already; fuse kernels that are bound by memory, not by arithmetic."
 )
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
         (
-            "Read off the name, else off the operator's inputs, else that of nearly all other "
-            "kernels of the rank; where none of them says it, it is Unknown."
+            "Taken from the name of the kernel, else from the inputs of its operator, else from "
+            "nearly all other kernels of the rank, else Unknown."
         ),
     ),
     "precision_shares_folded": (
@@ -182,6 +186,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
     reading = READING.finding(
         measured=pct_of(matrix_ns, every_ns),
+        advice=LOW_ADVICE if main in LOW else None,
         main=main.value,
         main_pct=pct_of(totals[main], every_ns),
         kernels=every_ns,

@@ -38,10 +38,10 @@ TINY = kit.Message(
     cause=results.Cause.SMALL_KERNELS,
     title="Small kernels in a row cost {measured:pct} of the time",
     text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of
-        {least_run} or more. With each row as one fused kernel it would be done {won:ns} sooner,
-        {measured:pct} of {window}. On all ranks {job.n_tiny:n} of {job.n_launched:count kernel}
-        {job.n_tiny:verb take} less than {tiny_us} µs and less than the call that launches them;
-        before them the GPU idles {job.idle_ns:ns}.""",
+        {least_run} or more. With one fused kernel for each row it would finish {won:ns} earlier,
+        which is {measured:pct} of {window}. On all ranks {job.n_tiny:n} of
+        {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
+        the call that launches them; before them the GPU idles {job.idle_ns:ns}.""",
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
@@ -50,8 +50,12 @@ LARGEST = kit.Message(
     title="The kernel that takes most time takes {measured:pct} of kernel time",
     text="""{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on
         average, of {n_names:count different kernel} in all.""",
-    advice="A faster version of the first few kernels is worth most.",
+    advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
+)
+COMMUNICATION_ADVICE = (
+    "It communicates, and part of its time may be waiting for other ranks: see the collectives. Of "
+    "the kernels that compute, a faster version of the first few is worth most."
 )
 
 TINY_NS = 5 * NS_PER_US
@@ -150,6 +154,7 @@ class RankKernels:
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
+        files: generated code that has a kernel, by its name.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
@@ -160,6 +165,7 @@ class RankKernels:
     durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(kit.concat)
     readings: Mapping[str, Reading] = merged(_first_known)
     callers: Mapping[str, str] = merged(_first_caller)
+    files: Mapping[str, str] = merged(_first_caller)
     profile_ns: int = merged(sum)
     n_launched: int = merged(sum)
     n_tiny: int = merged(sum)
@@ -191,6 +197,11 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         durations=(_durations(trace, readings, launched_by),),
         readings=readings,
         callers=_callers(trace, launched_by),
+        files={
+            item.name: trace.written_in[item.name]
+            for item in known
+            if item.name in trace.written_in
+        },
         profile_ns=profile_ns,
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
@@ -281,6 +292,9 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
     largest = LARGEST.finding(
         measured=pct_of(first.sum_ns, every_ns),
+        advice=(
+            COMMUNICATION_ADVICE if _category(Grouping.NAME, first, job) == COMMUNICATION else None
+        ),
         first=first,
         name=short_names(first.key)[0],
         every=_time(kernels, n_ranks=len(ranks)),
@@ -410,6 +424,8 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
         read = [job.readings[item.key[0]] for item in rows]
         on_units = [item.tensor_core for item in read]
         columns.append(_text("operator", [job.callers.get(item.key[0]) for item in rows]))
+        if job.files:
+            columns.append(_text("written_in", [job.files.get(item.key[0]) for item in rows]))
         columns.append(_text("precision", [item.precision for item in read]))
         columns.append(results.column("tensor_core", "", on_units, type=ColumnType.BOOL))
     if way is not Grouping.CATEGORY:

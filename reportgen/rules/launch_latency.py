@@ -25,8 +25,8 @@ long."""
 ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
     reading=(
-        "A long delay means that the host runs ahead of the GPU, as it should. A short one means "
-        "that the GPU waits for each launch."
+        "A long delay is good: the host launches work before the GPU needs it. A delay of a few µs "
+        "means that the GPU waits for each launch."
     ),
     advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
     section=results.Section(id="launches", title="Launches", order=100),
@@ -36,22 +36,22 @@ READING = kit.Message(
     title="Operations begin {begin} their launch (median){on}",
     text=(
         "95 % begin within {most.p95_ns:ns} of the call, the last after {most.max_ns:ns}. A long "
-        "delay means that the host runs ahead, which is good; one of a few µs that the GPU has "
-        "nothing in store.{early}{unseen}"
+        "delay is good: the host launches work before the GPU needs it. A delay of a few µs means "
+        "that the GPU waits for each launch.{early}{unseen}"
     ),
     advice="Look at the causes of idling where the delay is short.",
     unit="us",
     exhibit="launch_delays",
 )
-ON_RANK = " on rank {rank}, the most of {n_ranks} ranks"
+ON_RANK = " on rank {rank}, the longest delay of {n_ranks} ranks"
 UNSEEN = " The trace holds no launch of {orphans:count operation}."
 EARLY = (
     " {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU "
     "disagree, and delays and causes of idling are wrong by as much."
 )
 BOXES_CAPTION = (
-    "launch: from the begin of the call, queue: from its end, negative where the operation began "
-    "before the call returned."
+    "“launch” counts from the start of the call, “queue” from its end, so it is negative where the "
+    "operation began before the call returned."
 )
 
 
@@ -146,9 +146,9 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
         Delays,
         title="Launch delays by rank",
         caption=(
-            "launch: start on the GPU minus begin of the call, of the first operation of each "
-            "call. queue: minus its end, of every operation. Nothing is clipped; orphans have no "
-            "recorded call."
+            "launch: from the start of the call to the start on the GPU, of the first operation of "
+            "each call. queue: from the end of the call, of every operation; it may be negative. "
+            "orphans: operations whose call was not recorded."
         ),
     )
     if not rows:

@@ -151,9 +151,9 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
         StreamQueue,
         title="Queues by rank, device and stream",
         caption=(
-            "From the first recorded launch to the last begin: depth averaged over time and at "
-            f"most; full is how long at least {FULL_FROM:,} operations were in store, blocked how "
-            f"long of it the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs."
+            "From the first recorded launch to the last start: mean and largest depth. full: the "
+            f"time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which "
+            f"the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs."
         ),
     )
     return Outcome(
@@ -168,10 +168,10 @@ def _over_time(queue: StreamQueue, curve: ThinCurve) -> results.Exhibit:
     return results.exhibit(
         "queue_over_time",
         results.ExhibitKind.BAND,
-        title=write("Launch queue: up to {n:count operation} in store", n=queue.max_depth),
+        title=write("Launch queue: up to {n:count operation} queued", n=queue.max_depth),
         caption=write(
-            "Launched but not begun, on stream {q.stream} of {q.node}, the deepest queue; "
-            "{q.curve.n_points:count change} in {kept:count point}, extremes kept.",
+            "Operations launched but not yet started on stream {q.stream} of {q.node}, the deepest "
+            "queue. {q.curve.n_points:count change} in {kept:count point}; extremes are kept.",
             q=queue,
             kept=curve.time_ns.size,
         ),

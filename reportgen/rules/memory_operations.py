@@ -28,8 +28,8 @@ ABOUT = About(
     checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
     reading=(
         "Durations are added up per direction and kinds of memory. A copy from or to pageable "
-        "memory goes through a hidden pinned buffer: it is slower and blocks the host. What runs "
-        "while no kernel does is exposed: it makes the step longer."
+        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that "
+        "runs while no kernel runs is exposed: it makes the step longer."
     ),
     advice="Pin host memory and copy with non_blocking=True.",
     section=results.Section(id="device-memory", title="Memory", order=90),
@@ -41,8 +41,8 @@ PAGEABLE_COPIES = kit.Message(
     text=(
         "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
         "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is nearly done. From pinned memory (25 GB/s, without waiting) {most.node} "
-        "would be done {most.won_ns:ns} sooner, {measured:pct} of {window}."
+        "host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node} "
+        "would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}."
     ),
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
@@ -53,10 +53,20 @@ EXPOSED = kit.Message(
     title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
     text=(
         "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
-        "no kernel ran; {most:ns} of it in {main} ({count:n} in all)."
+        "no kernel ran; {most:ns} of it in {main} ({count:n} in all{rate}).{hideable}"
     ),
     advice="Copy on its own stream from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
+)
+PINNED_ADVICE = "Copy on its own stream, one batch ahead of the step; the memory is pinned already."
+COPY_LESS = (
+    "Copy less: keep on the GPU what is copied again and again (offloaded parameters, tables), or "
+    "copy it in a smaller format."
+)
+RATE = ", {rate:bytes}/s"
+HIDEABLE = (
+    " All kernels that run without a copy take {hideable:ns}: copying at another time hides that "
+    "much at most."
 )
 ADVICE = {
     "DtoD": (
@@ -134,6 +144,7 @@ class RankCopies:
         window_ns: first to last GPU operation, over all devices.
         headlines: the window in which each device is judged.
         exposed_ns: copies and memsets of all devices in these windows while no kernel ran.
+        hideable_ns: kernels of all devices in these windows while no copy or memset ran.
         direction_ns: the same of each direction by itself; directions may overlap.
         pinned: of each rank.
     """
@@ -143,6 +154,7 @@ class RankCopies:
     window_ns: int = kit.merged(sum, default=0)
     headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
     exposed_ns: int = kit.merged(sum, default=0)
+    hideable_ns: int = kit.merged(sum, default=0)
     direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
     pinned: tuple[Pinned, ...] = kit.merged(kit.concat, default=())
 
@@ -162,6 +174,7 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         window_ns=windows[0].length_ns * len(devices),
         headlines=(window,) * len(devices),
         exposed_ns=sum(time.busy_ns - time.kernel_ns for time in times),
+        hideable_ns=sum(time.busy_ns - time.memory_ns for time in times),
         direction_ns=kit.sum_by_key(_exposed(trace, window, unions) for unions in devices),
     )
 
@@ -302,18 +315,32 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
     if share_pct < limit_pct or job.exposed_ns <= 0:
         return None
     main = max(job.direction_ns, key=lambda direction: job.direction_ns[direction])
+    copies = [item for item in job.rows if item.direction == main]
+    total = kit.merge(copies)
+    can_hide = job.hideable_ns >= job.exposed_ns / 2
     return EXPOSED.finding(
         severity=kit.fault_severity(share_pct / 100),
         measured=share_pct,
         threshold=limit_pct,
         share=share_pct / 100,
-        advice=ADVICE.get(main),
+        advice=ADVICE.get(main) or _advice_across_the_link(copies, can_hide=can_hide),
         main=main,
         exposed=job.exposed_ns,
         most=job.direction_ns[main],
         window=kit.window_name(job.headlines),
-        count=sum(item.count for item in job.rows if item.direction == main),
+        count=total.count,
+        rate="" if total.gb_per_s is None else write(RATE, rate=total.gb_per_s * 1e9),
+        hideable="" if can_hide else write(HIDEABLE, hideable=job.hideable_ns),
     )
+
+
+def _advice_across_the_link(copies: Sequence[Copies], *, can_hide: bool) -> str | None:
+    """Return the advice for copies that kernels cannot cover, or whose memory is pinned."""
+    if not can_hide:
+        return COPY_LESS
+    pageable_ns = sum(item.time_ns for item in copies if item.is_pageable)
+    is_pinned = pageable_ns * 2 < sum(item.time_ns for item in copies if item.kinds)
+    return PINNED_ADVICE if is_pinned else None
 
 
 SHARES_PANEL = results.DashboardPanel(order=140, headline=results.LARGEST_PART, row_of="pct")

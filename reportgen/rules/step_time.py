@@ -56,7 +56,7 @@ READING = kit.Message(
     title="A step takes {p50_ns:ns} (median)",
     text="""{count:count step}: 95 % take up to {p95_ns:ns}, the longest takes
         {max_ns:ns}.{on_gpu}{guessed}""",
-    advice="Compare it with the same job on other settings.",
+    advice="Compare it with a run of the same job with other settings.",
     unit="us",
     exhibit="step_times",
 )

@@ -12,6 +12,7 @@ from reportgen.report import QualityNote, Report, TimelineEntry, codec
 from reportgen.results import RuleId, RuleResult, timeline_file
 from reportgen.results import codec as result_codec
 
+OUTPUT_FOLDER = "profiler-report"
 REPORT_FILE = "report.json"
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
@@ -53,9 +54,10 @@ def with_timeline(report: Report, content: bytes) -> Report:
 
 
 def load(report_dir: str | Path) -> Report:
-    """Read ``report.json`` in a folder ``profiler-report``, and the results of it that are there.
+    """Read ``report.json`` in a folder ``profiler-report`` or in the folder that holds it.
 
-    A timeline that is missing or damaged is left out with a note in its ``data_quality``.
+    Results that are missing are left out. A timeline that is missing or damaged is left out with a
+    note in its ``data_quality``.
     A report that is replaced while it is read is read again, so that no results are mixed.
 
     Raises:
@@ -63,6 +65,8 @@ def load(report_dir: str | Path) -> Report:
         FormatError: a file in it is not ours or damaged.
     """
     folder = Path(report_dir)
+    if not (folder / REPORT_FILE).is_file() and (folder / OUTPUT_FOLDER / REPORT_FILE).is_file():
+        folder /= OUTPUT_FOLDER
     for _ in range(_ATTEMPTS):
         raw = _read(folder / REPORT_FILE)
         try:

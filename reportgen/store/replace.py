@@ -20,9 +20,8 @@ import msgspec
 from reportgen.errors import WouldOverwriteError, writing
 from reportgen.results.timeline_file import MAGIC
 from reportgen.scratch import alone_in, in_use, is_left
-from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE
+from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
-OUTPUT_FOLDER = "profiler-report"
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
 OUTPUT_SUMMARY = "profiler-report.md"
 OUTPUT_PAGE = "profiler-report.html"

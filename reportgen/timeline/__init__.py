@@ -3,6 +3,6 @@
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.staged import stage
-from reportgen.timeline.write import budget_of, timeline_of
+from reportgen.timeline.write import BUDGET_BYTES, timeline_of
 
-__all__ = ["Mark", "budget_of", "lanes_of", "stage", "timeline_of"]
+__all__ = ["BUDGET_BYTES", "Mark", "lanes_of", "stage", "timeline_of"]

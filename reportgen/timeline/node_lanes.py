@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.samples import totals_of
 from reportgen.profile import Clock, NodeProfile
+from reportgen.profile.mapped import in_file, in_turn
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
 from reportgen.text import plural
 from reportgen.timeline.lanes import (
-    Floats,
     Lane,
     LaneKind,
     PartLanes,
@@ -93,6 +94,7 @@ def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]
 
 def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
     """Add the counters of each GPU in a separate group, then those of the machine."""
+    time_ns = in_file(system.tick_ns - origin_ns)
     groups: dict[str, dict[str, tuple[list[int], str]]] = {}
     for column, series in enumerate(system.series):
         group = series.name if series.type == "gpu" else ""
@@ -103,7 +105,7 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         kind = LaneKind.GPU if group else LaneKind.HOST
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
         for label, (columns, unit) in sorted(groups[group].items()):
-            track = _mean(system, columns, unit, origin_ns)
+            track = _mean(system, columns, unit, time_ns)
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 
 
@@ -119,14 +121,16 @@ def _called(series: Series) -> tuple[str, str]:
     return words, unit
 
 
-def _mean(system: SystemTable, columns: list[int], unit: str, origin_ns: int) -> Track:
+def _mean(system: SystemTable, columns: list[int], unit: str, time_ns: NDArray[np.int64]) -> Track:
     """Return the mean of some series as a counter, without ticks that no series has."""
-    values: Floats = system.values[:, columns]
-    is_there = ~np.isnan(values)
-    n_there = is_there.sum(axis=1)
-    rows = np.flatnonzero(n_there)
-    total = np.where(is_there[rows], values[rows], 0.0).sum(axis=1)
-    return Track(time_ns=system.tick_ns[rows] - origin_ns, value=total / n_there[rows], unit=unit)
+    total, n_there = totals_of(in_turn(system.values, columns), system.n_ticks)
+    if not n_there.all():
+        rows = n_there > 0
+        value = in_file(total[rows] / n_there[rows])
+        return Track(time_ns=in_file(time_ns[rows]), value=value, unit=unit)
+    is_one = len(columns) == 1
+    value = system.values[:, columns[0]] if is_one else in_file(total / n_there)
+    return Track(time_ns=time_ns, value=value, unit=unit)
 
 
 def _steps(spans: SpanTable, origin_ns: int) -> StepTimes:

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import sums_by_code
+from reportgen.profile.mapped import forget
 from reportgen.timeline.lanes import Codes, Numbers, Strips, Times, Track
 
 Mask = NDArray[np.bool_]
+_AT_ONCE = 1 << 16
+"""Values of a counter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,8 +113,17 @@ def _summed(pieces: Pieces, begins: Mask) -> Pieces:
 
 def thinned(track: Track, resolution_ns: int) -> Track:
     """Return the largest and the last value of each interval of a resolution."""
-    interval = track.time_ns // resolution_ns
-    is_last = np.append(np.diff(interval) != 0, True)[: interval.size]
-    by_value = np.lexsort((track.value, interval))
-    keep = np.union1d(np.flatnonzero(is_last), by_value[is_last])
-    return Track(time_ns=track.time_ns[keep], value=track.value[keep], unit=track.unit)
+    keep, begin, time_ns = [np.empty(0, dtype=np.int64)], 0, track.time_ns
+    while begin < time_ns.size:
+        last_ns = int(time_ns[min(begin + _AT_ONCE, time_ns.size) - 1])
+        end = int(np.searchsorted(time_ns, (last_ns // resolution_ns + 1) * resolution_ns))
+        interval = time_ns[begin:end] // resolution_ns
+        is_last = np.append(np.diff(interval) != 0, True)
+        by_value = np.lexsort((track.value[begin:end], interval))
+        keep.append(begin + np.union1d(np.flatnonzero(is_last), by_value[is_last]))
+        begin = end
+    kept = np.concatenate(keep)
+    found = Track(time_ns=time_ns[kept], value=track.value[kept], unit=track.unit)
+    forget(time_ns)
+    forget(track.value)
+    return found

@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.mapped import forget
 from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track
 from reportgen.timeline.runs import Pieces, coarser, pieces_of
 
@@ -92,6 +93,9 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
     n_strips = n_values = 0
     for lane in lanes:
         strips, track = lane.strips, lane.track
+        most = float(track.value.max(initial=0.0)) if track is not None else 0.0
+        if track is not None:
+            forget(track.value)
         yield StagedLane(
             kind=lane.kind,
             label=lane.label,
@@ -100,7 +104,7 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
             rows=int(strips.row.max(initial=-1)) + 1 if strips is not None else 0,
             first=n_values if track is not None else n_strips,
             unit=track.unit if track is not None else "",
-            most=float(track.value.max(initial=0.0)) if track is not None else 0.0,
+            most=most,
         )
         n_strips += strips.n if strips is not None else 0
         n_values += track.time_ns.size if track is not None else 0
@@ -117,12 +121,21 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int
 
 def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> None:
     for column in _columns(kind):
-        parts = [getattr(table, column) for table in tables]
-        np.save(folder / f"{name}.{column}.npy", np.concatenate(parts) if parts else np.empty(0))
+        parts = [getattr(table, column) for table in tables] or [np.empty(0)]
+        head = {
+            "descr": np.lib.format.dtype_to_descr(parts[0].dtype),
+            "fortran_order": False,
+            "shape": (sum(part.size for part in parts),),
+        }
+        with (folder / f"{name}.{column}.npy").open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, head)
+            for part in parts:
+                part.tofile(file)
+                forget(part)
 
 
 def _columns(kind: type[Any]) -> list[str]:
-    return [item.name for item in fields(kind) if item.name != "unit"]
+    return [item.name for item in fields(kind) if item.name not in {"unit", "source"}]
 
 
 class Staged:

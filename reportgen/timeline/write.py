@@ -22,10 +22,8 @@ from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
 from reportgen.timeline.shown import MOST_PARTS, lanes_of_each
 from reportgen.timeline.staged import Staged
 
-BUDGET_BYTES, LEAST_BUDGET_BYTES = 950_000, 650_000
-_BYTES_OF_PART = 6_000
-"""Of the file, of which the page carries four thirds: all of it has 4 MB. Without the timeline it
-has 2.2 MB for one rank and 3 MB for 64, whose tables are longer; beyond, tables are cut."""
+BUDGET_BYTES = 950_000
+"""Of the file, of which the page carries four thirds: all of it has 4 MB, 2.7 MB without."""
 
 _BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
 """Packed, with its arrow: blocks with more events than the budget allows are not even packed."""
@@ -92,11 +90,6 @@ class Window:
         """Return its entry in the header."""
         said = {"start": self.start_ns, "end": self.end_ns, "why": self.why}
         return said if self.nodes is None else {**said, "nodes": sorted(self.nodes)}
-
-
-def budget_of(n_parts: int) -> int:
-    """Return how long the file may be, in bytes."""
-    return max(BUDGET_BYTES - n_parts * _BYTES_OF_PART, LEAST_BUDGET_BYTES)
 
 
 def timeline_of(

@@ -136,7 +136,7 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         is_timed=exhibit.kind in _TIMED,
         json=figure_text(page_form(drawing.figure)),
         sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
-        table=data_of(exhibit, is_unix=context.is_unix, file=file),
+        table=data_of(exhibit, is_unix=context.is_unix, file=file, most_cells=context.most_cells),
     )
     return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))
 
@@ -171,7 +171,12 @@ def pie_html(parts: Sequence[shares.SharePart], title: str) -> Markup | str:
 
 
 def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
-    table = table_of(exhibit, is_unix=context.is_unix, file=f"{context.rule_id}.json")
+    table = table_of(
+        exhibit,
+        is_unix=context.is_unix,
+        file=f"{context.rule_id}.json",
+        most_cells=context.most_cells,
+    )
     if exhibit.kind not in _LISTED:
         remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {table.remark}".strip()
         table = replace(table, remark=remark)

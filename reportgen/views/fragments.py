@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from reportgen.assets import templates_dir
+from reportgen.compiled_templates import environment_of
 from reportgen.compression import pack
 from reportgen.svg_embed import embed
 from reportgen.views.instants import timed
@@ -63,14 +64,13 @@ def notebook_style() -> Markup:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(templates_dir() / "fragments"),
+    environment = environment_of(
+        templates_dir() / "fragments",
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_harmless,
         trim_blocks=True,
         lstrip_blocks=True,
-        auto_reload=False,
     )
     environment.filters |= {
         "breakable": _breakable,

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reportgen.report import Report
-from reportgen.results import About, Exhibit, Finding, RuleId, Section, Status
+from reportgen.results import About, Exhibit, ExhibitKind, Finding, RuleId, Section, Status
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
+from reportgen.views.tables import MOST_CELLS
 from reportgen.views.validation import has_shape
 
 ALL_CHECKS_ID = "rules-summary"
 KERNELS, SYSTEM = "kernel traces", "system metrics"
 """Needs of rules, as results name them."""
 _LAST = 1_000_000
+_CELLS_OF_PAGE = 11_000
+"""With some 30 bytes each they take 0.3 MB; those of 64 ranks would take 0.8 MB."""
+_TABULAR = frozenset({ExhibitKind.TABLE, ExhibitKind.SPANS, ExhibitKind.TIMELINE})
 
 
 def about_of(rule_id: str, report: Report) -> About:
@@ -71,4 +75,22 @@ def is_of_traces(report: Report) -> bool:
 
 def context_of(rule_id: str, report: Report) -> ChartContext:
     """Return the facts that a rule's charts need."""
-    return ChartContext(rule_id=rule_id, is_unix=report.job.clock == "unix")
+    is_unix = report.job.clock == "unix"
+    return ChartContext(rule_id=rule_id, is_unix=is_unix, most_cells=_cells_of_table(report))
+
+
+def _cells_of_table(report: Report) -> int:
+    """Return how many cells a table may have, so that those of all tables fit into the page."""
+    found = sorted(
+        item.n_rows * len(item.columns)
+        for result in report.results.values()
+        for item in result.exhibits
+        if item.kind in _TABULAR
+    )
+    left = _CELLS_OF_PAGE
+    for n_shorter, n_cells in enumerate(found):
+        share = left // (len(found) - n_shorter)
+        if n_cells > share:
+            return min(share, MOST_CELLS)
+        left -= n_cells
+    return MOST_CELLS

@@ -25,9 +25,16 @@ _MOST_CONDENSED_LINES = 6
 _CURVES = frozenset({ExhibitKind.SERIES, ExhibitKind.BAND})
 
 
-def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> tables.TableInfo:
+def data_of(
+    exhibit: Exhibit, *, is_unix: bool, file: str, most_cells: int = tables.MOST_CELLS
+) -> tables.TableInfo:
     """Return the numbers behind a chart; curves are condensed to a few rows with extremes."""
     what = "points"
+    if exhibit.kind is ExhibitKind.HISTOGRAM:
+        table = tables.table_of(
+            _of_filled_bins(exhibit), is_unix=is_unix, file=file, most_cells=most_cells
+        )
+        return replace(table, remark=f"Bins that hold nothing are left out. {table.remark}".strip())
     if exhibit.kind is ExhibitKind.HEATMAP:
         table, what = _by_row(exhibit), "cells"
     elif exhibit.kind in _CURVES and exhibit.n_rows > CONDENSED_ROWS:
@@ -35,9 +42,20 @@ def data_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> tables.TableInfo:
         condense = _extremes if len(curves) > _MOST_CONDENSED_LINES else _condensed
         table = condense(exhibit, curves, is_unix=is_unix)
     else:
-        return tables.table_of(exhibit, is_unix=is_unix, file=file)
+        return tables.table_of(exhibit, is_unix=is_unix, file=file, most_cells=most_cells)
     rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
     return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
+
+
+def _of_filled_bins(exhibit: Exhibit) -> Exhibit:
+    """Return a histogram without the bins in which no group has a value."""
+    counts = zip(*(column.values for column in exhibit.columns[2:]), strict=True)
+    rows = [row for row, values in enumerate(counts) if any(values)]
+    columns = (
+        replace(column, values=tuple(column.values[row] for row in rows))
+        for column in exhibit.columns
+    )
+    return replace(exhibit, columns=tuple(columns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,14 +73,16 @@ class TableInfo:
         )
 
 
-def table_of(exhibit: Exhibit, *, is_unix: bool, file: str) -> TableInfo:
+def table_of(
+    exhibit: Exhibit, *, is_unix: bool, file: str, most_cells: int = MOST_CELLS
+) -> TableInfo:
     """Return a ``table`` exhibit: every column that holds something, long ones folded.
 
     A text column ``unit`` gives its row's numbers their unit and is not shown itself. ``file`` is
     the JSON that holds all rows.
     """
     n_rows = exhibit.n_rows
-    shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, MOST_CELLS // max(len(exhibit.columns), 1)))
+    shown = min(n_rows, MOST_ROWS, max(FIRST_ROWS, most_cells // max(len(exhibit.columns), 1)))
     row_units = _row_units(exhibit)
     columns = [
         worded(column, exhibit.place)

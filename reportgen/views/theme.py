@@ -8,7 +8,7 @@ theme repaints without new data; for JupyterLab ``resolved`` puts the light them
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass
 from functools import cache
@@ -99,7 +99,8 @@ def scale() -> list[list[object]]:
     return [[index / steps, f"var(--rg-scale-{index})"] for index in range(steps + 1)]
 
 
-def tokens(theme: str) -> dict[str, str]:
+@cache
+def tokens(theme: str) -> Mapping[str, str]:
     """Return every token and its value in the ``light`` or ``dark`` theme."""
     values: dict[str, str] = {}
     for name, hue in SURFACES.items():
@@ -146,7 +147,10 @@ def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(node, dict):
         return {key: mapped(value, change) for key, value in node.items()}
     if isinstance(node, list):
-        return [mapped(value, change) for value in node]
+        return [
+            mapped(value, change) if isinstance(value, dict | list) else change(value)
+            for value in node
+        ]
     return change(node)
 
 

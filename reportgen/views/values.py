@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 
 from reportgen.results import Column, ColumnType, Scalar
 from reportgen.text import format_bytes, format_count, format_duration, format_pct
@@ -18,6 +19,9 @@ _LONGEST_LISTED = 48
 LONGEST_TEXT = 1_500
 _LONGEST_HOVER = 2_000
 _UNIX_FROM_S = 1e8
+_MOMENTS = 1 << 13
+"""Instants that are kept written: the charts of a time axis share theirs."""
+
 _EARLIEST_S, _LATEST_S = -62_135_596_800.0, 253_402_300_799.0
 """The first second of the year 1 and the last of 9999, between which Python has dates."""
 _FEW_DECIMALS_FROM = 1_000.0
@@ -166,10 +170,10 @@ def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
 
 
 def exactly(value: Scalar) -> str:
-    """Return a number with all its digits, as JSON writes it; empty for all else."""
+    """Return a number with all its digits, a whole one without a point; empty for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return ""
-    return repr(value)
+    return repr(value).removesuffix(".0")
 
 
 def exact_name(column: Column) -> str:
@@ -222,6 +226,7 @@ def format_moment(time_s: float) -> str:
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
 
 
+@lru_cache(maxsize=_MOMENTS)
 def plotly_date(time_ms: float) -> str | None:
     """Write an instant as plotly's date axes take it: UTC, to the microsecond, short where whole.
 

@@ -150,5 +150,6 @@ def _inapplicable(report: Report) -> list[str]:
 
 def _sentence(title: str) -> str:
     text = prose(shorten(title.strip(), most=LONGEST_TITLE).text)
-    text = text[:1].upper() + text[1:]
+    if text.partition(" ")[0].isalpha():  # no name of a worker or an operator
+        text = text[:1].upper() + text[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."

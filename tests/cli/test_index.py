@@ -13,6 +13,7 @@ from reportgen.cli.index import command
 from reportgen.errors import ReportgenError
 from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save, wasteful
+from tests.s3_server import Bucket
 
 
 def index(*args: object) -> Result:
@@ -55,6 +56,27 @@ def test_missing_reports_are_made_once(tmp_path: Path) -> None:
     assert {row["status"] for row in rows} == {"Completed"}
     assert len(made) == 2
     assert all(path.stat().st_mtime_ns == time_ns for path, time_ns in made.items())
+
+
+@pytest.mark.notebook
+def test_missing_reports_of_a_bucket_are_made_beside_the_index(s3: Bucket, tmp_path: Path) -> None:
+    for place in ("one/job", "other/job"):
+        write_system(tmp_path / place, {"gpu0": [50.0] * 100, "cpu0": [20.0] * 100})
+    save(tmp_path / "one" / "reported", wasteful("reported", 1.0))
+    write_system(tmp_path / "one" / "reported", {"gpu0": [50.0] * 100, "cpu0": [20.0] * 100})
+    (tmp_path / "one" / "notes").mkdir()
+    (tmp_path / "one" / "notes" / "a.txt").write_text("no job")
+    for path in (item for item in (tmp_path / "one").rglob("*") if item.is_file()):
+        s3.put(f"runs/{path.relative_to(tmp_path / 'one')}", path.read_bytes())
+
+    command = (f"{s3.url}/runs", tmp_path / "other", "--make", "--processes", 1)
+    answers = [index(*command, "-o", tmp_path / "out") for _ in range(2)]
+
+    rows = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
+    assert [answer.exception for answer in answers] == [None, None]
+    assert [row["job"] for row in rows] == ["reported", "job", "job"]
+    assert {row["status"] for row in rows[1:]} == {"Unknown"}
+    assert len({row["path"] for row in rows}) == 3
 
 
 def test_jobs_that_cannot_be_reported_are_listed_with_the_reason(tmp_path: Path) -> None:

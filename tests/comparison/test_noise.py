@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from reportgen.comparison import Verdict
-from reportgen.comparison.compare import verdict_of
+from reportgen.comparison import Verdict, compare
+from reportgen.comparison.compare import (
+    is_mean_beyond_noise,
+    is_median_beyond_noise,
+    verdict_of,
+)
 from reportgen.comparison.steps import LEAST_RATIO, difference_of
+from reportgen.report import Report
+from tests.comparison.builders import report_of, steps_table
 
 
 def lasting(rng: np.random.Generator, n: int, *, memory: float, spread: float) -> np.ndarray:
@@ -48,6 +54,48 @@ def test_three_percent_are_found_through_noise_that_is_soon_forgotten() -> None:
     ]
 
     assert ends.count(Verdict.SLOWER) >= 95
+
+
+def run(inside_ms: np.ndarray, wait_ms: float) -> Report:
+    waits_ms = np.full(inside_ms.shape, wait_ms)
+    return report_of(
+        steps_table(inside_ms + waits_ms, inside_ms=inside_ms, wait_ms=waits_ms),
+    )
+
+
+def test_waiting_is_seen_through_a_gpu_that_drifts() -> None:
+    rng = np.random.default_rng(3)
+    before, after = (lasting(rng, 1000, memory=0.97, spread=0.05) / 1e6 for _ in range(2))
+
+    there = compare(run(before, 5.0), run(after, 8.0))
+    back = compare(run(after, 8.0), run(before, 5.0))
+
+    assert there.step is not None
+    assert not is_median_beyond_noise(there.step)
+    assert not is_mean_beyond_noise(there.step)
+    assert (there.verdict, back.verdict) == (Verdict.SLOWER, Verdict.FASTER)
+    assert "waiting for data between steps does not: it changed by +3 ms" in there.lead
+
+
+def test_waiting_that_grows_because_the_gpu_got_faster_is_no_slowdown() -> None:
+    rng = np.random.default_rng(3)
+    before, after = (lasting(rng, 1000, memory=0.97, spread=0.05) / 1e6 for _ in range(2))
+
+    step = compare(run(before, 5.0), run(after - 3.0, 8.0)).step
+
+    assert step is not None
+    assert min(step.parts[0].interval_s) > 0
+    assert verdict_of(step) is Verdict.NO_DIFFERENCE
+
+
+def test_steps_that_alternate_do_not_differ_where_their_median_falls_on_the_other_kind() -> None:
+    rng = np.random.default_rng(10)
+    times = 1e8 + 5e6 * (-1.0) ** np.arange(1923) + rng.normal(0, 1e5, 1923)
+
+    step = difference_of(times[:961], times[961:])
+
+    assert abs(step.difference_s) > 0.004
+    assert verdict_of(step) is Verdict.NO_DIFFERENCE
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.004, "no_difference"), (1.006, "slower")])

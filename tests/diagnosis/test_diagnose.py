@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from reportgen.diagnosis import EXPLAINED_BY, diagnose
-from reportgen.results import Cause, Finding, RuleId, RuleResult, Severity, Status
+from reportgen.results import Cause, Finding, RuleId, RuleResult, Severity, Status, Where
 from tests.report.test_ranking import finding, result
 
 FEW = Cause.TOO_FEW_LOADERS
@@ -53,6 +55,37 @@ def test_a_word_of_a_plugin_is_explained_by_nothing() -> None:
     its = finding("MY-1", Severity.WARNING, cause="solar_wind")
 
     assert diagnosed(its, finding("DL-1", Severity.WARNING, cause=FEW))["MY-1"] == its
+
+
+@pytest.mark.parametrize(("share_ratio", "explains"), [(0.1, False), (0.4, True), (None, False)])
+def test_a_short_start_explains_no_symptom_of_unknown_cost(
+    share_ratio: float | None, explains: bool
+) -> None:
+    start = finding("INIT-1", Severity.WARNING, share_ratio, cause=Cause.LONG_START)
+
+    assert (diagnosed(symptom(share_ratio=None), start)["GPU-2"].symptom_of == ("INIT-1",)) is (
+        explains
+    )
+
+
+def test_slow_steps_of_unknown_cost_explain_no_gpu_that_is_little_used_throughout() -> None:
+    low = finding("GPU-1", Severity.WARNING, cause=Cause.GPU_UNDERUSED)
+    slow = finding("STEP-1", Severity.WARNING, cause=Cause.PERIODIC_SLOW_STEPS)
+
+    assert diagnosed(low, slow)["GPU-1"].symptom_of == ()
+
+
+@pytest.mark.parametrize(("worker", "explains"), [("algo-2-28", False), ("algo-1-27", True)])
+def test_a_slow_worker_explains_the_rhythm_of_those_that_wait_for_it(
+    worker: str, explains: bool
+) -> None:
+    slow = finding("STRAG-1", Severity.WARNING, 0.3, cause=Cause.SLOW_WORKER)
+    rhythm = finding("PERIOD-1", Severity.WARNING, 0.05, cause=Cause.PERIODIC_SLOW_STEPS)
+    slow = replace(slow, where=Where(device="algo-2-28"))
+
+    found = diagnosed(slow, replace(rhythm, where=Where(device=worker)))
+
+    assert (found["PERIOD-1"].symptom_of == ("STRAG-1",)) is explains
 
 
 def test_a_cause_is_as_severe_as_its_symptom() -> None:

@@ -56,7 +56,7 @@ RULE = Rule(
     about=About(
         checks="Whether a node runs out of host memory.",
         reading="Each bar counts the samples above the limit.",
-        advice="Use fewer loader workers or a larger instance.",
+        advice="Use fewer loader processes or a larger instance.",
     ),
     needs=(Need.SYSTEM,),
     params=Params,

@@ -29,7 +29,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 _LIBRARIES = (
     "duckdb",
     "jupyter_client.manager",
-    "nbconvert.exporters.html",
+    "nbconvert.filters",
     "obstore",
     "papermill",
 )

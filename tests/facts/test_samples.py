@@ -10,40 +10,52 @@ from hypothesis import strategies as st
 from reportgen.facts.intervals import covered_ns
 from reportgen.facts.samples import (
     WorkRange,
+    mean_of,
     mean_over,
     minutes_of,
     present_values,
     sampling_pauses,
-    sum_over,
+    sum_of,
     training_loop_ns,
     unrecorded_ns,
     window_percentiles,
     work_range,
 )
-from reportgen.profile import NodeProfile
-from tests.builders import START_S, ns, span_table
+from reportgen.profile import NodeProfile, SeriesKind
+from tests.builders import START_S, ns, span_table, system_table
 from tests.rules.framework_jobs import node, sampled_again
 
 NAN = np.nan
 
 
+USE = {"gpu0": [10.0, None, None], "gpu1": [20.0, 30.0, None]}
+
+
 def test_absent_values_do_not_count_in_a_mean() -> None:
-    found = mean_over(np.array([[10.0, 20.0], [NAN, 30.0], [NAN, NAN]]))
+    found = mean_of(system_table(USE), SeriesKind.GPU_UTILIZATION)
 
     np.testing.assert_array_equal(found, [15.0, 30.0, NAN])
 
 
-def test_absent_values_do_not_count_in_a_sum() -> None:
-    found = sum_over(np.array([[10.0, 20.0], [NAN, 30.0], [NAN, NAN]]))
+def test_a_mean_can_be_of_some_series() -> None:
+    use = system_table(USE).matrix(SeriesKind.GPU_UTILIZATION)
+
+    np.testing.assert_array_equal(mean_over(use, np.array([True, False])), [10.0, NAN, NAN])
+
+
+def test_absent_values_do_not_count_in_a_sum_over_kinds() -> None:
+    system = system_table({"receive": [10.0, None, None], "transmit": [20.0, 30.0, None]})
+
+    found = sum_of(system, SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
 
     np.testing.assert_array_equal(found, [30.0, 30.0, NAN])
 
 
 def test_a_node_without_such_a_series_has_nothing_at_any_tick() -> None:
-    nothing = np.empty((3, 0))
+    system = system_table(USE)
 
-    np.testing.assert_array_equal(mean_over(nothing), [NAN] * 3)
-    np.testing.assert_array_equal(sum_over(nothing), [NAN] * 3)
+    np.testing.assert_array_equal(mean_of(system, SeriesKind.IO_WAIT), [NAN] * 3)
+    np.testing.assert_array_equal(sum_of(system, SeriesKind.IO_WAIT), [NAN] * 3)
 
 
 def test_absent_values_are_left_out() -> None:

@@ -27,10 +27,10 @@ def use(*gpus: list[float]) -> np.ndarray:
 
 def test_the_samples_of_a_gpu_have_no_gaps_and_a_gpu_without_any_does_not_exist() -> None:
     system = system_table({"gpu0": [5.0, None, 7.0], "gpu1": [None, None, None]}, interval_s=1)
-    samples = samples_by_gpu(system, SeriesKind.GPU_UTILIZATION)
+    samples = dict(samples_by_gpu(system, SeriesKind.GPU_UTILIZATION))
 
     assert list(samples) == ["gpu0"]
-    assert samples["gpu0"].row.tolist() == [0, 2]
+    assert samples["gpu0"].is_there.tolist() == [True, False, True]
     assert samples["gpu0"].time_ns.tolist() == [ns(START_S), ns(START_S + 2)]
     assert samples["gpu0"].values.tolist() == [5.0, 7.0]
     assert samples["gpu0"].before(np.array([ns(START_S), ns(START_S + 2.5)])).tolist() == [0, 2]

@@ -82,7 +82,7 @@ def test_packages_that_do_not_fit_together_are_a_message_at_once(
     def import_half_a_package() -> None:
         raise AttributeError("module 'jinja2' has no attribute 'contextfilter'")
 
-    monkeypatch.setattr(kernel_module, "_preload", import_half_a_package)
+    monkeypatch.setattr(kernel_module, "import_papermill", import_half_a_package)
     with closing(ReadyKernel()) as ready:
         ready.start(tmp_path)
         with pytest.raises(OutputError, match="AttributeError: module 'jinja2' has no attribute"):

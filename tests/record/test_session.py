@@ -89,7 +89,7 @@ def test_the_end_says_the_folder_and_the_command_for_the_report(tmp_path: Path) 
     answer = record("--out", "two words", *python(""), cwd=tmp_path)
 
     assert answer.stderr.splitlines()[-1] == (
-        "reportgen: recorded into 'two words'; the report: "
+        "reportgen: recorded into 'two words'; for the report: "
         "reportgen report 'two words' --output 'two words-report'"
     )
 
@@ -122,7 +122,7 @@ def test_with_watch_the_last_report_is_there_at_the_end(tmp_path: Path) -> None:
     report = json.loads((tmp_path / "out-report/profiler-report/report.json").read_text())
     assert report["job"]["running_until"] is None
     assert report["recording"]["nodes"][0]["node"] == "node-1"
-    assert "the report: is made in out-report" in answer.stderr
+    assert "recorded into out; now the report is written to out-report" in answer.stderr
 
 
 def test_a_thread_that_cannot_start_costs_the_samples_and_nothing_else(tmp_path: Path) -> None:

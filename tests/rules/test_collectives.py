@@ -47,8 +47,8 @@ def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     (finding,) = result.findings
     assert finding.id == "COMM-1"
     assert finding.where.node == "rank 2"
-    assert "longer than rank 2 (median)" in finding.text
-    assert "They do so in " in finding.text
+    assert "longer than rank 2 (median) while nothing is computed" in finding.text
+    assert "They wait longer in " in finding.text
 
 
 def test_ranks_that_arrive_together_are_no_fault() -> None:
@@ -330,7 +330,7 @@ def sized(number: int, group: str, *lengths_us: float) -> RankTrace:
 
 def test_transfers_are_held_against_the_best_of_their_size_and_the_link() -> None:
     ranks = [sized(0, "a", 100.0), sized(1, "a", 100.0), sized(2, "b", 400.0), sized(3, "b", 400.0)]
-    result = run(collectives.RULE, *ranks, params=collectives.Params(link_gb_per_s=10.0))
+    result = run(collectives.RULE, *ranks, params=collectives.RULE.params(link_gb_per_s=10.0))
 
     assert rows(result, "bandwidth_by_size") == [
         ("_allgather_base", "b", 2, 1_000_000, 1, 400.0, 2.5, 1.25, 25.0, 12.5, 300.0),

@@ -198,7 +198,7 @@ def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
     found = finding(judged(training(num_workers=0), cores=4), "DL-6")
 
     assert found is not None
-    assert found.advice == "Leave the number of loader workers as it is."
+    assert found.advice == "Leave the number of loader processes as it is."
     assert "no bottleneck" in found.title
 
 

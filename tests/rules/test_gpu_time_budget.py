@@ -84,7 +84,9 @@ def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_st
     assert found is not None
     assert parts(result) == {"busy_high": 4.0, "finalization": 6.0}
     assert result.metrics["worked_outside_loop_s"] == (3.0 if is_unrecorded else 2.0)
-    assert found.text.startswith("6 s of GPU time, 60.0 % of the whole job's, went by after the ")
+    assert found.text.startswith(
+        "6 s of GPU time, 60.0 % of that of the whole job, was spent after the "
+    )
     assert "; 40.0 % was work within the loop." in found.text
     assert ("after the last recorded step" in found.title) is is_unrecorded
     assert ("GPUs were at work in 50.0 % of the time" in found.text) is is_unrecorded

@@ -86,14 +86,14 @@ def test_a_fault_of_idling_says_when_its_longest_stretch_was() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_ranks", "idling"), [(1, "the GPU was"), (2, "the 2 GPUs together were")]
+    ("n_ranks", "idling"), [(1, "The GPU was"), (2, "The 2 GPUs together were")]
 )
 def test_a_fault_says_whose_idle_time_it_counts(n_ranks: int, idling: str) -> None:
     """What is won is of one rank, the idle time of all."""
     traces = [gap_trace((190.0, 10.0), rank=rank) for rank in range(n_ranks)]
     (finding,) = (item for item in run(RULE, *traces).findings if item.id == "IDLE-5")
 
-    assert f"of the time, {idling} idle: the host" in finding.text
+    assert f" {idling} idle for " in finding.text
     assert "keep the GPU busy, which costs " in finding.title  # what is won, not the idle time
 
 

@@ -104,6 +104,15 @@ def test_what_nothing_tells_has_the_only_format_of_the_rank(
     assert dict(found) == expected
 
 
+@pytest.mark.parametrize(
+    ("name", "is_low"), [("k<__nv_bfloat16>", True), ("k<float>", False), ("sgemm_", False)]
+)
+def test_lower_precision_is_not_advised_where_it_is_low(name: str, is_low: bool) -> None:
+    found = {item.id: item for item in run(RULE, rank_trace(gpu=[(name, 0.0, 9.0)])).findings}
+
+    assert ("low already" in found["PREC-2"].advice) is is_low
+
+
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(RULE, trace)

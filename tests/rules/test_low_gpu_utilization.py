@@ -94,7 +94,7 @@ def test_a_gpu_that_swings_gets_the_other_text() -> None:
     assert finding(result, "GPU-1") is None
     assert found is not None
     # The first idle sample is start-up: 14 of the 29 samples at work are idle.
-    assert "idle 48.3 % of its working time" in found.title
+    assert "idle for 48.3 % of the training" in found.title
     assert (found.measured, found.threshold) == (0.0, 10.0)
     assert rows_of(result, "utilization")[0]["verdict"] == "fluctuating"
 

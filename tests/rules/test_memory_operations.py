@@ -67,6 +67,29 @@ def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_faul
         assert found["COPY-2"].estimate is not None
 
 
+@pytest.mark.parametrize(
+    ("kernel_us", "kinds", "advice"),
+    [
+        (80.0, "Pageable -> Device", "from pinned memory"),
+        (80.0, "Pinned -> Device", "pinned already"),
+        (80.0, None, "from pinned memory"),
+        (5.0, "Pinned -> Device", "Copy less"),
+        (5.0, "Pageable -> Device", "Copy less"),
+    ],
+)
+def test_the_advice_for_exposed_copies_follows_what_could_hide_them(
+    kernel_us: float, kinds: str | None, advice: str
+) -> None:
+    name = f"Memcpy HtoD ({kinds})" if kinds else "Memcpy HtoD"
+    gpu: list[Any] = [(name, 0.0, 90.0, {"bytes": 900_000}), ("k", 90.0, kernel_us)]
+
+    found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}["COPY-2"]
+
+    assert advice in found.advice
+    assert "(1 in all, 10 GB/s)" in found.text
+    assert ("take 5 µs: copying at another time" in found.text) is (kernel_us == 5.0)
+
+
 def test_pinned_copies_are_no_fault() -> None:
     copy = ("Memcpy HtoD (Pinned -> Device)", 0.0, 90.0, {"bytes": 4_000_000})
 

@@ -30,6 +30,21 @@ def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
 
 
+@pytest.mark.parametrize(
+    ("operator", "advice"),
+    [("aten::_local_scalar_dense", "read values less often"), ("aten::mm", "larger tensors")],
+)
+def test_an_operator_that_waits_for_a_value_is_advised_to_wait_less(
+    operator: str, advice: str
+) -> None:
+    calls = [("cudaLaunchKernel", 30.0, 5.0, {"correlation": 1})]
+    gpu: list[Any] = [("k", 40.0, 1.0, {"correlation": 1})]
+
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=[(operator, 0.0, 100.0)]))
+
+    assert advice in result.findings[0].advice
+
+
 def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
     slices = [("outer", 0.0, 100.0), ("inner", 10.0, 20.000001), ("next", 60.000001, 20.0)]
     calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (30.0, 60.0)]
@@ -50,6 +65,23 @@ def test_a_number_of_several_operators_tells_none_of_them() -> None:
     result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
 
     assert column(result, "operators", "gpu_time_us") == [1.0, 1.0]
+
+
+def test_self_times_are_told_apart_by_the_sizes_of_the_inputs() -> None:
+    slices: list[Any] = [
+        ("aten::linear", 0.0, 10.0, {"input_dims": "[8,4]"}),
+        ("aten::mm", 2.0, 5.0, {"input_dims": "[8,4]"}),
+        ("aten::mm", 20.0, 1.0, {"input_dims": "[2,4]"}),
+        ("aten::zeros", 30.0, 7.0),
+    ]
+    one = rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices)
+
+    result = run(RULE, one, replace(one, rank=1))
+
+    assert column(result, "operators_by_size", "name") == ["aten::linear", "aten::mm", "aten::mm"]
+    assert column(result, "operators_by_size", "input_dims") == ["[8,4]", "[8,4]", "[2,4]"]
+    assert column(result, "operators_by_size", "count") == [2, 2, 2]
+    assert column(result, "operators_by_size", "self_us") == [10.0, 10.0, 2.0]
 
 
 def test_without_operators_it_says_so() -> None:

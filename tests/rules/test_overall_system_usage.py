@@ -185,7 +185,7 @@ def test_a_single_dip_stays_visible_in_a_long_curve() -> None:
     ]  # fmt: skip
     assert curve.n_rows <= 600
     assert min(curve.columns[1].values) == 0.0  # type: ignore[type-var]
-    assert "Thinned from 20,000 instants" in curve.caption
+    assert "Condensed from 20,000 samples" in curve.caption
     assert curve.columns[0].values[0] == START_S
 
 

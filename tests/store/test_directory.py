@@ -24,6 +24,12 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert load(tmp_path / "profiler-report") == report
 
 
+def test_the_folder_that_holds_a_report_will_do(tmp_path: Path) -> None:
+    save(small_report(), tmp_path / "profiler-report")
+
+    assert load(tmp_path) == load(str(tmp_path / "profiler-report"))
+
+
 def test_a_result_that_was_deleted_is_missing_and_the_rest_is_loaded(tmp_path: Path) -> None:
     save(small_report(), tmp_path)
 

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.timeline import Mark, budget_of, stage, timeline_of, write
-from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
+from reportgen.timeline import Mark, stage, timeline_of, write
+from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Strips, Track, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
-from reportgen.timeline.write import BUDGET_BYTES, LEAST_BUDGET_BYTES
+from reportgen.timeline.staged import Staged
+from reportgen.timeline.write import BUDGET_BYTES, Axis, Window
 from tests.timeline.reading import ReadFile, read_file
 
 ORIGIN_NS = 1_783_071_000_000_000_000
@@ -50,6 +51,10 @@ def part(rank: int = 0, *, n_steps: int = 20, per_step: int = 10, n_lanes: int =
     )
 
 
+def _first_thread(lanes: PartLanes) -> Strips:
+    return next(lane.strips for lane in lanes.lanes if lane.kind is LaneKind.THREAD and lane.strips)
+
+
 def made(
     parts: Sequence[PartLanes],
     folder: Path,
@@ -80,12 +85,6 @@ def test_what_fits_is_whole(tmp_path: Path) -> None:
     values = file.values(lane_of(file, "memory"))
     assert values == [(time, float(at)) for at, (time, _) in enumerate(values)]
     assert lane_of(file, "memory")["most"] == 199.0
-
-
-def test_the_page_has_less_room_for_the_timeline_of_many_ranks() -> None:
-    assert budget_of(1) <= BUDGET_BYTES
-    assert [budget_of(n_parts) for n_parts in (64, 512)] == [LEAST_BUDGET_BYTES] * 2
-    assert budget_of(8) > budget_of(32) > LEAST_BUDGET_BYTES
 
 
 def test_what_does_not_fit_is_coarse_and_in_full_around_the_steps_that_matter(
@@ -187,6 +186,32 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
     assert per_rank == 10 + 40 * 30
     assert lane_of(file, "rank 1, 1 counter left out")["kind"] == "rank"
     assert ("left_out" in file.header) == (n_parts > 50)
+
+
+@pytest.mark.parametrize("n_parts", [8, 64])
+def test_windows_are_planned_in_a_bounded_number_of_trials(
+    n_parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [part(rank, n_steps=10, per_step=30) for rank in range(n_parts)]
+    for lanes in parts:
+        stage(lanes, tmp_path / lanes.node, n_parts=n_parts)
+    staged = [Staged(tmp_path / lanes.node) for lanes in parts]
+    marks = [  # each begins with an event, for which there is no room
+        Mark(title="late", said_by="R", start_ns=at_ns, end_ns=at_ns + 10, node=lanes.node)
+        for lanes in parts
+        for at_ns in (_first_thread(lanes).start_ns[:40] + lanes.origin_ns).tolist()
+    ]
+    counted: list[Window] = []
+    count = write._count
+
+    def counting(window: Window, staged: Sequence[Staged], axis: Axis) -> int:
+        counted.append(window)
+        return count(window, staged, axis)
+
+    monkeypatch.setattr(write, "_count", counting)
+    write.planned(staged, write.axis_of(staged), marks, 1)
+    lengths_of_all, lengths_of_one = 3, 21
+    assert 0 < len(counted) <= (lengths_of_all + lengths_of_one) * write._MOST_MOMENTS
 
 
 def test_clocks_that_do_not_agree_begin_at_zero_each(tmp_path: Path) -> None:

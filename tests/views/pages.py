@@ -83,8 +83,8 @@ def write_page(
     folder: Path, report: Report, *, own_cells: Sequence[Any] = (), theme: str = "auto"
 ) -> Path:
     """Write the page of a report into a folder and return its path."""
-    notebook, page = folder / "profiler-report.ipynb", folder / "profiler-report.html"
-    nbformat.write(notebook_of(report, own_cells=own_cells), str(notebook))
+    page = folder / "profiler-report.html"
+    notebook = nbformat.from_dict(notebook_of(report, own_cells=own_cells))
     options = PageOptions(title=report.job.name, theme=theme, report_id=report.report_id)
     export_page(notebook, page, options)
     return page

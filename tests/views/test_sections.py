@@ -42,6 +42,17 @@ def busy():
     return reports.busy_report()
 
 
+@pytest.mark.parametrize(
+    ("title", "headline"),
+    [("algo-2-28 is slow", "algo-2-28 is slow."), ("memory is full", "Memory is full.")],
+)
+def test_a_headline_keeps_the_name_of_a_worker_as_it_is(title, headline):
+    report = reports.busy_report()
+    (first, *others) = report.findings
+    first = replace(first, finding=replace(first.finding, title=title))
+    assert verdict_of(replace(report, findings=(first, *others))).headline == headline
+
+
 def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     verdict = verdict_of(busy)
     assert verdict.kind == "critical"
@@ -213,7 +224,7 @@ def test_exhibits_without_rows_are_named_together():
         for name, title in (("waits", "Waiting"), ("last", "Last arrivals"))
     ]
     html = _html_of_own(*empty)
-    assert html.count("nothing to list") == 1
+    assert html.count("Tables without a row") == 1
     assert '<span id="Own--waits">Waiting</span>, <span id="Own--last">Last arrivals<' in html
 
 

@@ -104,7 +104,7 @@ def test_cells_hold_the_exact_value_where_they_say_less():
     table = table_of(made, is_unix=True, file=FILE)
     assert [[item.exact for item in row] for row in table.rows] == [
         ["0.1234567", "1234", "41.23"],
-        ["", "5", "100.0"],
+        ["", "5", "100"],
     ]
     assert [head.name for head in table.heads] == ["duration_s", "n_samples", "p95 (%)"]
 
@@ -112,7 +112,7 @@ def test_cells_hold_the_exact_value_where_they_say_less():
 def test_the_unit_of_a_row_goes_with_its_exact_numbers():
     table = table_of(reports.usage_table(), is_unix=True, file=FILE)
     network = table.rows[5]
-    assert (network[2].exact, network[2].unit) == ("98400000.0", "bytes/s")
+    assert (network[2].exact, network[2].unit) == ("98400000", "bytes/s")
 
 
 def test_absent_values_are_dashes_and_never_zeros():
@@ -243,3 +243,13 @@ def test_a_column_of_blanks_is_not_shown():
         "t", ExhibitKind.TABLE, title="T", columns=[("caller", "", ["", ""]), ("count", "", [1, 2])]
     )
     assert [head.text for head in table_of(table, is_unix=True, file=FILE).heads] == ["count"]
+
+
+def test_empty_bins_of_a_histogram_are_left_out_of_its_table_and_said():
+    made = reports.histogram("h", "T", {"gpu": 50.0})
+    counts = made.columns[2].values
+    table = data_of(made, is_unix=True, file=FILE)
+    shown = _texts([*table.rows, *table.folded])
+    assert [row[2] for row in shown] == [f"{count:,}" for count in counts if count]
+    assert 0 < len(shown) < len(counts)
+    assert table.remark == "Bins that hold nothing are left out."

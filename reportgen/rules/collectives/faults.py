@@ -116,11 +116,12 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} the others wait {late.excess_ns:ns} longer than
-        rank {late.rank} (median), {measured:pct} of {window:ns}, with nothing computed beside it;
-        that is the bound. They do so in {late.n_last} of the {late.n_meetings}.{what_if} Of the
-        {every:ns} that all ranks spend in communication, {waiting:ns} is waiting; the transfers
-        alone take {transfer:ns} on each.{mates}{apart}""",
+    text="""In {late.n_meetings:count collective} the other ranks wait {late.excess_ns:ns} longer
+        than rank {late.rank} (median) while nothing is computed. That is {measured:pct} of
+        {window:ns}, the most that a punctual rank {late.rank} could save. They wait longer in
+        {late.n_last} of the {late.n_meetings}.{what_if} Of the {every:ns} that all ranks spend in
+        communication, {waiting:ns} is waiting; the transfers take {transfer:ns} on each
+        rank.{mates}{apart}""",
     advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
         its host, its GPU clocks. A faster network will not help.""",
     exhibit="waiting_by_rank",
@@ -130,8 +131,9 @@ SLOW_HOST = replace(
     title="The ranks wait for host {host}: {measured:pct} of the time",
     text="""In {late.n_meetings:count collective} with other hosts, those wait {late.excess_ns:ns}
         longer than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their ranks),
-        {measured:pct} of {window:ns}, with nothing computed beside it; that is the bound. Its ranks
-        are late together: the host is slow, not one of its GPUs.{what_if}{apart}""",
+        while nothing is computed. That is {measured:pct} of {window:ns}, the most that a faster
+        host could save. Its ranks are late together: the host is slow, not one of its
+        GPUs.{what_if}{apart}""",
     advice="""Look at what the GPUs of host {host} share: cooling and power, clocks, processors,
         memory, other jobs. A faster network will not help.""",
 )

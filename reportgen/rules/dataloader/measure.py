@@ -12,7 +12,7 @@ from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
-from reportgen.facts.samples import means, totals_over, training_loop_ns, unrecorded_ns
+from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.merging import (
     concat,
@@ -407,7 +407,8 @@ def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
     first, after = (np.searchsorted(system.tick_ns, at) for at in (times.start_ns, times.end_ns))
     totals, counts = [], []
     for kind in DEVICES.values():
-        total, count = (np.append(0, np.cumsum(of)) for of in totals_over(system.matrix(kind)))
+        of_ticks = totals_of(system.each(kind), system.n_ticks)
+        total, count = (np.append(0, np.cumsum(of)) for of in of_ticks)
         totals.append(total[after] - total[first])
         counts.append(count[after] - count[first])
     return np.column_stack(totals), np.column_stack(counts)

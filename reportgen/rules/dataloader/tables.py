@@ -195,8 +195,8 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         title="Time from batch to batch",
         caption=f"""From the start of one wait to the start of the next of the same process. A gap
             in which an iterator was set up spans validation or the end of an epoch: it is counted
-            apart, and so is a time in which many steps began without a recorded wait. Slow are
-            {MEDIAN_FACTOR} medians or more.""",
+            apart, and so is a time in which many steps began without a recorded wait. Batches
+            that take {MEDIAN_FACTOR} medians or more are slow.""",
     )
     yield from _slowest(
         "slow_batches",

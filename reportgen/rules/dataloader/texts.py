@@ -54,17 +54,17 @@ WHY: Mapping[Cause, Why] = {
             of what is read again; or take an instance with more network bandwidth.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
-        text=""" While it waited {hot_pct:pct} of the cores were above 90 %, so more loader
+        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %, so more loader
             processes would hardly help.""",
         advice=CHEAPER_BATCHES,
     ),
     Cause.TOO_MANY_LOADERS: Why(
-        text=""" While it waited {hot_pct:pct} of the cores were above 90 %: the loader processes
+        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %: the loader processes
             take turns on them.""",
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(
-        text=" While it waited only {load.busy_cores:.1f} cores computed (mean).",
+        text=" While it waited, only {load.busy_cores:.1f} cores were busy on average.",
         advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
     ),
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
@@ -87,7 +87,7 @@ ENOUGH = Message(
     title="{Loaders} on {cores:count core}, and loading is no bottleneck",
     text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but};
         it matters from {wait_pct:g} % on.""",
-    advice="Leave the number of loader workers as it is.",
+    advice="Leave the number of loader processes as it is.",
     unit="loaders",
 )
 TOO_MANY = Message(
@@ -150,8 +150,8 @@ NOT_PINNED = Message(
     cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
     text="""The loader that was active longest has pin_memory off although the job has a GPU; copies
-        to the GPU then cannot overlap with work. From getting a batch to the step that uses it
-        {hand_over_pct:pct} of the loop go by.""",
+        to the GPU then cannot overlap with work. The time from getting a
+        batch to the step that uses it is {hand_over_pct:pct} of the loop.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
     unit="%",
     exhibit="loaders",

@@ -85,9 +85,9 @@ CLIMBS = replace(
     cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
     text=(
-        "The 95th percentile rises by {trend.slope:.2f} points a minute; of all pairs of minutes, "
-        "or parts of a short job, the later one is higher clearly more often than lower (Kendall's "
-        "tau {trend.agreement:.2f}, reported at {agreement_from:.1f} or more). This concerns "
+        "The 95th percentile rises by {trend.slope:.2f} points a minute. Later minutes (parts of a "
+        "short job) are almost always higher than earlier ones: Kendall's tau is "
+        "{trend.agreement:.2f}, reported at {agreement_from:.1f} or more. This concerns "
         "{affected}. " + CAUTION
     ),
     exhibit="levels",

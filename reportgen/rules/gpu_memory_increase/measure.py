@@ -141,8 +141,8 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     use = dict(zip(system.names(kind), system.matrix(kind).T, strict=True))
     unknown = np.full(system.n_ticks, np.nan)
     gpus = tuple(
-        _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.row], params)
-        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY).items()
+        _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.is_there], params)
+        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY)
     )
     n_gpus = len({*use, *(gpu.gpu for gpu in gpus)})
     return NodeMemory(node=part.node, n_ticks=system.n_ticks, n_gpus=n_gpus, gpus=gpus)

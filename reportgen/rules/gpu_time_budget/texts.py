@@ -13,15 +13,15 @@ SAMPLED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
-    text="""{spent:ns} of GPU time, {measured:pct} of the whole job's, went by {meaning}; {busy:pct}
-        was work{in_loop}.{remark}""",
+    text="""{spent:ns} of GPU time, {measured:pct} of that of the whole job, was spent {meaning};
+        {busy:pct} was work{in_loop}.{remark}""",
     advice="",
     exhibit="budget",
 )
 TRACED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
-    title="The most GPU time without compute went by {meaning}: {measured:pct}",
+    title="The largest loss of GPU time: {measured:pct} {meaning}",
     text="""{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}.
         Computed from kernels.""",
     advice="",
@@ -117,7 +117,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.SLOW_INPUT,
         where="waiting for the CPU or for input",
         meaning="idle while a core was above 90 % or the loop waited for a batch",
-        advice="Load faster if the loop waits for data; else move the CPU work out of its process.",
+        advice="""If the loop waits for data, load faster; else move CPU work out of the training
+            process.""",
     ),
     Part.BETWEEN_STEPS: Words(
         cause=Cause.WORK_BETWEEN_STEPS,
@@ -155,7 +156,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
-        advice="Use more loader workers, prefetch, or move preprocessing to other processes.",
+        advice="Use more loader processes, prefetch, or move preprocessing to other processes.",
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",

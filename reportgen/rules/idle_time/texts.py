@@ -13,8 +13,8 @@ from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
 BUSY = "busy"
-IDLING = "the GPU was idle"
-IDLING_TOGETHER = "the {n:count GPU} together were idle"
+IDLING = "The GPU was idle"
+IDLING_TOGETHER = "The {n:count GPU} together were idle"
 AT_THE_END = "the end of the window"
 _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
@@ -45,7 +45,7 @@ TABLE_CAPTION = (
 )
 STRETCHES_CAPTION = (
     "{times} nothing ran on the GPU for at least {least}; together {length:ns}, {share:pct} of the "
-    "time. By the cause that takes most of each: {counts}.{apart}{rest}"
+    "time. The largest cause of each: {counts}.{apart}{rest}"
 )
 WORST = " {most} {node}: {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
@@ -69,7 +69,8 @@ STOPPED = Message(
     cause=Cause.LONG_GAP,
     title="The GPU stands still {times} for {length:ns}: {measured:pct} of the time",
     text="""On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}.
-        {more}Without it the rank would be done {won:ns} sooner, {measured:pct} of {window}.""",
+        {more}Without it the rank would finish {won:ns} earlier, which is {measured:pct} of
+        {window}.""",
     advice="""Move it out of the loop or to another thread, or do it less often: saving, evaluation,
         logging, garbage collection.{stack}""",
     exhibit="idle_stretches",
@@ -79,8 +80,8 @@ FIRST_USE = Message(
     cause=Cause.FIRST_USE,
     title="First use takes {measured:pct} of the time: kernels are loaded, compiled or tried",
     text="""On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try
-        kernels before they first run. Without them the rank would be done {won:ns} sooner,
-        {measured:pct} of {window}. It happens once and does not slow later steps.""",
+        kernels before they first run. Without them the rank would finish {won:ns} earlier,
+        which is {measured:pct} of {window}. It happens once and does not slow later steps.""",
     advice="""Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1,
         warmup=1, active=3). Starts become faster with a cache of compiled kernels and with shapes
         that stay; CUDA graphs do not help.""",
@@ -91,9 +92,9 @@ DOING_UNKNOWN = "nothing was recorded of what the host did meanwhile"
 MORE = "In all it stands still {n:count time} for {length:ns}. "
 RECORD_STACK = " Record with with_stack=True to see the function."
 COSTS_CAPTION = (
-    "The recording of each rank played again without each cost (docs/definitions.md, Replay): "
-    "won_us is by how much it would be done sooner. The costs do not add up: a host that is ahead "
-    "covers several."
+    "The recording of each rank is played again without one cost at a time (docs/definitions.md, "
+    "Replay): won_us is how much earlier the rank would finish. The costs do not add up, since a "
+    "host that is ahead hides several of them."
 )
 
 
@@ -119,7 +120,7 @@ def _fault(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
         text=(
-            f"For {{lost:ns}}, {{measured:pct}} of {{window}}, {{idling}}: {meaning}.{{of_worst}}"
+            f"{{idling}} for {{lost:ns}}, {{measured:pct}} of {{window}}: {meaning}.{{of_worst}}"
         ),
         advice=advice,
         exhibit="idle_shares",
@@ -131,7 +132,7 @@ def _fault(
 def _cost(cost: Cost, fault: Fault, *, without: str) -> Fault:
     """Return a fault that is judged by what is won without it."""
     idle = fault.message.text.replace("{measured:pct} of {window}", "{idle:pct} of the time")
-    text = f"Without {without} {{won_by}} would be done {{won:ns}} sooner, {{measured:pct}} of "
+    text = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
     title = fault.message.title.replace(": {measured", ", which costs {measured")
     message = replace(
         fault.message, title=title, text=f"{text}{{window}}. {idle}", exhibit="host_costs"

@@ -55,7 +55,7 @@ ABOUT = About(
     reading="""Every minute the last samples of each GPU are judged: under-used when even the 95th
         percentile is low, fluctuating when the 95th percentile is high but the 5th is close to
         zero. Utilization is the share of the time in which at least one kernel ran.""",
-    advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronisation) first; when it
+    advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
     has_counters=True,

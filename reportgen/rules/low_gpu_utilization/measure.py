@@ -168,7 +168,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
     by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     in_steps = _in_steps_ratio(part.spans.steps())
-    gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu.items()]
+    gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 
@@ -203,10 +203,11 @@ def _measure_gpu(
     work, late, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
     if ended:
         ended = replace(ended, is_quiet=_is_quiet(part.system, ended.start_ns, ended.end_ns))
-    working, ticks = values[work.first : work.stop], series.row[work.first : work.stop]
+    its = slice(work.first, work.stop)
+    working = values[its]
     is_idle = working < idle_below
-    hot = is_host_hot(part.system)[ticks][is_idle]
-    host = samples.present_values(cores_mean_pct(part.system)[ticks])
+    hot = is_host_hot(part.system)[series.is_there][its][is_idle]
+    host = samples.present_values(cores_mean_pct(part.system)[series.is_there][its])
     every = samples.minutes_of(time_ns)
     is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
@@ -291,14 +292,19 @@ def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
 
     Saving, uploading or evaluating a model keeps cores, disks or the network busy.
     """
-    rates = [system.matrix(kind) for kind in (SeriesKind.WRITE_RATE, SeriesKind.TRANSMIT_ALGORITHM)]
-    columns = np.stack([cores_mean_pct(system), samples.sum_over(np.hstack(rates))], axis=1)
+    moves = samples.sum_of(system, SeriesKind.WRITE_RATE, SeriesKind.TRANSMIT_ALGORITHM)
     is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
-    (cores, moved), (usual, usually_moved) = (
-        np.nan_to_num(samples.mean_over(columns[rows].T)) for rows in (is_end, ~is_end)
+    (cores, usual), (moved, usually_moved) = (
+        [_mean(values[rows]) for rows in (is_end, ~is_end)]
+        for values in (cores_mean_pct(system), moves)
     )
     is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
-    return bool(is_resting and moved <= SAVES_FROM * usually_moved)
+    return is_resting and moved <= SAVES_FROM * usually_moved
+
+
+def _mean(values: Floats) -> float:
+    known = samples.present_values(values)
+    return float(known.mean()) if known.size else 0.0
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:

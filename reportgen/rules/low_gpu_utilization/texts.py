@@ -76,12 +76,12 @@ FLUCTUATING = kit.Message(
     id="GPU-2",
     cause=results.Cause.GPU_SWINGS,
     title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
-        {gpu.work_idle_pct:pct} of its working time""",
+        for {gpu.work_idle_pct:pct} of the training""",
     text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
         {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
         fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
         this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find what the GPU waits for between its bursts: data loading, synchronisation with
+    advice="""Find what the GPU waits for between its bursts: data loading, synchronization with
         other GPUs, checkpoints or logging.""",
     unit="% (lowest 5th percentile of a window)",
     exhibit="utilization",

@@ -89,15 +89,15 @@ TOP_OPERATOR = Message(
     id="FW-3",
     title="{top.name} leads the {kind} operators with {measured:pct}",
     text="""{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns}
-        itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with what
-        it called).""",
-    advice="Try a fused or compiled version of it, or mixed precision.",
+        itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with the
+        operators that it called).""",
+    advice="Use a fused or compiled version of it, or mixed precision.",
 )
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
     ("dataloader", "The operator waits for data: see the data loading section."),
-    ("conv", "Try mixed precision, channels-last layout and cuDNN's autotuning."),
-    ("mm", "Try mixed precision and sizes that are multiples of 8."),
+    ("conv", "Use mixed precision, channels-last layout and cuDNN's autotuning."),
+    ("mm", "Use mixed precision and sizes that are multiples of 8."),
     ("copy_", _COPY_LESS),
 )
 RECORDING = Message(

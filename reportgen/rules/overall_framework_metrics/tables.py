@@ -97,9 +97,10 @@ def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
             between,
             Between,
             title="Between the steps of each worker",
-            caption="""Time between all steps: no waits for batches, no single pauses, nothing that
-                only came up later. GPUs that idle in it (1) wait for the host; where they are as
-                busy as in steps (0) it is training. Host work is an upper bound of the loop.""",
+            caption="""Time between steps, without waits for batches, single pauses, and work that
+                begins only later in the job. gpus_idle_ratio is 1 where the GPUs idle in that time
+                and wait for the host, 0 where they are as busy as in steps. host_work_pct is an
+                upper bound.""",
         )
 
 
@@ -272,7 +273,7 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
         title="Where in the pipeline the loop's time goes",
         caption="""Shares of the training loop, summed over the workers, or of those steps in which
             such events were recorded. Stages may overlap, so shares need not add up to 100. A stage
-            that nothing recorded speaks of has no numbers: it is unknown, not 0.""",
+            without recorded events has no numbers: its time is unknown, not 0.""",
     )
 
 

@@ -44,7 +44,7 @@ BOTH_HAVE_ROOM = kit.Message(
     cause=results.Cause.HEADROOM,
     title="GPU and CPU both have room: GPU p95 {measured:pct}",
     text="{scope}{node}: {levels}.",
-    advice="Raise the batch size or the number of loader workers, or take a smaller instance.",
+    advice="Raise the batch size or the number of loader processes, or take a smaller instance.",
     exhibit="usage",
 )
 GPUS_HAVE_ROOM = replace(
@@ -64,7 +64,7 @@ WELL_USED = replace(
     id="SYS-3",
     cause=results.Cause.OBSERVATION,
     title="GPUs are well used: GPU median {measured:pct}",
-    advice="Look at the operators for what is left to win.",
+    advice="Look at the operators for further savings.",
 )
 CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
@@ -76,7 +76,7 @@ CPUS_WELL_USED = replace(
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,
     title="The job runs on CPUs, which have room: CPU p95 {measured:pct}",
-    advice="Use more threads or loader workers, or take a smaller instance.",
+    advice="Use more threads or loader processes, or take a smaller instance.",
 )
 BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,

@@ -142,11 +142,11 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
     network, is_platform = _network(system)
     values = {
         Quantity.NETWORK: network,
-        Quantity.GPU: samples.mean_over(system.matrix(SeriesKind.GPU_UTILIZATION)),
+        Quantity.GPU: samples.mean_of(system, SeriesKind.GPU_UTILIZATION),
         Quantity.CPU: cores_mean_pct(system),
-        Quantity.HOST_MEMORY: samples.mean_over(system.matrix(SeriesKind.HOST_MEMORY)),
-        Quantity.GPU_MEMORY: samples.mean_over(system.matrix(SeriesKind.GPU_MEMORY)),
-        Quantity.IO_WAIT: samples.mean_over(system.matrix(SeriesKind.IO_WAIT)),
+        Quantity.HOST_MEMORY: samples.mean_of(system, SeriesKind.HOST_MEMORY),
+        Quantity.GPU_MEMORY: samples.mean_of(system, SeriesKind.GPU_MEMORY),
+        Quantity.IO_WAIT: samples.mean_of(system, SeriesKind.IO_WAIT),
     }
     return NodeUsage(
         node=part.node,
@@ -175,7 +175,7 @@ def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
 
 def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]:
     for kind, direction in kinds.items():
-        rate = samples.sum_over(part.system.matrix(kind))
+        rate = samples.sum_of(part.system, kind)
         if not np.isnan(rate).all():
             curve = _curve(part.system, rate)
             mean = float(np.nanmean(curve.mean))
@@ -184,12 +184,10 @@ def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]
 
 def _network(system: SystemTable) -> tuple[Floats, bool]:
     """Return the traffic of the training container; if it is absent, SageMaker's own and true."""
-    kinds = (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
-    own = samples.sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    own = samples.sum_of(system, SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
     if not np.isnan(own).all():
         return own, False
-    kinds = (SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM)
-    platform = samples.sum_over(np.hstack([system.matrix(kind) for kind in kinds]))
+    platform = samples.sum_of(system, SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM)
     return platform, not np.isnan(platform).all()
 
 
@@ -211,26 +209,30 @@ def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
     if loop_ns is not None:
         first = np.searchsorted(system.tick_ns, loop_ns[0], side="right")
         inside = slice(first, np.searchsorted(system.tick_ns, loop_ns[1], side="left"))
-    gpus = system.matrix(SeriesKind.GPU_UTILIZATION)
-    cores = system.matrix(SeriesKind.CPU_UTILIZATION)
-    names = system.names(SeriesKind.GPU_UTILIZATION)
-    devices = [(Role.GPU, name, gpus[:, [at]]) for at, name in enumerate(names)]
-    devices += [(Role.CPU, CORES, cores)] if cores.size else []
-    for role, device, matrix in devices:
+    gpus, cores = SeriesKind.GPU_UTILIZATION, SeriesKind.CPU_UTILIZATION
+    devices: list[tuple[Role, str, Iterator[Floats]]] = [
+        (Role.GPU, name, iter([column]))
+        for name, column in zip(system.names(gpus), system.matrix(gpus).T, strict=True)
+    ]
+    devices += (
+        [(Role.CPU, CORES, system.each(cores))] if system.n_ticks and system.names(cores) else []
+    )
+    for role, device, columns in devices:
+        counts = [(_count(column), inside and _count(column[inside])) for column in columns]
         yield DeviceCounts(
             node=part.node,
             device=device,
             role=role,
-            job=_count(matrix),
-            loop=None if inside is None else _count(matrix[inside]),
+            job=merge([job for job, _ in counts]),
+            loop=_known([loop for _, loop in counts]),
         )
 
 
-def _count(matrix: Floats) -> SampleCounts:
+def _count(column: Floats) -> SampleCounts:
     return SampleCounts(
-        counts=pct_histogram(matrix),
-        n_zero=int(np.count_nonzero(matrix == 0)),
-        n_below_half=int(np.count_nonzero(matrix < HALF_PCT)),
+        counts=pct_histogram(column),
+        n_zero=int(np.count_nonzero(column == 0)),
+        n_below_half=int(np.count_nonzero(column < HALF_PCT)),
     )
 
 

@@ -156,7 +156,7 @@ def _band(
     caption = "Minimum, mean and maximum of each stretch of time."
     n_points = max(line.curve.n_points for line in shown)
     if n_points > aligned.time_ns.size:
-        caption += f" Thinned from {n_points:,} instants, minimum and maximum kept."
+        caption += f" Condensed from {n_points:,} samples; minimum and maximum are kept."
     if len(shown) < len(lines):
         half, all_in = MAX_LINES // 2, "; the table of usage has all" if unit == "%" else ""
         caption += f""" {len(shown)} of {len(lines)} curves: the {half} with the lowest and the

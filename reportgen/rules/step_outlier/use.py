@@ -20,7 +20,7 @@ SLOW, OTHERS = "slow steps", "other steps"
 _KINDS = {Role.GPU: SeriesKind.GPU_UTILIZATION, Role.CPU: SeriesKind.CPU_UTILIZATION}
 _NAMED = ((Role.CPU, "CPU"), (Role.GPU, "GPU"))
 _MEANING = (
-    "Slow are the outlier steps, or where there are none, the steps of more than twice the median."
+    "Slow steps are the outliers or, without outliers, the steps longer than twice the median."
 )
 _TENTHS = 1_001
 _Group = tuple[Role, str]
@@ -67,7 +67,7 @@ def use_in_steps(
     bins: dict[_Group, Counts] = {}
     tenths: dict[_Group, Counts] = {}
     for role, kind in _KINDS.items() if slow_ns else ():
-        for column in system.matrix(kind).T:  # one by one: a day of many cores is large
+        for column in system.each(kind):
             for name, inside in rows.items():
                 values = present_values(column[inside])
                 tenth = np.rint(10 * np.clip(values, 0, 100)).astype(np.int64)

@@ -76,7 +76,7 @@ PERIOD = {
     Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
 }
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
-RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles {period} ({behind}
+RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles, one {period} ({behind}
     {numbers}{more}).{others}"""
 COST = """Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
     together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."""
@@ -201,7 +201,7 @@ def _rhythm(group: SharedPeriod) -> str:
         p=main,
         missing="" if main.n_found == main.n_expected else f" of {main.n_expected:,} expected",
         period=write(PERIOD[main.unit], p=main),
-        behind="behind step" if main.is_between else "step",
+        behind="after step" if main.is_between else "step",
         numbers=", ".join(numbers[:MOST_NUMBERS]),
         more=" …" if is_cut else "",
         others=f" The same holds for {join_names(others)}." if others else "",

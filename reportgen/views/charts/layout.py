@@ -8,6 +8,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views.charts.arrays import Numbers, float32, instants, percentages32
+from reportgen.views.tables import MOST_CELLS
 from reportgen.views.values import heading_of, plot_label
 
 Figure = dict[str, Any]
@@ -36,13 +37,14 @@ class ChartContext:
     """Facts that a chart needs besides its exhibit.
 
     ``time_range_s`` is from when to when its time axis reaches, ``left_px`` how much room is left
-    of it, where others below it do so too.
+    of it, where others below it do so too. ``most_cells`` is how many its table may have.
     """
 
     rule_id: str
     is_unix: bool
     time_range_s: tuple[float, float] | None = None
     left_px: int | None = None
+    most_cells: int = MOST_CELLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,9 +59,11 @@ def _lanes_blocks(report: Report) -> list[Block]:
 
 def _counts(report: Report) -> TableInfo | None:
     """Return how many events each lane has, as a table."""
-    found = (it for it in exhibits_of(report) if it[1].kind is ExhibitKind.TIMELINE)
-    rule_id, item = next(found, (None, None))
-    return table_of(item, is_unix=True, file=f"{rule_id}.json") if item else None
+    for rule_id, item in exhibits_of(report):
+        if item.kind is ExhibitKind.TIMELINE:
+            most = context_of(rule_id, report).most_cells
+            return table_of(item, is_unix=True, file=f"{rule_id}.json", most_cells=most)
+    return None
 
 
 def _axis_blocks(report: Report) -> list[Block]:

@@ -290,7 +290,7 @@ def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
     assert loader.estimate.speedup_at_most is not None
     assert loader.estimate.speedup_at_most >= MEASURED_SPEEDUP
     assert "33.2 % of the recorded steps" in loader.text
-    assert "For 352 ms, 33.1 % of the time, the GPU was idle" in loader.text
+    assert "The GPU was idle for 352 ms, 33.1 % of the time" in loader.text
 
 
 def test_with_four_workers_the_loader_is_no_fault() -> None:

@@ -1,0 +1,155 @@
+"""Memory of reports of ever longer jobs: six hours, a day and a week; run by hand.
+
+``python benchmarks/long_jobs.py --folder DIR [large-node] [many-nodes]`` makes the jobs below DIR,
+measures one after the other, and removes them. The week of the large node (96 cores, 8 GPUs, every
+500 ms) is its day, shifted six times and packed as the recorder packs: DIR takes 9 GB at most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from tables import table
+from workloads import P4D_DAY, ROOT, make_workload
+
+DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
+FIRST_S = 1_774_224_000
+"""Midnight, so that a day is 24 folders of an hour."""
+MOST_RATIO = 1.3
+"""Peak memory of each job against the one before."""
+LENGTHS_H = {"6 hours": 6, "a day": 24, "a week": 168}
+N_NODES = 50
+_STAMP = re.compile(rb'"Timestamp":(\d{10})')
+_SECONDS = (0, 20, 40)
+_LIST_LIMIT = 500_000
+
+
+def large_node(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the jobs of one large node."""
+    options = list(P4D_DAY.options)
+    day = make_workload(
+        replace(P4D_DAY, options=tuple(options)), output=folder, start_s=str(FIRST_S)
+    )
+    hours = sorted((day / "profiler-output" / "system" / "incremental").iterdir())
+    short = folder / "6_hours"
+    for hour in hours[: LENGTHS_H["6 hours"]]:
+        shutil.copytree(hour, _incremental(short) / hour.name, copy_function=os.link)
+    yield "6 hours", short
+    shutil.rmtree(short)
+    yield "a day", day
+    week = folder / "week"
+    for number, hour in enumerate(hours):
+        _pack_shifted(hour, _incremental(week), FIRST_S + number * HOUR_S)
+        shutil.rmtree(hour)
+    yield "a week", week
+    shutil.rmtree(week)
+
+
+def _incremental(job: Path) -> Path:
+    return job / "profiler-output" / "system" / "incremental"
+
+
+def _pack_shifted(hour: Path, folder: Path, hour_s: int) -> None:
+    """Pack an hour's minute files as the same hour of seven days."""
+    paths = sorted(hour.iterdir())
+    node = paths[0].name.split(".")[1]
+    text = bytearray(b"".join(path.read_bytes() for path in paths))
+    first = np.array([found.start(1) for found in _STAMP.finditer(text)], dtype=np.int64)
+    digits = first[:, np.newaxis] + np.arange(10)
+    weights = 10 ** np.arange(9, -1, -1)
+    buffer = np.frombuffer(text, dtype=np.uint8)
+    stamps_s = (buffer[digits] - ord("0")) @ weights
+    for day in range(LENGTHS_H["a week"] // 24):
+        buffer[digits] = (stamps_s + day * DAY_S)[:, np.newaxis] // weights % 10 + ord("0")
+        start_s = hour_s + day * DAY_S
+        packer = zlib.compressobj(1, wbits=31)
+        packed = packer.compress(text) + packer.flush()
+        _place(folder, start_s).joinpath(f"{start_s}.{node}.json.gz").write_bytes(packed)
+
+
+def _place(folder: Path, start_s: int) -> Path:
+    place = folder / datetime.fromtimestamp(start_s, UTC).strftime("%Y%m%d%H")
+    place.mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def many_nodes(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the jobs of many nodes with minute files of three lines, at most 500,000 of them."""
+    job = folder / "nodes"
+    done = 0
+    for name, hours in LENGTHS_H.items():
+        n_minutes = min(hours * 60, _LIST_LIMIT // N_NODES)
+        for minute in range(done, n_minutes):
+            _write_minute(_incremental(job), FIRST_S + minute * MINUTE_S)
+        done = n_minutes
+        yield name, job
+    shutil.rmtree(job)
+
+
+def _write_minute(folder: Path, start_s: int) -> None:
+    place = _place(folder, start_s)
+    for node in range(1, N_NODES + 1):
+        lines = [
+            '{"Type":"gpu","Name":"gpu0","Dimension":"GPUUtilization",'
+            f'"Value":{(node + start_s // MINUTE_S + second) % 100},"NodeId":"algo-{node}",'
+            f'"Timestamp":{start_s + second}.0}}\n'
+            for second in _SECONDS
+        ]
+        (place / f"{start_s}.algo-{node}.json").write_text("".join(lines))
+
+
+JOBS = {"large-node": large_node, "many-nodes": many_nodes}
+
+
+def peak_of_report(job: Path, *options: str) -> tuple[float, float]:
+    """Return peak memory in MiB of the largest process of a report, and its processor time in s."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "-m", "reportgen", str(job), "--format", "json", "-o", out]
+        child = subprocess.Popen(
+            [*command, "--cache", "off", *options],
+            cwd=ROOT,
+            stdout=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )
+        _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        raise SystemExit(f"reporting {job} failed with exit code {child.returncode}")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return usage.ru_maxrss * unit / 2**20, usage.ru_utime + usage.ru_stime
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure the jobs asked for and print a table; 1 where a promise is not kept."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("job", nargs="*", metavar="JOB", help=" or ".join(JOBS))
+    parser.add_argument("--folder", type=Path, required=True)
+    options = parser.parse_args(arguments)
+    rows, is_met = [], True
+    for name in options.job or JOBS:
+        before_mib = 0.0
+        for length, job in JOBS[name](options.folder):
+            peak_mib, cpu_s = peak_of_report(job)
+            ratio = peak_mib / before_mib if before_mib else 1.0
+            is_met &= ratio <= MOST_RATIO
+            rows.append([name, length, f"{peak_mib:.0f} MiB", f"{ratio:.2f}×", f"{cpu_s:.1f} s"])
+            before_mib = peak_mib
+    header = ["job", "length", "peak memory", "against the row before", "processor time"]
+    sys.stdout.write(table(header, rows) + "\n")
+    return 0 if is_met else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

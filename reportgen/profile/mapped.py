@@ -1,0 +1,102 @@
+"""Arrays that are too large for memory lie in files without a name, and their pages come and go."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+Column = TypeVar("Column", bound=NDArray[Any])
+
+LARGE_BYTES = 64 << 20
+"""Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
+_LARGE_COLUMN_BYTES = 4 << 20
+_M_MMAP_THRESHOLD = -3
+_LARGE_BLOCK_BYTES = 256 << 10
+
+
+def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int = LARGE_BYTES) -> Floats:
+    """Return an (n_rows, n_columns) matrix in column-major order, to be filled.
+
+    With ``large_bytes`` or more it lies in TMPDIR: the space is taken at once and is free again
+    with the last array of it, also after a kill. Where there is no space it lies in memory.
+    """
+    n_bytes = 8 * n_rows * n_columns
+    if n_bytes >= max(large_bytes, 1):
+        try:
+            with tempfile.TemporaryFile(prefix="reportgen-") as file:
+                _reserve(file.fileno(), n_bytes)
+                flat = np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=np.float64)
+            free_at_once()
+            return flat.reshape((n_rows, n_columns), order="F")
+        except OSError:
+            pass
+    return np.empty((n_rows, n_columns), order="F")
+
+
+def _reserve(handle: int, n_bytes: int) -> None:
+    """Take the space now: later, a full disk would end the process."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(handle, 0, n_bytes)
+    else:
+        os.truncate(handle, n_bytes)
+
+
+def free_at_once() -> None:
+    """Let the C library give large blocks back when they are freed.
+
+    That of GNU keeps those that lie below others, of large jobs a third of all memory. Other
+    libraries have no such call.
+    """
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+
+
+def forget(array: NDArray[Any]) -> None:
+    """Let the memory of a mapped array go; it is read from its file again when it is used."""
+    base: object = array
+    while isinstance(base, np.ndarray | memoryview):
+        base = base.base if isinstance(base, np.ndarray) else base.obj
+    if isinstance(base, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        base.madvise(mmap.MADV_DONTNEED)
+
+
+def in_turn(values: Floats, columns: Sequence[int]) -> Iterator[Floats]:
+    """Yield some columns of a matrix; the memory of each is let go before the next one."""
+    for column in columns:
+        yield values[:, column]
+        forget(values)
+
+
+def in_file(column: Column) -> Column:
+    """Return (n,) int64 or float64 values; many of them lie in a file."""
+    flat = blank_matrix(column.size, 1, large_bytes=_LARGE_COLUMN_BYTES)[:, 0]
+    found = flat.view(column.dtype)
+    found[:] = column
+    forget(found)
+    return cast("Column", found)
+
+
+def chosen(values: Floats, rows: NDArray[np.bool_], columns: Sequence[int]) -> Floats:
+    """Return some rows and columns of a matrix, as large as they are."""
+    found = blank_matrix(int(np.count_nonzero(rows)), len(columns))
+    for place, column in enumerate(columns):
+        found[:, place] = values[rows, column]
+        forget(values)
+        forget(found)
+    return found
+
+
+def count_present(values: Floats) -> list[int]:
+    """Return how many values of each column of a matrix are not NaN."""
+    columns = in_turn(values, range(values.shape[1]))
+    return [int(np.count_nonzero(~np.isnan(column))) for column in columns]

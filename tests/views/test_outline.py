@@ -1,0 +1,48 @@
+"""Facts about results: how large the tables of a page may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from reportgen.results import ExhibitKind, RuleId, Status, exhibit
+from reportgen.views.outline import context_of
+from reportgen.views.tables import MOST_CELLS, table_of
+from tests.views import reports
+
+FILE = "Rule.json"
+
+
+@pytest.mark.parametrize("n_tables", [1, 8, 40, 200])
+def test_the_tables_of_a_page_have_a_bounded_number_of_cells_in_all(n_tables: int) -> None:
+    long = [
+        exhibit(
+            f"t{at}",
+            ExhibitKind.TABLE,
+            title="T",
+            columns=[(name, "", list(range(5_000))) for name in "ab"],
+        )
+        for at in range(n_tables)
+    ]
+    report = reports.report_of((reports.result("Rule", Status.OK, exhibits=tuple(long)),))
+    most = context_of(RuleId("Rule"), report).most_cells
+    shown = [table_of(item, is_unix=True, file=FILE, most_cells=most) for item in long]
+    n_cells = sum(2 * (len(table.rows) + len(table.folded)) for table in shown)
+    assert min(n_tables * MOST_CELLS, 10_000) <= n_cells <= 11_000
+
+
+def test_short_tables_are_whole_beside_long_ones() -> None:
+    short = exhibit("s", ExhibitKind.TABLE, title="T", columns=[("step", "", list(range(60)))])
+    long = [
+        exhibit(
+            f"t{at}",
+            ExhibitKind.TABLE,
+            title="T",
+            columns=[(name, "", list(range(5_000))) for name in "ab"],
+        )
+        for at in range(50)
+    ]
+    result = reports.result("Rule", Status.OK, exhibits=(short, *long))
+    report = reports.report_of((result,))
+    most = context_of(RuleId("Rule"), report).most_cells
+    table = table_of(short, is_unix=True, file=FILE, most_cells=most)
+    assert not table.remark
