@@ -20,6 +20,7 @@ from reportgen.timeline.markers import only_markers, with_markers
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
+from reportgen.timeline.sources import ids_of, with_backward
 
 
 def write_parts(
@@ -59,8 +60,9 @@ def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    part = _without_ids(part)
-    return with_shadows(lanes_of(part), part), part.notes
+    ids, part = ids_of(part), _without_ids(part)
+    lanes = with_backward(with_shadows(lanes_of(part), part), part)
+    return replace(lanes, arguments=ids), part.notes
 
 
 def _without_ids(trace: RankTrace) -> RankTrace:

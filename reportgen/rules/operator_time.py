@@ -248,17 +248,24 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
 
 
+def _by_self_time(row: SizedOperator) -> tuple[int, str, str]:
+    return -row.self_ns, row.name, row.input_dims
+
+
 def _sized(job: RankOperators) -> Iterator[Exhibit]:
-    rows = [
-        SizedOperator(
-            name=item.key[0], input_dims=item.key[1], count=item.count, self_ns=item.sum_ns
-        )
-        for item in operators.duration_rows(job.sized)
-    ]
+    rows = sorted(
+        (
+            SizedOperator(
+                name=item.key[0], input_dims=item.key[1], count=item.count, self_ns=item.sum_ns
+            )
+            for item in operators.duration_rows(job.sized)
+        ),
+        key=_by_self_time,
+    )
     if rows:
         made = kit.table(
             "operators_by_size",
-            sorted(rows, key=lambda row: (-row.self_ns, row.name, row.input_dims)),
+            rows,
             SizedOperator,
             title="All operators by the sizes of their inputs",
             caption="Over all ranks and threads, by self time; those without tensors are left out.",

@@ -56,6 +56,8 @@ class Strips:
         row: 0 is the top; strips of a row do not overlap.
         name, detail: codes into ``names`` and ``details`` of the part; detail 0 is empty.
         flow: the number that a call shares with all work it started, from 1; 0 without.
+        source: row among the host slices, calls and GPU operations of a trace, in this order;
+            ``NONE`` of what is none of them, ``None`` where nobody asks.
     """
 
     start_ns: Times
@@ -64,6 +66,7 @@ class Strips:
     name: Codes
     detail: Codes
     flow: Codes
+    source: Codes | None = None
 
     @property
     def n(self) -> int:
@@ -72,7 +75,8 @@ class Strips:
 
     def taken(self, rows: Any) -> Strips:
         """Return some strips."""
-        return Strips(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
+        found = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return Strips(**{name: column[rows] for name, column in found if column is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +134,15 @@ def no_arrows() -> Arrows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Argument:
+    """A number that events have: ``values`` are of the sources from ``first``, NONE is none."""
+
+    name: str
+    first: int
+    values: NDArray[np.integer]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepTimes:
     """The training steps of a part in order, (n,) each; a step ends where the next begins."""
 
@@ -162,13 +175,14 @@ class PartLanes:
     names: tuple[str, ...] = ()
     details: tuple[str, ...] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
+    arguments: tuple[Argument, ...] = ()
     steps: StepTimes = field(default_factory=no_steps)
     host: str = ""
 
 
 def joined_strips(parts: Sequence[Strips]) -> Strips:
-    """Return the strips of several lanes, one after the other."""
-    names = [item.name for item in fields(Strips)]
+    """Return the strips of several lanes, one after the other, without their sources."""
+    names = [item.name for item in fields(Strips) if item.name != "source"]
     return Strips(
         **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
     )
@@ -181,6 +195,7 @@ def strips_of(
     *,
     detail: NDArray[Any] | None = None,
     flow: NDArray[Any] | None = None,
+    source: NDArray[Any] | None = None,
     slack_ns: int = 0,
 ) -> Strips:
     """Return events in any order as strips in rows; see ``rows_of``."""
@@ -195,6 +210,7 @@ def strips_of(
         name=name[order].astype(np.int32),
         detail=none if detail is None else detail[order].astype(np.int32),
         flow=none if flow is None else flow[order].astype(np.int32),
+        source=None if source is None else source[order].astype(np.int32),
     )
     in_order = (np.diff(start_ns) > 0) | (np.diff(row) >= 0)
     return strips if in_order.all() else strips.taken(np.lexsort((row, start_ns)))

@@ -1,4 +1,4 @@
-"""The rows of a heat map of many rows: as recorded, or the largest first; several to choose from."""
+"""Rows of a large heat map: as recorded, or the largest first; several to choose from."""
 
 from __future__ import annotations
 

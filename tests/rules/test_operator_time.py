@@ -68,7 +68,7 @@ def test_a_number_of_several_operators_tells_none_of_them() -> None:
 
 
 def test_self_times_are_told_apart_by_the_sizes_of_the_inputs() -> None:
-    slices = [
+    slices: list[Any] = [
         ("aten::linear", 0.0, 10.0, {"input_dims": "[8,4]"}),
         ("aten::mm", 2.0, 5.0, {"input_dims": "[8,4]"}),
         ("aten::mm", 20.0, 1.0, {"input_dims": "[2,4]"}),

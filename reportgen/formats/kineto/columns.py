@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from operator import attrgetter
+from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -95,7 +96,8 @@ class TraceColumns:
     """Everything that is kept of a file's events, and what the codes mean.
 
     ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``:
-    subtracted from all times. With ``is_whole`` it is that of the first span, so that
+    subtracted from all times. ``written_in``: the file of generated code that has a kernel, by the
+    kernel's name. With ``is_whole`` it is that of the first span, so that
     differences keep the decimals of the file, shadows are kept, and all names.
     """
 
@@ -108,6 +110,7 @@ class TraceColumns:
             self.vocabularies.names = BoundedCodes(_ALL_NAMES, FURTHER)
         self.categories: Counter[tuple[str, str]] = Counter()
         self.numbers = NumberReader()
+        self.written_in: dict[str, str] = {}
 
     def add(self, events: Sequence[TraceEvent]) -> None:
         """Take some events."""
@@ -138,6 +141,7 @@ class TraceColumns:
         args = _args(events)
         table = self.tables["gpu_ops"]
         self._add_collectives(args, table.n_rows, is_gpu=True)
+        self._add_files(events, args)
         table.add(
             **self._times(events),
             kind=_constant(kind, events, np.int8),
@@ -173,6 +177,7 @@ class TraceColumns:
         else:
             args = _args(events)
             self._add_collectives(args, table.n_rows, is_gpu=False)
+            self._add_files(events, args)
             external_id, known = self._external_ids(args), self.vocabularies
             input_list = known.input_lists.of([bytes(item.input_type) for item in args])
             input_dims = known.input_dims.of([bytes(item.input_dims) for item in args])
@@ -240,6 +245,14 @@ class TraceColumns:
             gpu_op=owner if is_gpu else nobody,
             host_slice=nobody if is_gpu else owner,
         )
+
+    def _add_files(self, events: list[TraceEvent], args: Sequence[Args]) -> None:
+        """Keep the name of a file without its folders, which may be those of a user."""
+        for event, item in zip(events, args, strict=True):
+            if item.kernel_file and len(self.written_in) < MOST_NAMES:
+                backend = f" ({item.kernel_backend})" if item.kernel_backend else ""
+                file = f"{PureWindowsPath(item.kernel_file).name}{backend}"
+                self.written_in[event.name or ""] = file
 
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {

@@ -31,6 +31,8 @@ class Args(msgspec.Struct, gc=False):
     input_dims: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Dims")
     grid: msgspec.Raw = _NO_TEXT
     block: msgspec.Raw = _NO_TEXT
+    kernel_file: str | None = None
+    kernel_backend: str | None = None
     collective: str | None = msgspec.field(default=None, name="Collective name")
     dtype: str | None = None
     in_elements: Number = msgspec.field(default=None, name="In msg nelems")

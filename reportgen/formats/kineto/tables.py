@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -17,6 +18,7 @@ from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kineto.vocabulary import (
     input_dims_of,
     input_types_of,
+    masked,
     names_of,
     threads_of,
     tracks_of,
@@ -56,6 +58,7 @@ class TraceTables:
     input_dims: tuple[str, ...]
     threads: tuple[Thread, ...]
     tracks: tuple[str, ...]
+    written_in: Mapping[str, str] = field(default_factory=dict)
     shadows: trace_tables.Shadows = field(
         default_factory=lambda: trace_tables.empty_table(trace_tables.Shadows)
     )
@@ -92,6 +95,10 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         flows=_table(trace_tables.Flows, pair_flows(raw["flow_ends"])),
         counters=_table(trace_tables.Counters, counters),
         tracks=tracks_of(known),
+        written_in={
+            masked(printable(name)): masked(printable(it))
+            for name, it in columns.written_in.items()
+        },
         names=names,
         input_types=input_types,
         labels=tuple(map(printable, known.labels)),
