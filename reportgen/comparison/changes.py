@@ -63,17 +63,18 @@ def finding_changes(before: Report, after: Report) -> tuple[FindingChange, ...]:
 
 def metric_changes(before: Report, after: Report) -> tuple[MetricChange, ...]:
     """Return every number of both reports by name: ``StepTime.step_p50_us``."""
-    sides = [dict(_metrics(report)) for report in (before, after)]
+    one, other = (dict(_metrics(report)) for report in (before, after))
     return tuple(
-        MetricChange(
-            name=name,
-            unit=_unit(name),
-            before=(one := sides[0].get(name)),
-            after=(other := sides[1].get(name)),
-            difference=None if one is None or other is None else other - one,
-        )
-        for name in dict.fromkeys([*sides[0], *sides[1]])
+        metric_change(name, _unit(name), (one.get(name), other.get(name)))
+        for name in dict.fromkeys([*one, *other])
     )
+
+
+def metric_change(name: str, unit: str, values: Sequence[float | None]) -> MetricChange:
+    """Return a number before and after, and its difference where it has both."""
+    one, other = values
+    difference = None if one is None or other is None else other - one
+    return MetricChange(name=name, unit=unit, before=one, after=other, difference=difference)
 
 
 def _metrics(report: Report) -> Iterator[tuple[str, float | None]]:
