@@ -101,6 +101,14 @@ def test_groups_are_told_apart() -> None:
     assert "share no collective" in result.findings[0].text
 
 
+def test_ranks_that_join_late_or_die_are_matched_by_time() -> None:
+    whole, dead = [rank(number, 0.0, 0.0, 0.0, 0.0) for number in (0, 1)], rank(2, 0.0, 0.0)
+    late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0), (KERNEL, 3050.0, 50.0)], rank=3)
+    result = run(collectives.RULE, *whole, dead, late)
+
+    assert rows(result, "stragglers") == [(0, 100.0, 2), (1, 100.0, 0), (2, 0.0, 0), (3, 0.0, 2)]
+
+
 def test_a_recording_that_began_later_is_matched_from_the_last() -> None:
     late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0)], rank=1)
     result = run(collectives.RULE, rank(0, 0.0, 0.0, 0.0), late)
