@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -123,7 +123,7 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
 
 
 def _note_missing(
-    ranks: Set[int], headers: Mapping[str, TraceHeader], problems: Diagnostics
+    ranks: Collection[int], headers: Mapping[str, TraceHeader], problems: Diagnostics
 ) -> None:
     """Say which ranks of a job of several traces have none; of one trace that is no surprise."""
     n_ranks = max((header.world_size or 0 for header in headers.values()), default=0)
