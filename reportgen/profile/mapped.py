@@ -21,7 +21,6 @@ LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 4 << 20
 _M_MMAP_THRESHOLD = -3
-_LARGE_BLOCK_BYTES = 256 << 10
 
 
 def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int = LARGE_BYTES) -> Floats:
@@ -36,7 +35,6 @@ def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int = LARGE_BYTES)
             with tempfile.TemporaryFile(prefix="reportgen-") as file:
                 _reserve(file.fileno(), n_bytes)
                 flat = np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=np.float64)
-            free_at_once()
             return flat.reshape((n_rows, n_columns), order="F")
         except OSError:
             pass
@@ -51,14 +49,14 @@ def _reserve(handle: int, n_bytes: int) -> None:
         os.truncate(handle, n_bytes)
 
 
-def free_at_once() -> None:
-    """Let the C library give large blocks back when they are freed.
+def free_at_once(least_bytes: int = 4 << 20) -> None:
+    """Let the C library give large blocks back when they are freed; that takes time for each.
 
     That of GNU keeps those that lie below others, of large jobs a third of all memory. Other
     libraries have no such call.
     """
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, least_bytes)
 
 
 def forget(array: NDArray[Any]) -> None:
