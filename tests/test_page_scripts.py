@@ -77,7 +77,7 @@ def test_the_script_of_a_report_is_short_and_that_of_an_index_much_shorter():
 
 
 def test_the_lanes_add_little_to_a_page():
-    assert len(pack(joined(FOLDER / "lanes.js"))) <= 26_000
+    assert len(pack(joined(FOLDER / "lanes.js"))) <= 26_400
 
 
 def test_a_script_that_is_no_module_loses_its_comments():
@@ -88,7 +88,7 @@ def test_a_script_that_is_no_module_loses_its_comments():
 def test_the_wheel_has_the_joined_text_of_each_script_that_a_page_embeds(entry, tmp_path):
     build = module_at(".ci/built_scripts.py")
     hook = build.BuiltScripts(str(tmp_path), {}, None, None, str(tmp_path), "wheel")
-    data = {"force_include": {}}
+    data: dict[str, dict[str, str]] = {"force_include": {}}
     hook.initialize("standard", data)
     packed = {target: Path(source) for source, target in data["force_include"].items()}
     path = packed.get(f"reportgen/_assets/templates/script/{entry}")
@@ -102,7 +102,7 @@ def test_the_wheel_has_the_joined_text_of_each_script_that_a_page_embeds(entry, 
 def test_an_editable_install_joins_when_a_page_is_made(tmp_path):
     build = module_at(".ci/built_scripts.py")
     hook = build.BuiltScripts(str(tmp_path), {}, None, None, str(tmp_path), "wheel")
-    data = {"force_include": {}}
+    data: dict[str, dict[str, str]] = {"force_include": {}}
     hook.initialize("editable", data)
     hook.finalize("editable", data, "")
     assert not data["force_include"]

@@ -56,6 +56,13 @@ _SOURCES = (
         time="self_us",
     ),
     _Source(
+        kind="operator with inputs",
+        rule="OperatorTime",
+        exhibit="operators_by_size",
+        names=("name", "input_dims"),
+        time="self_us",
+    ),
+    _Source(
         kind="number format",
         rule="KernelPrecision",
         exhibit="precision",

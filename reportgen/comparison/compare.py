@@ -104,8 +104,8 @@ def is_mean_beyond_noise(step: StepDifference) -> bool:
 def sure_part(step: StepDifference) -> PartDifference | None:
     """Return the part that changed most of those that changed surely and account for the whole.
 
-    The mean of the whole must have changed as the part did, by half as much at least: the loss of a
-    part may be the gain of another one, as waiting does where the GPU became faster.
+    The mean of the whole must have changed as the part did, by half as much at least: waiting also
+    grows where the GPU became faster.
     """
     sure = [
         part

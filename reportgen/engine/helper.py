@@ -14,6 +14,7 @@ from typing import Any
 from reportgen.engine.interpreter import arguments_to_run, start_interpreter
 
 _END = None
+_IS_HELPER = "REPORTGEN_IS_HELPER"
 _LAST_MOMENT_S = 5.0
 """A process that sends nothing more has this long to end by itself and to say why."""
 
@@ -66,6 +67,7 @@ def serve() -> None:
     printed goes to stderr.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ[_IS_HELPER] = "1"
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
@@ -80,7 +82,9 @@ def serve() -> None:
 
 
 def spare_cores() -> int:
-    """Return how many cores this process may use beside the one it runs on."""
+    """Return how many cores this process may use beside the one it runs on; a helper none."""
+    if _IS_HELPER in os.environ:
+        return 0
     try:
         n_cores = len(os.sched_getaffinity(0))
     except AttributeError:  # not on this system

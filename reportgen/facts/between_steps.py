@@ -16,11 +16,11 @@ import numpy as np
 
 from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_over, unrecorded_ns
+from reportgen.facts.samples import means, totals_of, unrecorded_ns
 from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from reportgen.facts.trend import excess_of
-from reportgen.facts.usage import used_throughout
-from reportgen.profile import NodeProfile, SeriesKind, SpanTable
+from reportgen.facts.usage import in_use
+from reportgen.profile import NodeProfile, SpanTable
 from reportgen.profile.system import Floats, Instants
 
 SLOW_FROM_RATIO = 3.0
@@ -197,8 +197,7 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
 
     Edge cases: how long a meter looked back is unknown; the length that explains most counts.
     """
-    use = part.system.matrix(SeriesKind.GPU_UTILIZATION)
-    use_pct = mean_over(use, used_throughout(use))
+    use_pct = means(*totals_of(in_use(part.system), part.system.n_ticks))
     interval_ns = part.system.interval_ns
     unions = list(_unions(part.spans))
     if interval_ns is None or not unions:

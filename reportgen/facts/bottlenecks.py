@@ -12,7 +12,7 @@ import numpy as np
 
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
-from reportgen.facts.samples import Counts, minutes_of, training_loop_ns
+from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
 from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sum_by_key
@@ -133,8 +133,9 @@ def bottlenecks_of(
     time_ns = system.tick_ns[is_found]
     minutes = minutes_of(system.tick_ns)
     n_ticks = np.diff(minutes.stop, prepend=0)
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    n_gpus, n_cores = use.shape[1], len(system.names(kind))
+    gpus = SeriesKind.GPU_UTILIZATION
+    n_gpus, n_cores = len(system.names(gpus)), len(system.names(kind))
+    n_sampled = count_where(system.each(gpus), system.n_ticks, np.isfinite)
     loop_ns = training_loop_ns(spans)
     loop_ticks = _split(loop_ns, system.tick_ns)
     active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
@@ -153,10 +154,10 @@ def bottlenecks_of(
         n_ticks=system.n_ticks,
         n_gpu_ticks=system.n_ticks if n_gpus else 0,
         n_low_ticks=int((low > 0).sum()),
-        n_unsampled_ticks=int(np.isnan(use).all(axis=1).sum()),
+        n_unsampled_ticks=int((n_sampled == 0).sum()),
         ticks_by_minute=dict(zip(minutes.start_ns.tolist(), n_ticks.tolist(), strict=True)),
         n_felt=int(is_felt.sum()),
-        is_any_touched=bool((use >= UNTOUCHED_PCT).any()),
+        is_any_touched=any((use >= UNTOUCHED_PCT).any() for use in system.each(gpus)),
         n_loops=int(loop_ns is not None),
         loop_ticks=loop_ticks,
         loop_felt=_split(loop_ns, system.tick_ns[is_felt]),
@@ -171,7 +172,8 @@ def bottlenecks_of(
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
     """Return the functions that ran at the ticks with a GPU at work."""
     system, spans = part.system, part.spans
-    works = (system.matrix(SeriesKind.GPU_UTILIZATION) > BUSY_ABOVE_PCT).any(axis=1)
+    columns = system.each(SeriesKind.GPU_UTILIZATION)
+    works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
     return function_sums(
         spans, spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[works])
     )

@@ -5,7 +5,7 @@ Observations of AWS's rules, which judge once a minute, are in docs/rules.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.intervals import union_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
+from reportgen.profile.mapped import in_turn
 from reportgen.profile.system import Floats, Instants
 from reportgen.units import NS_PER_MINUTE
 
@@ -59,17 +60,23 @@ def means(total: Floats, count: Counts) -> Floats:
 
 def mean_over(matrix: Floats, are_meant: NDArray[np.bool_]) -> Floats:
     """Return (n_ticks,) the mean of the present values of some columns, NaN without any."""
-    return means(*totals_of(columns_of(matrix, are_meant), matrix.shape[0]))
+    columns = in_turn(matrix, np.flatnonzero(are_meant).tolist())
+    return means(*totals_of(columns, matrix.shape[0]))
 
 
-def columns_of(matrix: Floats, are_meant: NDArray[np.bool_]) -> list[Floats]:
-    """Return some columns of a matrix without copying them."""
-    return [column for column, is_meant in zip(matrix.T, are_meant, strict=True) if is_meant]
+def count_where(
+    columns: Iterable[Floats], n_ticks: int, is_meant: Callable[[Floats], NDArray[np.bool_]]
+) -> NDArray[np.int64]:
+    """Return (n_ticks,) how many of some columns are meant at each tick."""
+    found = np.zeros(n_ticks, dtype=np.int64)
+    for column in columns:
+        found += is_meant(column)
+    return found
 
 
-def mean_of(system: SystemTable, kind: SeriesKind) -> Floats:
-    """Return (n_ticks,) the mean of all series of a kind, NaN where none was sampled."""
-    return means(*totals_of(system.each(kind), system.n_ticks))
+def mean_of(system: SystemTable, *kinds: SeriesKind) -> Floats:
+    """Return (n_ticks,) the mean of all series of some kinds, NaN where none was sampled."""
+    return means(*totals_of(system.each(*kinds), system.n_ticks))
 
 
 def sum_of(system: SystemTable, *kinds: SeriesKind) -> Floats:

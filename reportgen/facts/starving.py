@@ -13,17 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.distributions import count_values, percentile_of
-from reportgen.facts.samples import columns_of, minutes_of, sum_of
+from reportgen.facts.samples import count_where, minutes_of, sum_of
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,
     OWN_LIMIT_PCT,
+    in_use,
     input_bytes_per_s,
-    used_throughout,
     wait_for_disk,
 )
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.profile.system import Floats
 
@@ -142,27 +141,22 @@ def _unexplained(part: NodeProfile) -> _Work | None:
     return None if are_recorded else _work_of(part.system)
 
 
-@fact
 def _work_of(system: SystemTable) -> _Work | None:
     """Return the ticks from first to last work of the GPUs that the job uses throughout.
 
     The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
     """
-    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = columns_of(matrix, used_throughout(matrix)) if matrix.shape[1] else []
-    is_working = np.zeros(system.n_ticks, dtype=np.bool_)
-    for column in use:
-        is_working |= column >= IDLE_BELOW_PCT
-    works = np.flatnonzero(is_working)
+    n_working = count_where(in_use(system), system.n_ticks, lambda use: use >= IDLE_BELOW_PCT)
+    works = np.flatnonzero(n_working)
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    counted = [count_values(column[its]) for column in use]
+    counted = [count_values(use[its]) for use in in_use(system)]
     usual_pct = percentile_of(counted, USUAL_PCT)
     least = np.full(its.stop - its.start, np.inf)
-    for column, counts in zip(use, counted, strict=True):
+    for use, counts in zip(in_use(system), counted, strict=True):
         level_pct = max(percentile_of([counts], USUAL_PCT), IDLE_BELOW_PCT)
-        relative = column[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
+        relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
         np.minimum(least, np.where(np.isnan(relative), 1, relative), out=least)
     waiting = np.nan_to_num(sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
     used = np.nan_to_num(sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,13 +11,14 @@ from numpy.typing import NDArray
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
     WorkRange,
-    columns_of,
+    count_where,
     idle_edges,
     mean_of,
     present_values,
     sum_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
+from reportgen.profile.mapped import in_turn
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats, Instants
 
@@ -87,17 +89,18 @@ def samples_of(system: SystemTable, values: Floats) -> Samples:
     return Samples(is_there=is_there, time_ns=system.tick_ns[is_there], values=values[is_there])
 
 
-def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> dict[str, Samples]:
-    """Return the samples of each GPU that has any, in device order."""
-    columns = zip(system.names(kind), system.matrix(kind).T, strict=True)
-    every = {gpu: samples_of(system, column) for gpu, column in columns}
-    return {gpu: samples for gpu, samples in every.items() if samples.values.size}
+def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> Iterator[tuple[str, Samples]]:
+    """Yield the samples of each GPU that has any, in device order."""
+    for gpu, column in zip(system.names(kind), system.each(kind), strict=True):
+        samples = samples_of(system, column)
+        if samples.values.size:
+            yield gpu, samples
 
 
 def low_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
     """Return (n_ticks,) how many GPUs lie under ``below``; an absent sample never does."""
-    is_low = system.matrix(SeriesKind.GPU_UTILIZATION) < below
-    return np.asarray(np.count_nonzero(is_low, axis=1))
+    columns = system.each(SeriesKind.GPU_UTILIZATION)
+    return count_where(columns, system.n_ticks, lambda use: use < below)
 
 
 def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows:
@@ -107,12 +110,12 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     its last work while others work on has stopped, whatever the host does.
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    used = columns_of(matrix, used_gpus(matrix, above=below))
-    last = [int(np.flatnonzero(column >= below)[-1:].sum()) for column in used]
+    used = np.flatnonzero(used_gpus(matrix, above=below)).tolist()
+    last = [int(np.flatnonzero(use >= below)[-1:].sum()) for use in in_turn(matrix, used)]
     n_low = np.zeros(system.n_ticks, dtype=np.int64)
-    for column, its_last in zip(used, last, strict=True):
-        end = its_last + 1 if its_last < max(last) else column.size
-        n_low[:end] += column[:end] < below
+    for use, its_last in zip(in_turn(matrix, used), last, strict=True):
+        end = its_last + 1 if its_last < max(last) else use.size
+        n_low[:end] += use[:end] < below
     return n_low
 
 
@@ -122,8 +125,13 @@ def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_
     Where no tick does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
     ``use`` is (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
     """
-    reach = np.asarray((use >= above).any(axis=0))
-    return reach if reach.any() else np.asarray((use >= UNTOUCHED_PCT).any(axis=0))
+    reach = _reaching(use, above)
+    return reach if reach.any() else _reaching(use, UNTOUCHED_PCT)
+
+
+def _reaching(use: Floats, level_pct: float) -> NDArray[np.bool_]:
+    columns = in_turn(use, range(use.shape[1]))
+    return np.array([(column >= level_pct).any() for column in columns], dtype=np.bool_)
 
 
 def enough_samples(patience: int) -> int:
@@ -134,12 +142,19 @@ def enough_samples(patience: int) -> int:
 def used_throughout(use: Floats) -> NDArray[np.bool_]:
     """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
     is_short = np.zeros(use.shape[1], dtype=bool)
-    for at, column in enumerate(use.T):
+    for at, column in enumerate(in_turn(use, range(use.shape[1]))):
         values = present_values(column)
         longest = max(idle_edges(values, idle_below=IDLE_BELOW_PCT))
         is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
-    reach = (use >= IDLE_BELOW_PCT).any(axis=0)
-    return used_gpus(use) & is_short if (reach & is_short).any() else used_gpus(use)
+    used = used_gpus(use)
+    has_any = (_reaching(use, IDLE_BELOW_PCT) & is_short).any()
+    return used & is_short if has_any else used
+
+
+def in_use(system: SystemTable) -> Iterator[Floats]:
+    """Yield the (n_ticks,) utilization of each GPU that the job uses throughout."""
+    use = system.matrix(SeriesKind.GPU_UTILIZATION)
+    yield from in_turn(use, np.flatnonzero(used_throughout(use)).tolist())
 
 
 def at_work(system: SystemTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -147,12 +162,11 @@ def at_work(system: SystemTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
     A node without a GPU works where its cores do; where they never do much, nothing is known.
     """
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    if use.shape[1]:
+    if system.names(SeriesKind.GPU_UTILIZATION):
         is_busy, is_known = (np.zeros(system.n_ticks, dtype=np.bool_) for _ in range(2))
-        for column in columns_of(use, used_throughout(use)):
-            is_busy |= column >= IDLE_BELOW_PCT
-            is_known |= ~np.isnan(column)
+        for use in in_use(system):
+            is_busy |= use >= IDLE_BELOW_PCT
+            is_known |= ~np.isnan(use)
         return is_busy, is_known
     cores_pct = cores_mean_pct(system)
     is_known = ~np.isnan(cores_pct)
@@ -183,10 +197,7 @@ def wait_for_disk(waiting: Floats, busy: Floats) -> NDArray[np.bool_]:
 
 def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:
     """Return (n_ticks,) how many cores exceed ``above``; an absent sample never does."""
-    hot = np.zeros(system.n_ticks, dtype=np.int64)
-    for column in system.each(kind):
-        hot += column > above
-    return hot
+    return count_where(system.each(kind), system.n_ticks, lambda use: use > above)
 
 
 @fact
@@ -195,6 +206,12 @@ def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
     busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
     waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
     return np.asarray((busy > 0) | (waiting > 0))
+
+
+@fact
+def host_bound_pct(system: SystemTable) -> float:
+    """Return the share of one or more ticks with an idle used GPU and a busy or waiting core."""
+    return 100 * float(((low_used_gpus(system) > 0) & is_host_hot(system)).mean())
 
 
 @fact
@@ -245,11 +262,13 @@ def starvation_of(
 
     See ``busy_from``; a limit of ``None`` stands for the node's own 99th percentile.
     """
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    received = system.matrix(SeriesKind.RECEIVE_ALGORITHM).sum(axis=1)
+    received = np.zeros(system.n_ticks)
+    for column in system.each(SeriesKind.RECEIVE_ALGORITHM):
+        received += column
     if not system.names(SeriesKind.RECEIVE_ALGORITHM):
-        received = np.full(system.n_ticks, np.nan)
-    has_both = np.isfinite(received) & np.isfinite(use).any(axis=1)
+        received[:] = np.nan
+    gpus = system.each(SeriesKind.GPU_UTILIZATION)
+    has_both = np.isfinite(received) & (count_where(gpus, system.n_ticks, np.isfinite) > 0)
     known, limit = received[np.isfinite(received)], limit_bytes_per_s
     if not known.size:
         limit = None
@@ -258,7 +277,7 @@ def starvation_of(
     is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
     if limit is not None:
         least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
-        is_starved = has_both & (use < gpu_pct).any(axis=1) & (received >= least)
+        is_starved = has_both & (low_gpus(system, below=gpu_pct) > 0) & (received >= least)
     return Starvation(
         received=received, has_both=has_both, is_starved=is_starved, limit_bytes_per_s=limit
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,12 +22,13 @@ from reportgen.pipeline.report_timeline import add_timeline, chosen_lanes, witho
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
+from reportgen.publish import ReadyKernel
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
-from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, load, open_staging, save
+from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
 
 _ALONE_BYTES = 512 << 20
 """Above this the kernel warms up after the data were read, not meanwhile: of a long run it takes
@@ -97,8 +99,8 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         work = replace(work, lanes=chosen_lanes(chosen, lanes))
         size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
         is_much = size_bytes > _ALONE_BYTES and not work.memory.knows(job.parts)
-        before = measure(work, watcher) if is_much else None
-        with kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel:
+        before = measure(work, watcher) if is_much and options.kernel is None else None
+        with _kernel(options, staging) as kernel:
             measured, missing = before or measure(work, watcher)
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
@@ -114,6 +116,12 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             report = add_timeline(report, job, lanes, options.timeline, watcher)
             save(report, staging.results)
             return publish(report, options, staging, kernel, watcher)
+
+
+def _kernel(options: Options, staging: Staging) -> AbstractContextManager[ReadyKernel | None]:
+    return kernel_for(
+        options.formats, staging.folder, notebook=options.notebook, prepared=options.kernel
+    )
 
 
 def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
@@ -140,7 +148,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
     check_old(options, keeps_results=False)
     with (
         open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel,
+        _kernel(options, staging) as kernel,
     ):
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
@@ -158,7 +166,7 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     check_old(options, keeps_results=keeps_results)
     with (
         open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder, notebook=options.notebook) as kernel,
+        _kernel(options, staging) as kernel,
     ):
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         if report.timeline_data is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
 
 from reportgen import store
@@ -14,7 +13,6 @@ from reportgen.errors import writing
 from reportgen.pipeline.options import MadeReport, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish import (
-    SCHEMA_CHECKERS,
     PageOptions,
     ReadyKernel,
     export_page,
@@ -34,16 +32,17 @@ FILES = {
 
 @contextmanager
 def kernel_for(
-    formats: frozenset[OutputFormat], folder: Path, *, notebook: Path | None = None
+    formats: frozenset[OutputFormat],
+    folder: Path,
+    *,
+    notebook: Path | None = None,
+    prepared: ReadyKernel | None = None,
 ) -> Iterator[ReadyKernel | None]:
     """Start the kernel that will run our or the user's notebook; a summary alone needs none."""
     if formats <= {OutputFormat.MD}:
         yield None
         return
-    if notebook is not None:
-        for checker in SCHEMA_CHECKERS:
-            import_module(checker)
-    kernel = ReadyKernel()
+    kernel = prepared or ReadyKernel(is_ours=notebook is None)
     try:
         kernel.start(folder)
         yield kernel

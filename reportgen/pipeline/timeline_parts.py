@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +11,7 @@ from reportgen.errors import LocationError
 from reportgen.intake import read
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote
+from reportgen.profile.mapped import free_at_once
 from reportgen.profile.trace_tables import NONE, Numbers
 from reportgen.text import format_count
 from reportgen.timeline.drawn import Clocks, Writer
@@ -21,8 +20,8 @@ from reportgen.timeline.markers import only_markers, with_markers
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
+from reportgen.timeline.sources import ids_of, with_backward
 
-_M_MMAP_THRESHOLD = -3
 _LARGE_BYTES = 256 << 10
 
 
@@ -34,7 +33,7 @@ def write_parts(
     Raises:
         LocationError: there is nothing to write.
     """
-    _free_at_once()
+    free_at_once(_LARGE_BYTES)
     clocks = Clocks()
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)
@@ -63,8 +62,9 @@ def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    part = _without_ids(part)
-    return with_shadows(lanes_of(part), part), part.notes
+    ids, part = ids_of(part), _without_ids(part)
+    lanes = with_backward(with_shadows(lanes_of(part), part), part)
+    return replace(lanes, arguments=ids), part.notes
 
 
 def _without_ids(trace: RankTrace) -> RankTrace:
@@ -84,16 +84,6 @@ def _without_ids(trace: RankTrace) -> RankTrace:
             ops, correlation=freed(ops.correlation), external_id=freed(ops.external_id)
         ),
     )
-
-
-def _free_at_once() -> None:
-    """Let the C library give large blocks back when they are freed.
-
-    That of GNU keeps those that lie below others, for a trace of 1 GB a third of all memory. Other
-    libraries have no such call.
-    """
-    with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BYTES)
 
 
 def _on_notes(notes: Sequence[SourceNote]) -> list[str]:

@@ -127,6 +127,7 @@ class HostSlices:
         external_id: (n,) int64 what joins it to the GPU ops that it launched.
         input_type: (n,) int32 code into ``input_types``: the first floating type among its
             inputs, ``NONE`` where it has none or shapes were not recorded.
+        input_dims: (n,) int32 code into ``input_dims``: the sizes of its inputs.
     """
 
     start_ns: Times
@@ -137,6 +138,7 @@ class HostSlices:
     kind: NDArray[np.int8]
     external_id: Numbers
     input_type: Codes
+    input_dims: Codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,6 +326,7 @@ _CODES = {
     "shape",
     "thread",
     "input_type",
+    "input_dims",
     "dtype",
     "group",
     "group_ranks",

@@ -15,11 +15,12 @@ from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
+from threading import Thread, active_count
 from typing import Any
 
 from reportgen.errors import OutputError
-from reportgen.publish.lean import IMPORTING, import_papermill
+from reportgen.publish.forked import ForkedKernel
+from reportgen.publish.lean import IMPORTING, SCHEMA_CHECKERS, import_papermill
 from reportgen.scratch import scratch_folder
 
 logger = logging.getLogger(__name__)
@@ -50,12 +51,34 @@ class ReadyKernel:
     can end.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_ours: bool = True) -> None:
+        """``is_ours``: the notebook is the one that comes with this package, which is valid."""
+        for checker in () if is_ours else SCHEMA_CHECKERS:
+            import_module(checker)
         self._exits = ExitStack()
         self._private_dir = self._exits.enter_context(scratch_folder())
+        self._log = self._private_dir / "stderr.log"
+        self._copy: ForkedKernel | None = None
         self._launched: Future[Any] = Future()
         self._preloaded: Future[Any] = Future()
         self._thread: Thread | None = None
+
+    def prepare(self) -> None:
+        """Begin to warm up before the folder is known, in a copy of this process where it has one.
+
+        Only for a command that has just begun, and only on Linux: macOS lets no copy use its
+        libraries.
+
+        Raises:
+            OutputError: the limits of this process are so low that ZeroMQ would abort it.
+        """
+        if sys.platform != "linux" or active_count() > 1:
+            return
+        _check_limits()
+        with suppress(Exception):  # said when it is imported for the second time
+            import_papermill()
+            import_module("reportgen.store")
+            self._copy = ForkedKernel(self._log)
 
     def start(self, cwd: Path) -> None:
         """Begin to start a kernel whose working directory is ``cwd``.
@@ -85,21 +108,22 @@ class ReadyKernel:
 
     def close(self) -> None:
         """End the kernel at once and remove its private folder."""
+        process: Any = self._copy
         if self._thread is not None:
-            try:
+            with suppress(Exception):  # whatever kept it from starting
                 manager = self._launched.result(timeout=_CLOSE_TIMEOUT_S)
-                # It has nothing to save: killing it is ten times faster than asking it to go.
-                manager.provisioner.process.kill()
-                manager.provisioner.process.wait()
+                process = manager.process
                 manager.cleanup_resources()
-            except Exception:  # whatever kept it from starting
-                logger.debug("no kernel to end", exc_info=True)
+        if process is not None:
+            # It has nothing to save: killing it is ten times faster than asking it to go.
+            process.kill()
+            process.wait()
         self._exits.close()
 
     def _work(self, cwd: Path) -> None:
         with IMPORTING:
             for future, task in (
-                (self._launched, partial(_launch, cwd, self._private_dir)),
+                (self._launched, partial(self._launch, cwd)),
                 (self._preloaded, import_papermill),
             ):
                 try:
@@ -108,6 +132,25 @@ class ReadyKernel:
                     future.set_exception(err)
         with suppress(Exception):  # the page's library is not needed before the notebook ran
             import_module("reportgen.publish.library").own_library()
+
+    def _launch(self, cwd: Path) -> Any:
+        manager = _manager(self._private_dir)
+        arguments = [part.format(connection_file=manager.connection_file) for part in _ARGUMENTS]
+        env = {
+            "IPYTHONDIR": str(self._private_dir / "ipython"),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+        if self._copy is not None and self._copy.poll() is None:
+            self._copy.begin(cwd, env, arguments[2:])
+            manager.process = self._copy
+        else:
+            with self._log.open("wb") as log:
+                manager.process = import_module("jupyter_client.launcher").launch_kernel(
+                    [sys.executable, *arguments],
+                    cwd=str(cwd), env={**os.environ, **env}, stdout=log, stderr=log,
+                )  # fmt: skip
+        logger.debug("kernel started, its errors go to %s", self._log)
+        return manager
 
 
 _LEAST = (
@@ -163,40 +206,35 @@ def _eager_client() -> Any:
     return EagerClient
 
 
-def _launch(cwd: Path, private_dir: Path) -> Any:
-    from jupyter_client.kernelspec import KernelSpec
+def _manager(private_dir: Path) -> Any:
+    """Return the manager of a kernel that somebody else starts, its sockets named."""
     from jupyter_client.manager import KernelManager
     from zmq.error import ZMQError
 
     class OwnKernelManager(KernelManager):
-        """A manager of exactly this interpreter, whatever kernels are installed."""
+        """A manager of a process of ours, whatever kernels are installed."""
 
-        @property
-        def kernel_spec(self) -> KernelSpec:
-            return KernelSpec(
-                argv=[sys.executable, *_ARGUMENTS],
-                display_name="Python 3",
-                language="python",
-            )
+        process: Any = None
+        has_kernel = True
+
+        def is_alive(self) -> bool:
+            return self.process is not None and self.process.poll() is None
+
+        async def _async_is_alive(self) -> bool:
+            return self.is_alive()
+
+        def shutdown_kernel(self, **_: object) -> None:
+            self.process.kill()
 
     manager = OwnKernelManager(
-        kernel_name="python3",
         connection_file=str(private_dir / "kernel.json"),
         transport="ipc" if _can_hold_sockets(private_dir) else "tcp",
         client_factory=_eager_client(),
     )
-    log_path = private_dir / "stderr.log"
-    env = {
-        **os.environ,
-        "IPYTHONDIR": str(private_dir / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }
     try:
-        with log_path.open("wb") as log:
-            manager.start_kernel(cwd=str(cwd), env=env, stderr=log, stdout=log)
+        manager.write_connection_file()
     except ZMQError as err:
         raise RuntimeError(f"its sockets cannot be opened: {err}") from err
-    logger.debug("kernel started, its errors go to %s", log_path)
     return manager
 
 

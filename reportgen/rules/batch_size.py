@@ -12,8 +12,9 @@ from reportgen import results
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
-from reportgen.facts.usage import Samples, cores_mean_pct, is_host_hot
+from reportgen.facts.usage import Samples, cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.mapped import forget
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
@@ -205,7 +206,9 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     """Measure a node; GPUs without samples of utilization or memory are not judged."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
     cpu = usage.samples_of(system, cores_mean_pct(system))
-    uses, memories = (usage.samples_by_gpu(system, each) for each in (kind, SeriesKind.GPU_MEMORY))
+    uses, memories = (
+        dict(usage.samples_by_gpu(system, each)) for each in (kind, SeriesKind.GPU_MEMORY)
+    )
     series = {
         gpu: {CPU: cpu, gpu: uses[gpu], gpu + aws.MEMORY_SUFFIX: memories[gpu]}
         for gpu in uses
@@ -222,14 +225,15 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         n_ticks=system.n_ticks,
         n_gpus=len(uses),
         gpus=tuple(gpus),
-        resources=tuple(_resource(part.node, *item, params) for item in every.items()),
+        resources=tuple(_resource(part, *item, params) for item in every.items()),
         violations=tuple(_violations(gpus, series)),
     )
 
 
-def _resource(node: str, name: str, samples: Samples, params: Params) -> Resource:
+def _resource(part: NodeProfile, name: str, samples: Samples, params: Params) -> Resource:
+    forget(part.system.values)
     return Resource(
-        node=node,
+        node=part.node,
         name=name,
         last_window_p95_pct=_last_p95(samples, params),
         threshold_pct=float(params.limits_pct[_role(name)]),
@@ -248,6 +252,7 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
 
     A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).
     """
+    forget(part.system.values)
     cpu, use, _ = series.values()
     start_ns = minutes_of(use.time_ns).start_ns
     stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series.values()])
@@ -258,7 +263,6 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
         for samples, stop in zip(series.values(), stops, strict=True)
     ]
     is_roomy = _all_below(p95, params)
-    is_host_bound = (usage.low_used_gpus(part.system) > 0) & is_host_hot(part.system)
     return GpuRoom(
         node=part.node,
         gpu=gpu,
@@ -270,7 +274,7 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
         gpu_p95_pct=float(p95[1][is_roomy].max(initial=0.0)),
         memory_p95_pct=float(p95[2][is_roomy].max(initial=0.0)),
         cpu_p95_pct=_last_p95(cpu, params),
-        host_bound_pct=100 * float(is_host_bound.mean()),
+        host_bound_pct=usage.host_bound_pct(part.system),
     )
 
 

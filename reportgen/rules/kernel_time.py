@@ -154,6 +154,7 @@ class RankKernels:
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
+        files: generated code that has a kernel, by its name.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
@@ -164,6 +165,7 @@ class RankKernels:
     durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(kit.concat)
     readings: Mapping[str, Reading] = merged(_first_known)
     callers: Mapping[str, str] = merged(_first_caller)
+    files: Mapping[str, str] = merged(_first_caller)
     profile_ns: int = merged(sum)
     n_launched: int = merged(sum)
     n_tiny: int = merged(sum)
@@ -195,6 +197,11 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         durations=(_durations(trace, readings, launched_by),),
         readings=readings,
         callers=_callers(trace, launched_by),
+        files={
+            item.name: trace.written_in[item.name]
+            for item in known
+            if item.name in trace.written_in
+        },
         profile_ns=profile_ns,
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
@@ -239,10 +246,11 @@ def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
     """Return the operator that launched most runs of each kernel, where the trace holds it."""
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
-    pairs, counts = np.unique(np.stack([name, caller]), axis=1, return_counts=True)
-    order = np.argsort(counts, kind="stable")
     names = trace.names
-    return {names[one]: names[other] for one, other in pairs[:, order].T.tolist()}
+    pairs, counts = np.unique(name.astype(np.int64) * len(names) + caller, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    found = (divmod(pair, len(names)) for pair in pairs[order].tolist())
+    return {names[one]: names[other] for one, other in found}
 
 
 def category_of(reading: Reading) -> str:
@@ -417,6 +425,8 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
         read = [job.readings[item.key[0]] for item in rows]
         on_units = [item.tensor_core for item in read]
         columns.append(_text("operator", [job.callers.get(item.key[0]) for item in rows]))
+        if job.files:
+            columns.append(_text("written_in", [job.files.get(item.key[0]) for item in rows]))
         columns.append(_text("precision", [item.precision for item in read]))
         columns.append(results.column("tensor_core", "", on_units, type=ColumnType.BOOL))
     if way is not Grouping.CATEGORY:

@@ -169,12 +169,15 @@ class NodeLoad:
 def measure(part: NodeProfile, params: Params) -> NodeLoad:
     """Measure a node; GPUs without samples do not exist."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    matrix, samples = system.matrix(kind), samples_by_gpu(system, kind)
-    minute_ns = minutes_of(system.tick_ns[~np.isnan(matrix).all(axis=1)]).start_ns
-    is_used = dict(zip(system.names(kind), used_throughout(matrix).tolist(), strict=True))
-    busy = np.flatnonzero((matrix >= IDLE_BELOW_PCT).any(axis=1))
+    is_sampled, is_busy = np.zeros((2, system.n_ticks), dtype=np.bool_)
+    for use in system.each(kind):
+        is_sampled |= ~np.isnan(use)
+        is_busy |= use >= IDLE_BELOW_PCT
+    minute_ns, busy = minutes_of(system.tick_ns[is_sampled]).start_ns, np.flatnonzero(is_busy)
+    are_used = used_throughout(system.matrix(kind)).tolist()
+    is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
-    mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples.items()}
+    mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples_by_gpu(system, kind)}
     total_pct = sum(mean_pct.values())
     gpus = [
         GpuLoad(
@@ -187,9 +190,9 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             counts=distributions.pct_histogram(own.values),
             aws_counts=distributions.aws_histogram(own.values),
         )
-        for gpu, own in samples.items()
+        for gpu, own in samples_by_gpu(system, kind)
     ]
-    histories = [_history(own, minute_ns) for own in samples.values()]
+    histories = [_history(own, minute_ns) for _, own in samples_by_gpu(system, kind)]
     every = combinations(zip(gpus, histories, strict=True), 2)
     return NodeLoad(
         node=part.node,

@@ -10,7 +10,7 @@ from typing import TypeGuard
 import numpy as np
 
 from reportgen import results
-from reportgen.facts.samples import sum_of, training_loop_ns
+from reportgen.facts.samples import count_where, sum_of, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
@@ -150,8 +150,11 @@ class Phases:
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans, steps = part.system, part.spans, part.spans.steps()
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    is_busy = np.asarray((use >= IDLE_BELOW_PCT).any(axis=1)) if use.size else at_work(system)[0]
+    n_busy = count_where(
+        system.each(SeriesKind.GPU_UTILIZATION), system.n_ticks, lambda use: use >= IDLE_BELOW_PCT
+    )
+    has_gpus = system.n_ticks > 0 and bool(system.names(SeriesKind.GPU_UTILIZATION))
+    is_busy = n_busy > 0 if has_gpus else at_work(system)[0]
     work_ns = system.tick_ns[is_busy]
     has_begun = work_ns[SUSTAINED_TICKS - 1 :] - work_ns[: 1 - SUSTAINED_TICKS] <= (
         2 * SUSTAINED_TICKS * (system.interval_ns or 0)
@@ -160,8 +163,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     ends_ns = (int(began_ns[0]), int(work_ns[-1])) if began_ns.size else (None, None)
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
-        is_unrecorded=bool(use.size and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
-        **dict(zip(WORK if use.size else CORE_WORK, ends_ns, strict=True)),
+        is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
+        **dict(zip(WORK if has_gpus else CORE_WORK, ends_ns, strict=True)),
         loop=loop_of(spans),
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,

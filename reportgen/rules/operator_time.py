@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times,
 from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.results import Exhibit, ExhibitKind, Role, RuleId, Section
+from reportgen.results import Depth, Exhibit, ExhibitKind, Role, RuleId, Section
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
@@ -76,11 +76,13 @@ class RankOperators:
         durations: on the host, with what they called.
         self_ns: on the host, without the operators that they called.
         gpu_ns: durations of the GPU operations that they launched themselves.
+        sized: self times by name and sizes of the inputs, where those are recorded.
     """
 
     durations: operators.DurationValues = merged(kit.merge)
     self_ns: Mapping[str, int] = merged(kit.sum_by_key)
     gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
+    sized: operators.DurationValues = merged(kit.merge)
     modules: ModuleTimes = merged(kit.merge)
 
 
@@ -93,6 +95,16 @@ class Module:
     host_ns: int = kit.col("us", name="host_time_us", per=NS_PER_US)
     gpu_ns: int = kit.col("us", name="gpu_time_us", per=NS_PER_US)
     own_gpu_ns: int = kit.col("us", name="own_gpu_time_us", per=NS_PER_US)
+
+
+@kit.row
+class SizedOperator:
+    """One operator with inputs of one size, over all ranks."""
+
+    name: str = kit.col()
+    input_dims: str = kit.col()
+    count: int = kit.col()
+    self_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
 
 
 @kit.row
@@ -131,13 +143,27 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     def by_name(time_ns: Times) -> dict[str, int]:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
+    own_ns = _self_ns(trace, rows)
     return RankOperators(
         durations=operators.duration_values(
             [(text,) for text in names], place, slices.duration_ns[rows]
         ),
-        self_ns=by_name(_self_ns(trace, rows)),
+        self_ns=by_name(own_ns),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
+        sized=_by_size(trace, rows, own_ns),
         modules=module_times(trace),
+    )
+
+
+def _by_size(trace: RankTrace, rows: NDArray[np.int64], own_ns: Times) -> operators.DurationValues:
+    """Return the self times of calls by name and sizes of the inputs, where those are recorded."""
+    name, dims = trace.slices.name[rows], trace.slices.input_dims[rows]
+    is_known, n = dims != NONE, max(len(trace.input_dims), 1)
+    keys, place = np.unique((name.astype(np.int64) * n + dims)[is_known], return_inverse=True)
+    return operators.duration_values(
+        [(trace.names[key // n], trace.input_dims[key % n]) for key in keys.tolist()],
+        place,
+        own_ns[is_known],
     )
 
 
@@ -210,6 +236,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             by_host,
             *([by_gpu] if gpu_time_ns > 0 else []),
             every,
+            *_sized(job),
             *_module_tree(job.modules),
         ],
         metrics={
@@ -219,6 +246,31 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             "gpu_time_us": gpu_time_ns / NS_PER_US,
         },
     )
+
+
+def _by_self_time(row: SizedOperator) -> tuple[int, str, str]:
+    return -row.self_ns, row.name, row.input_dims
+
+
+def _sized(job: RankOperators) -> Iterator[Exhibit]:
+    rows = sorted(
+        (
+            SizedOperator(
+                name=item.key[0], input_dims=item.key[1], count=item.count, self_ns=item.sum_ns
+            )
+            for item in operators.duration_rows(job.sized)
+        ),
+        key=_by_self_time,
+    )
+    if rows:
+        made = kit.table(
+            "operators_by_size",
+            rows,
+            SizedOperator,
+            title="All operators by the sizes of their inputs",
+            caption="Over all ranks and threads, by self time; those without tensors are left out.",
+        )
+        yield replace(made, depth=Depth.FOLDED)
 
 
 def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:

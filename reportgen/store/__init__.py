@@ -1,9 +1,15 @@
 """Save and load a report directory."""
 
-from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE, load, save, with_timeline
+from reportgen.store.directory import (
+    OUTPUT_FOLDER,
+    REPORT_FILE,
+    TIMELINE_FILE,
+    load,
+    save,
+    with_timeline,
+)
 from reportgen.store.remote import RemoteOutput, fetched_report
 from reportgen.store.replace import (
-    OUTPUT_FOLDER,
     OUTPUT_NOTEBOOK,
     OUTPUT_PAGE,
     OUTPUT_SUMMARY,

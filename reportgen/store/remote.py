@@ -11,8 +11,8 @@ from pathlib import Path
 from reportgen.errors import ConfigError, LocationError, OutputError
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo
-from reportgen.store.directory import REPORT_FILE, TIMELINE_FILE
-from reportgen.store.replace import OUTPUT_FOLDER, OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
+from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
+from reportgen.store.replace import OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
 
 _RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
 _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)

@@ -8,10 +8,10 @@ which cannot distinguish nanoseconds of the time since 1970.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
-from reportgen.timeline.drawn import Ends, Written
+from reportgen.timeline.drawn import Ends, Written, arguments_of
 from reportgen.timeline.lanes import Lane, PartLanes, Strips, Track
 from reportgen.timeline.nesting import CHUNK_ROWS, by_start, nests_of
 from reportgen.units import NS_PER_S
@@ -42,12 +42,13 @@ class ChromeWriter:
         named = _metadata("process_name", self.written.n_parts, 0, name=part.node)
         self._write([named])
         names = [_quoted(name) for name in part.names]
-        details = [f',"args":{{"detail":{_quoted(text)}}}' if text else "" for text in part.details]
+        details = [f'"detail":{_quoted(text)}' if text else "" for text in part.details]
         for lane in part.lanes:
             label = _path_of(part, lane)
             if lane.strips is not None:
                 strips = by_start(lane.strips)
-                self._write(self._slices(lane, label, strips, ends, names, details, zero_ns))
+                args = _args(part, strips, details)
+                self._write(self._slices(lane, label, strips, ends, names, args, zero_ns))
             elif lane.track is not None:
                 self._write(self._values(label, lane.track, zero_ns))
         self._n_flows += int(part.arrows.flow.max(initial=0)) + 1
@@ -76,7 +77,7 @@ class ChromeWriter:
         strips: Strips,
         ends: Ends,
         names: list[str],
-        details: list[str],
+        args: Iterator[str],
         zero_ns: int,
     ) -> Iterator[str]:
         nest = nests_of(strips)
@@ -95,17 +96,16 @@ class ChromeWriter:
             strips.duration_ns,
             flow,
             is_out,
-            strips.detail,
         )
         for begin in range(0, strips.n, CHUNK_ROWS):
             rows = slice(begin, begin + CHUNK_ROWS)
-            for thread, name, start, duration, arrow, leaves, detail in zip(
+            for thread, name, start, duration, arrow, leaves in zip(
                 *(column[rows].tolist() for column in columns), strict=True
             ):
                 bound = f',"bind_id":"0x{arrow + self._n_flows:x}"{_OUT if leaves else _IN}'
                 yield (
                     f'{lead}{thread},"name":{names[name]},"ts":{_us(start)},"dur":{_us(duration)}'
-                    f"{bound if arrow else ''}{details[detail]}}}"
+                    f"{bound if arrow else ''}{next(args)}}}"
                 )
         self.written.n_slices += strips.n
 
@@ -116,6 +116,19 @@ class ChromeWriter:
         for time_ns, value in zip(times_ns.tolist(), track.value.tolist(), strict=True):
             yield f'{lead}{_us(time_ns)},"args":{{{key}:{value!r}}}}}'
         self.written.n_values += int(track.time_ns.size)
+
+
+def _args(part: PartLanes, strips: Strips, details: Sequence[str]) -> Iterator[str]:
+    """Yield the arguments of each strip as the end of its event, empty without any."""
+    found = list(arguments_of(part, strips))
+    keys = [f"{_quoted(name)}:" for name, _ in found]
+    for first in range(0, strips.n, CHUNK_ROWS):
+        rows = slice(first, first + CHUNK_ROWS)
+        given = [values[rows].tolist() for _, values in found]
+        for detail, *values in zip(strips.detail[rows].tolist(), *given, strict=True):
+            said = [f"{key}{value}" for key, value in zip(keys, values, strict=True) if value >= 0]
+            text = ",".join([details[detail], *said] if detail else said)
+            yield f',"args":{{{text}}}' if text else ""
 
 
 def _us(time_ns: int) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.trace_tables import NONE
 from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, Strips
 
 
@@ -53,9 +55,9 @@ class Clocks:
 
 
 class Ends:
-    """The ends of the arrows of a part: arrows lead from a call to the work it started.
+    """The ends of the arrows of a part, from a call to its work and from forward to backward.
 
-    Work that begins before its call is the start of the arrow: programs drop arrows that lead back
+    What begins before its call is the start of the arrow: programs drop arrows that lead back
     in time. Where such a call started other work too, its arrow is left out.
     """
 
@@ -75,8 +77,17 @@ class Ends:
         """Return the flow of each strip, 0 for none, and whether its arrows begin there."""
         flow = np.where(self._is_drawn[strips.flow], strips.flow, 0)
         is_turned = self._is_turned[flow]
-        is_call = lane.kind is not LaneKind.STREAM
-        if not is_call:
-            is_early = (strips.start_ns < self._call_ns[flow]) & ~is_turned
-            flow = np.where(is_early, 0, flow)
+        is_call = (strips.start_ns == self._call_ns[flow]) & (lane.kind is not LaneKind.STREAM)
+        is_early = (strips.start_ns < self._call_ns[flow]) & ~is_turned
+        flow = np.where(is_early, 0, flow)
         return flow.astype(np.int32), is_turned ^ is_call
+
+
+def arguments_of(part: PartLanes, strips: Strips) -> Iterator[tuple[str, NDArray[np.integer]]]:
+    """Yield the name of each argument, and its value of each strip, ``NONE`` where it has none."""
+    if strips.source is None:
+        return
+    for argument in part.arguments:
+        row = strips.source - argument.first
+        is_there = (row >= 0) & (row < argument.values.size)
+        yield argument.name, np.where(is_there, argument.values[row * is_there], NONE)

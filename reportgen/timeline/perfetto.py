@@ -6,19 +6,21 @@ second, these columns 20 times as many. Times are nanoseconds and never rounded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import IO
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.trace_tables import NONE
 from reportgen.timeline import wire
-from reportgen.timeline.drawn import Ends, Written
+from reportgen.timeline.drawn import Ends, Written, arguments_of
 from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, Strips, Track
 from reportgen.timeline.nesting import CHUNK_ROWS, by_start, moments, nests_of
 
 _PACKET = 1
-_DETAIL_NAME = 1
+_DETAIL = "detail"
 _REALTIME, _BOOTTIME = 1, 6
 _CLEARED, _NEEDS_STATE = 1, 2
 _BEGIN, _END, _COUNTER = 1, 2, 4
@@ -75,7 +77,9 @@ class PerfettoWriter:
             tracks.append(self._new_track())
             self._describe(part, lane, tracks, place)
             if lane.strips is not None:
-                self._add_strips(lane, by_start(lane.strips), ends, tracks, place, zero_ns)
+                strips = by_start(lane.strips)
+                given = [values for _, values in arguments_of(part, strips)]
+                self._add_strips(lane, strips, given, ends, tracks, place, zero_ns)
             elif lane.track is not None:
                 self._add_values(lane.track, tracks[-1], zero_ns)
         self._first_flow += int(part.arrows.flow.max(initial=0)) + 1
@@ -96,7 +100,7 @@ class PerfettoWriter:
         self._packet(defaults, wire.number(_In.SEQUENCE_FLAGS, _CLEARED))
         self._intern(1, {number: kind.value for kind, number in _CATEGORIES.items()})
         self._intern(2, dict(enumerate(part.names, 1)))
-        self._intern(3, {_DETAIL_NAME: "detail"})
+        self._intern(3, dict(enumerate((_DETAIL, *(item.name for item in part.arguments)), 1)))
         self._intern(29, dict(enumerate(part.details, 1)))
 
     def _intern(self, field: int, texts: dict[int, str]) -> None:
@@ -130,7 +134,14 @@ class PerfettoWriter:
         self._packet(wire.message(_In.DESCRIPTOR, *fields))
 
     def _add_strips(
-        self, lane: Lane, strips: Strips, ends: Ends, tracks: list[int], place: int, zero_ns: int
+        self,
+        lane: Lane,
+        strips: Strips,
+        given: Sequence[NDArray[np.integer]],
+        ends: Ends,
+        tracks: list[int],
+        place: int,
+        zero_ns: int,
     ) -> None:
         nest = nests_of(strips)
         track_of_nest = [tracks[place]]
@@ -152,7 +163,12 @@ class PerfettoWriter:
                     wire.numbers(_Event.TRACK, track[at]),
                     wire.numbers(_Event.NAME, strips.name[at] + 1, has=here),
                     wire.numbers(_Event.CATEGORY, np.full(at.size, category), has=here),
-                    *_detail(strips.detail[at], here),
+                    *_argument(1, 17, strips.detail[at] + 1, here & (strips.detail[at] > 0)),
+                    *(
+                        cells
+                        for number, values in enumerate(given, 2)
+                        for cells in _argument(number, 3, values[at], here & (values[at] != NONE))
+                    ),
                     *_arrow(flow_of_file[at], is_out[at], here),
                 ]
                 time_ns = np.where(here, strips.start_ns[at], end_ns[at]) + zero_ns
@@ -182,13 +198,15 @@ class PerfettoWriter:
         self._stream.write(wire.rows_as_bytes(wire.messages(_PACKET, packet)))
 
 
-def _detail(detail: NDArray[np.int32], begins: wire.Mask) -> list[wire.Cells]:
-    has = begins & (detail > 0)
+def _argument(
+    name: int, field: int, values: NDArray[np.integer], has: wire.Mask
+) -> list[wire.Cells]:
+    """Return an argument: its name by number, and in a field a number or that of a text."""
     if not has.any():
         return []
     parts = [
-        wire.numbers(1, np.full(detail.size, _DETAIL_NAME), has=has),
-        wire.numbers(17, detail + 1, has=has),
+        wire.numbers(1, np.full(values.size, name), has=has),
+        wire.numbers(field, np.where(has, values, 0), has=has),
     ]
     return wire.messages(_Event.ANNOTATION, parts, has=has)
 

@@ -135,7 +135,7 @@ def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> No
 
 
 def _columns(kind: type[Any]) -> list[str]:
-    return [item.name for item in fields(kind) if item.name != "unit"]
+    return [item.name for item in fields(kind) if item.name not in {"unit", "source"}]
 
 
 class Staged:

@@ -81,8 +81,9 @@ class _Tree:
         self.names = _Words({name: code for code, name in enumerate(trace.names)})
         self.details = _Words({"": 0})
         ops, calls = trace.gpu_ops, trace.calls
-        launched = np.unique(ops.launch[ops.launch != NONE])
         self.flow_of_call = np.zeros(calls.start_ns.size + 1, dtype=np.int32)  # the last is none
+        self.flow_of_call[ops.launch[ops.launch != NONE]] = 1
+        launched = np.flatnonzero(self.flow_of_call)
         self.flow_of_call[launched] = np.arange(1, launched.size + 1)
         self.lane_of_call = np.full(calls.start_ns.size, NONE, dtype=np.int32)
         self.lane_of_op = np.full(ops.start_ns.size, NONE, dtype=np.int32)
@@ -142,7 +143,9 @@ class _Tree:
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
         if rows.size:
             slices = self.trace.slices
-            strips = strips_of(slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows])
+            strips = strips_of(
+                slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows], source=rows
+            )
             self.add(kind, label, parent, strips=strips)
 
     def _add_host(self, rank: int, rows: Rows) -> None:
@@ -166,6 +169,7 @@ class _Tree:
                 np.concatenate([slices.name[own], calls.name[called]]),
                 detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
                 flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+                source=np.concatenate([own, called + slices.start_ns.size]),
             )
             self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
@@ -189,9 +193,9 @@ class _Tree:
         trace = self.trace
         ops, syncs = trace.gpu_ops, trace.syncs
         names = {device.id: device.name for device in trace.devices}
-        fused = _fused_in(trace.names)[ops.name]
+        compiled = self._compiled()[ops.name]
         detail = self.details.of_rows(
-            (ops.shape, ops.bytes, ops.collective, fused), self._said_of_op
+            (ops.shape, ops.bytes, ops.collective, compiled), self._said_of_op
         )
         memory = trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
@@ -209,6 +213,7 @@ class _Tree:
                     ops.name[rows],
                     detail=detail[rows],
                     flow=self.flow_of_call[ops.launch[rows]],
+                    source=rows + (trace.slices.start_ns.size + trace.calls.start_ns.size),
                     slack_ns=_SLACK_NS,
                 )
                 n = len(streams)
@@ -223,7 +228,18 @@ class _Tree:
             for label, track in (*self._queue(on_gpu), *held):
                 self.add(LaneKind.COUNTER, label, gpu, track=track)
 
-    def _said_of_op(self, shape: int, n_bytes: int, collective: int, fused: int) -> str:
+    def _compiled(self) -> Codes:
+        """Return the code of each name of which a compiler said more, ``NONE`` for the others."""
+        files = self.trace.written_in
+        return np.array(
+            [
+                code if name in files or fused_operators(name) else NONE
+                for code, name in enumerate(self.trace.names)
+            ],
+            dtype=np.int32,
+        )
+
+    def _said_of_op(self, shape: int, n_bytes: int, collective: int, compiled: int) -> str:
         """Write grid and block, bytes, collective and fused operators of an operation."""
         trace, said = self.trace, []
         if shape != NONE:
@@ -240,8 +256,11 @@ class _Tree:
             what += f" {trace.labels[dtype]}" if dtype != NONE else ""
             what += f" in group {trace.labels[group]}" if group != NONE else ""
             said.append(what)
-        if fused != NONE:
-            said.append(f"fuses {fused_operators(trace.names[fused])}")
+        if compiled != NONE:
+            name = trace.names[compiled]
+            fused, file = fused_operators(name), trace.written_in.get(name)
+            said += [f"fuses {fused}"] if fused else []
+            said += [f"written in {file}"] if file else []
         return ", ".join(said)
 
     def _queue(self, on_gpu: Rows) -> Iterator[tuple[str, Track]]:
@@ -295,12 +314,6 @@ class _Tree:
             to_lane=self.lane_of_op[rows],
             to_start_ns=ops.start_ns[rows],
         )
-
-
-def _fused_in(names: Sequence[str]) -> Codes:
-    """Return the code of each name that names fused operators, ``NONE`` for the others."""
-    codes = [code if fused_operators(name) else NONE for code, name in enumerate(names)]
-    return np.array(codes, dtype=np.int32)
 
 
 def _step_times(told: StepRows) -> StepTimes:

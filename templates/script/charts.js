@@ -3,6 +3,7 @@
 import { all, byId, first, make } from "./dom.js";
 import { unfolder } from "./figures.js";
 import { textOf } from "./packing.js";
+import { orderRows } from "./row_order.js";
 import { savingButtons } from "./saving.js";
 import { placed } from "./times.js";
 
@@ -127,6 +128,7 @@ function madeFor(figure, plot) {
   if (isTouched) layout.dragmode = false;
   /* Times to the millisecond are wide: on a phone they would overlap. */
   if (layout.xaxis?.type === "date") layout.xaxis.nticks = ticksIn(plot.clientWidth);
+  orderRows(figure, { data, layout }, () => draw(figure));
   return { data, layout };
 }
 

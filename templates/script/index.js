@@ -7,7 +7,7 @@ import { bytesOf, unpacked } from "./packing.js";
 /** @typedef {import("./job_rows.js").Job} Job */
 /** @typedef {import("./job_rows.js").Column} Column */
 
-const AT_ONCE = 200;
+const AT_ONCE = 100;
 const SVG = "http://www.w3.org/2000/svg";
 const table = /** @type {HTMLTableElement} */ (byId("jobs"));
 const tools = /** @type {HTMLFormElement} */ (first(".rgi-tools"));

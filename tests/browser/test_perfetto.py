@@ -26,6 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
 _GPU_CATEGORIES = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}
 _CALL_CATEGORIES = {"cuda_runtime", "cuda_driver", "Runtime"}
+_BACKWARD_CATEGORIES = {"fwdbwd", "forward_backward"}
 _SLICES = "select ts, dur from slice where category != 'findings'"
 _ARROWS = (
     "select a.ts, b.ts from flow join slice a on a.id = slice_out join slice b on b.id = slice_in"
@@ -64,7 +65,10 @@ def events_of(file: Path) -> tuple[list[dict[str, Any]], int]:
 
 
 def expected(place: Path) -> tuple[Pairs, Pairs]:
-    """Start and length of each complete event, and both starts of each pair of a correlation."""
+    """Start and length of each complete event, and both starts of each arrow.
+
+    Arrows are the pairs of a correlation, and those from forward to backward.
+    """
     slices: Pairs = Counter()
     arrows: Pairs = Counter()
     for file in files_of(place):
@@ -81,6 +85,11 @@ def expected(place: Path) -> tuple[Pairs, Pairs]:
             if call_ns is not None:
                 first_ns, then_ns = sorted([call_ns, ns(event["ts"]) + base_ns])
                 arrows[first_ns, then_ns] += 1
+        ends: dict[str, dict[int, int]] = {"s": {}, "f": {}}
+        for event in events:
+            if event.get("cat") in _BACKWARD_CATEGORIES:
+                ends[event["ph"]][event["id"]] = ns(event["ts"]) + base_ns
+        arrows.update((leaves_ns, ends["f"][number]) for number, leaves_ns in ends["s"].items())
     return slices, arrows
 
 
@@ -179,6 +188,25 @@ def test_what_is_hard_to_draw_is_drawn(
     names = {name for (name,) in ui.query("select distinct name from slice")}
     assert {event["name"] for event in hard_events()} - names == {"n" * 100_000}
     assert ui.number("select count(1) from counter") == told.n_values
+
+
+@pytest.mark.parametrize("kind", list(TimelineFormat))
+def test_ids_are_arguments(ui: PerfettoUi, tmp_path: Path, kind: TimelineFormat) -> None:
+    place = SAMPLES / "kernel_traces"
+    events = [event for file in files_of(place) for event in events_of(file)[0]]
+    spans = [event for event in events if event.get("ph") == "X"]
+    output = tmp_path / "a"
+    written(place, output, format=kind)
+    ui.open(output)
+    for name in ("correlation", "External id"):
+        in_file = Counter(event.get("args", {}).get(name) for event in spans)
+        del in_file[None]
+        assert in_file
+        key = "debug" if kind is TimelineFormat.PERFETTO else "args"
+        rows = ui.query(
+            f"select int_value from slice join args using (arg_set_id) where key = '{key}.{name}'"
+        )
+        assert Counter(int(number) for (number,) in rows) == in_file
 
 
 def test_ranks_stand_on_one_axis(ui: PerfettoUi, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def use(*gpus: list[float]) -> np.ndarray:
 
 def test_the_samples_of_a_gpu_have_no_gaps_and_a_gpu_without_any_does_not_exist() -> None:
     system = system_table({"gpu0": [5.0, None, 7.0], "gpu1": [None, None, None]}, interval_s=1)
-    samples = samples_by_gpu(system, SeriesKind.GPU_UTILIZATION)
+    samples = dict(samples_by_gpu(system, SeriesKind.GPU_UTILIZATION))
 
     assert list(samples) == ["gpu0"]
     assert samples["gpu0"].is_there.tolist() == [True, False, True]

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.intake import discover, read
+from reportgen.rules.kernel_time import RULE as KERNEL_TIME
 from reportgen.timeline import lanes_of
 from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
+from tests.rules.samples import column, run
 from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
 
 
@@ -105,6 +107,31 @@ def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path
     ]  # fmt: skip
     (said,) = (found.details[code] for code in strips["stream 7"].detail.tolist())
     assert said.endswith("fuses _to_copy_add_relu")
+
+
+TRITON = {"kernel_file": "/tmp/torchinductor_ada/ab/cabc12.py", "kernel_backend": "triton"}
+
+
+@pytest.mark.parametrize("where", ["operator", "kernel"])
+def test_a_kernel_of_triton_says_the_file_that_it_is_written_in(tmp_path: Path, where: str) -> None:
+    events = [
+        span("cpu_op", "triton_red_mine", 10, 20) | {"args": TRITON if where == "operator" else {}},
+        launch(12, 1),
+        kernel(20, 5, 1, name="triton_red_mine"),
+    ]
+    events[-1]["args"] |= TRITON if where == "kernel" else {}
+    path = write_trace(tmp_path / "triton.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+    trace = read(part)
+
+    found = lanes_of(trace)
+
+    (stream,) = (lane.strips for lane in found.lanes if lane.label == "stream 7")
+    assert stream is not None
+    (said,) = (found.details[code] for code in stream.detail.tolist())
+    assert said.endswith("written in cabc12.py (triton)")
+    table = column(run(KERNEL_TIME, trace), "kernels", "written_in")
+    assert table == ["cabc12.py (triton)"]
 
 
 def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from operator import attrgetter
+from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT, BoundedCodes, Codes
+from reportgen.formats.columns import ABSENT, BoundedCodes, Codes, distinct
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
 from reportgen.formats.kineto.events import COUNTER, NO_ARGS, Args, TraceEvent
 from reportgen.formats.kineto.numbers import NumberReader, either, floats
@@ -84,6 +86,7 @@ class TraceVocabularies:
         default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
     )
     input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
+    input_dims: BoundedCodes = field(default_factory=_bytes_of_file)
     tracks: BoundedCodes = field(
         default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
     )
@@ -93,7 +96,8 @@ class TraceColumns:
     """Everything that is kept of a file's events, and what the codes mean.
 
     ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``:
-    subtracted from all times. With ``is_whole`` it is that of the first span, so that
+    subtracted from all times. ``written_in``: the file of generated code that has a kernel, by the
+    kernel's name. With ``is_whole`` it is that of the first span, so that
     differences keep the decimals of the file, shadows are kept, and all names.
     """
 
@@ -106,13 +110,11 @@ class TraceColumns:
             self.vocabularies.names = BoundedCodes(_ALL_NAMES, FURTHER)
         self.categories: Counter[tuple[str, str]] = Counter()
         self.numbers = NumberReader()
+        self.written_in: dict[str, str] = {}
 
     def add(self, events: Sequence[TraceEvent]) -> None:
         """Take some events."""
-        groups: dict[tuple[str | None, str | None], list[TraceEvent]] = defaultdict(list)
-        for event in events:
-            groups[event.ph, event.cat].append(event)
-        for (phase, category), group in groups.items():
+        for (phase, category), group in _groups(events):
             self.categories[phase or "", category or ""] += len(group)
             if phase == "X":
                 self._add_spans(group, category or "")
@@ -139,6 +141,7 @@ class TraceColumns:
         args = _args(events)
         table = self.tables["gpu_ops"]
         self._add_collectives(args, table.n_rows, is_gpu=True)
+        self._add_files(events, args)
         table.add(
             **self._times(events),
             kind=_constant(kind, events, np.int8),
@@ -170,17 +173,21 @@ class TraceColumns:
         table = self.tables["slices"]
         columns = self._times(events)
         if kind is SliceKind.PYTHON or kind is SliceKind.OVERHEAD:
-            external_id = input_list = _constant(ABSENT, events, np.int64)
+            external_id = input_list = input_dims = _constant(ABSENT, events, np.int64)
         else:
             args = _args(events)
             self._add_collectives(args, table.n_rows, is_gpu=False)
-            external_id, input_list = self._external_ids(args), self._input_lists(args)
+            self._add_files(events, args)
+            external_id, known = self._external_ids(args), self.vocabularies
+            input_list = known.input_lists.of([bytes(item.input_type) for item in args])
+            input_dims = known.input_dims.of([bytes(item.input_dims) for item in args])
         table.add(
             **columns,
             thread=self._threads(events),
             kind=_constant(kind, events, np.int8),
             external_id=external_id,
             input_list=input_list.astype(np.int32),
+            input_dims=input_dims.astype(np.int32),
         )
 
     def _add_syncs(self, events: list[TraceEvent]) -> None:
@@ -239,6 +246,14 @@ class TraceColumns:
             host_slice=nobody if is_gpu else owner,
         )
 
+    def _add_files(self, events: list[TraceEvent], args: Sequence[Args]) -> None:
+        """Keep the name of a file without its folders, which may be those of a user."""
+        for event, item in zip(events, args, strict=True):
+            if item.kernel_file and len(self.written_in) < MOST_NAMES:
+                backend = f" ({item.kernel_backend})" if item.kernel_backend else ""
+                file = f"{PureWindowsPath(item.kernel_file).name}{backend}"
+                self.written_in[event.name or ""] = file
+
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {
             "id": self.numbers([event.id for event in events]),
@@ -282,19 +297,32 @@ class TraceColumns:
     def _shapes(self, args: Sequence[Args]) -> NDArray[np.int32]:
         shapes = self.vocabularies.shapes
         texts = [bytes(item.grid) + b" " + bytes(item.block) for item in args]
+        n_absent = texts.count(b" ")
+        if n_absent in {0, len(texts)}:
+            return shapes.of(texts) if not n_absent else np.full(n_absent, ABSENT, dtype=np.int32)
         return np.fromiter(
             (ABSENT if text == b" " else shapes[text] for text in texts), np.int32, len(texts)
         )
-
-    def _input_lists(self, args: Sequence[Args]) -> NDArray[np.int32]:
-        lists = self.vocabularies.input_lists
-        return lists.of([bytes(item.input_type) for item in args])
 
 
 TABLES = (
     "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",
     "launch_ends", "counters",
 )  # fmt: skip
+
+
+def _groups(
+    events: Sequence[TraceEvent],
+) -> Iterator[tuple[tuple[str | None, str | None], list[TraceEvent]]]:
+    """Yield phase and category, and their events in order; first those that come first."""
+    kinds, of_event = distinct(list(map(_KIND, events)))
+    held = np.empty(len(events), dtype=object)
+    held[:] = events
+    for number, kind in enumerate(kinds):
+        yield kind, held[of_event == number].tolist()
+
+
+_KIND = attrgetter("ph", "cat")
 
 
 def _args(events: Iterable[TraceEvent]) -> list[Args]:

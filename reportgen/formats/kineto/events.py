@@ -28,8 +28,11 @@ class Args(msgspec.Struct, gc=False):
     external_id: Number = msgspec.field(default=None, name="External id")
     external_id_2021: Number = msgspec.field(default=None, name="external id")
     input_type: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input type")
+    input_dims: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Dims")
     grid: msgspec.Raw = _NO_TEXT
     block: msgspec.Raw = _NO_TEXT
+    kernel_file: str | None = None
+    kernel_backend: str | None = None
     collective: str | None = msgspec.field(default=None, name="Collective name")
     dtype: str | None = None
     in_elements: Number = msgspec.field(default=None, name="In msg nelems")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -53,12 +55,14 @@ def either(first: NDArray[np.int64], second: Callable[[], NDArray[np.int64]]) ->
 
 
 def _whole(values: Sequence[Any], absent: int) -> NDArray[np.int64]:
-    try:
-        return np.array(values, dtype=np.int64)
-    except (TypeError, ValueError, OverflowError):
-        pass
-    if values.count(None) == len(values):
+    n_absent = values.count(None)
+    if n_absent == len(values):
         return np.full(len(values), absent, dtype=np.int64)
+    is_plain = not n_absent or set(map(type, values)) == {int, NoneType}
+    with suppress(TypeError, ValueError, OverflowError):
+        if is_plain:
+            given = [absent if value is None else value for value in values] if n_absent else values
+            return np.array(given, dtype=np.int64)
     cleaned = [absent if value is None else _number_in(value) for value in values]
     return np.array(whole_numbers(cleaned))
 

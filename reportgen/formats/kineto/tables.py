@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
 import numpy as np
@@ -14,7 +15,14 @@ from reportgen.formats.kineto import validate
 from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto.vocabulary import input_types_of, names_of, threads_of, tracks_of
+from reportgen.formats.kineto.vocabulary import (
+    input_dims_of,
+    input_types_of,
+    masked,
+    names_of,
+    threads_of,
+    tracks_of,
+)
 from reportgen.profile import Thread, trace_tables
 from reportgen.units import NS_PER_US
 
@@ -47,8 +55,10 @@ class TraceTables:
     input_types: tuple[str, ...]
     labels: tuple[str, ...]
     shapes: tuple[str, ...]
+    input_dims: tuple[str, ...]
     threads: tuple[Thread, ...]
     tracks: tuple[str, ...]
+    written_in: Mapping[str, str] = field(default_factory=dict)
     shadows: trace_tables.Shadows = field(
         default_factory=lambda: trace_tables.empty_table(trace_tables.Shadows)
     )
@@ -66,7 +76,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         validate.to_origin(table, base_us)
         validate.sort_rows(table, is_outer_first=name == "slices")
     _place_counters(counters, base_us)
-    names, threads, input_types = _recode(raw, columns)
+    names, threads, input_types, input_dims = _recode(raw, columns)
     _join(raw, collectives)
     slices = _table(trace_tables.HostSlices, raw["slices"])
     known = columns.vocabularies
@@ -85,10 +95,15 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         flows=_table(trace_tables.Flows, pair_flows(raw["flow_ends"])),
         counters=_table(trace_tables.Counters, counters),
         tracks=tracks_of(known),
+        written_in={
+            masked(printable(name)): masked(printable(it))
+            for name, it in columns.written_in.items()
+        },
         names=names,
         input_types=input_types,
         labels=tuple(map(printable, known.labels)),
         shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
+        input_dims=input_dims,
         threads=threads,
     )
 
@@ -104,10 +119,10 @@ def _place_counters(raw: Columns, base_us: int) -> None:
 
 def _recode(
     raw: dict[str, Columns], columns: TraceColumns
-) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...]]:
-    names = names_of(columns.vocabularies)
-    threads = threads_of(columns.vocabularies)
-    input_types = input_types_of(columns.vocabularies)
+) -> tuple[tuple[str, ...], tuple[Thread, ...], tuple[str, ...], tuple[str, ...]]:
+    known = columns.vocabularies
+    names, threads = names_of(known), threads_of(known)
+    input_types, input_dims = input_types_of(known), input_dims_of(known)
     for table in raw.values():
         if "name" in table:
             table["name"][:] = names.of(table["name"])
@@ -115,10 +130,10 @@ def _recode(
             table["thread"][:] = threads.of(table["thread"])
     slices = raw["slices"]
     if slices:
-        slices["input_type"] = slices.pop("input_list")
-        slices["input_type"][:] = input_types.of(slices["input_type"])
+        slices["input_type"] = input_types.of(slices.pop("input_list"))
+        slices["input_dims"][:] = input_dims.of(slices["input_dims"])
         _tell_annotations(slices, names.values)
-    return names.values, threads.values, input_types.values
+    return names.values, threads.values, input_types.values, input_dims.values
 
 
 def _tell_annotations(slices: Columns, names: tuple[str, ...]) -> None:

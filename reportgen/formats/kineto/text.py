@@ -25,7 +25,7 @@ _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'
 )
 _OPEN_BYTES = 64
-_BORDER = re.compile(rb"(?<=\})\s*+,\s*+(?=\{)")
+BORDER = re.compile(rb"(?<=\})\s*+,\s*+(?=\{)")
 _CLOSING = re.compile(rb"\s*\]")
 _EMPTY = re.compile(rb"[\s,]*\]")
 _MAX_EVENT_BYTES = 16 << 20
@@ -141,7 +141,7 @@ def _cut(source: _Source) -> tuple[bytes, bytes]:
         text = source.rest
         if source.is_at_end and len(text) <= CHUNK_BYTES:
             return text, b""
-        border = last_border(text, _BORDER)
+        border = last_border(text, BORDER)
         if border:
             return text[: border[0]], text[border[1] :]
         if source.is_at_end or len(text) > _MAX_EVENT_BYTES:

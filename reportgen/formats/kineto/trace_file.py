@@ -54,34 +54,57 @@ def read_trace(
     joined whose events lie apart in time, as those of one program do; of documents that overlap
     the first counts: the others repeat it or are other ranks.
     """
+    return file_of(read_events(blocks, is_whole=is_whole, on_progress=on_progress))
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """All events of a text, as columns, and what else was read of it."""
+
+    text: TraceText
+    packing: Packing
+    documents: Documents
+
+
+def read_events(
+    blocks: Iterable[bytes], *, is_whole: bool = False, on_progress: Progress | None = None
+) -> Reading:
+    """Read the events of a trace; see ``read_trace``."""
     packing = Packing()
     text = TraceText(
         blocks=until_blank(unpacked(blocks, packing), packing.give_up),
         decode=decode_exactly if is_whole else decode_run,
     )
-    columns = _Documents(TraceColumns(is_whole=is_whole))
+    documents = Documents(TraceColumns(is_whole=is_whole))
     n_bytes = 0
     for batch in text.batches():
-        columns.open(batch.document)
-        columns.columns.add(batch.events)
+        documents.open(batch.document)
+        documents.columns.add(batch.events)
         if on_progress is not None:
             on_progress(len(batch.events), text.n_bytes - n_bytes)
             n_bytes = text.n_bytes
-    columns.finish()
+    documents.finish()
     packing.is_given_up |= text.is_given_up
-    n_of, known = columns.columns.categories, columns.columns.vocabularies
+    return Reading(text=text, packing=packing, documents=documents)
+
+
+def file_of(reading: Reading) -> TraceFile:
+    """Return the content of a file of which everything was read."""
+    text, documents = reading.text, reading.documents
+    columns = documents.columns
+    n_of, known = columns.categories, columns.vocabularies
     return TraceFile(
-        header=_header(text.outside, n_left_out=columns.n_left_out),
-        tables=build_tables(columns.columns),
+        header=_header(text.outside, n_left_out=documents.n_left_out),
+        tables=build_tables(columns),
         losses=text.losses,
-        packing=packing,
+        packing=reading.packing,
         n_events=n_of.total(),
         n_apart=sum(n for (phase, _), n in n_of.items() if phase in {"B", "E"}),
         n_uncategorized=n_of["X", ""],
         n_bytes=text.n_bytes,
-        n_documents=columns.n_documents,
-        n_left_out=columns.n_left_out,
-        n_numbers_dropped=columns.columns.numbers.n_dropped,
+        n_documents=documents.n_documents,
+        n_left_out=documents.n_left_out,
+        n_numbers_dropped=columns.numbers.n_dropped,
         n_beyond=known.names.n_beyond + known.threads.n_beyond,
     )
 
@@ -94,7 +117,7 @@ def _header(outside: Sequence[bytes], *, n_left_out: int) -> TraceHeader:
     return first if first.rank is not None else read_header(outside[:2])
 
 
-class _Documents:
+class Documents:
     """Columns of a file, without the documents that cannot be joined with the first."""
 
     def __init__(self, columns: TraceColumns) -> None:

@@ -27,6 +27,8 @@ _TEXTS = re.compile(r'"([^"\\]+)"')
 
 LONGEST_KERNEL_NAME = 65_536
 """Characters; kernels differ by their full names, whose templates have some thousand."""
+LONGEST_DIMS = 160
+"""Characters: ten tensors; lists of tensors can have hundreds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,11 @@ def threads_of(found: TraceVocabularies) -> Recoding:
 def input_types_of(found: TraceVocabularies) -> Recoding:
     """Return the first floating types of the lists of input types."""
     return _recode(first_floating(text) for text in found.input_lists)
+
+
+def input_dims_of(found: TraceVocabularies) -> Recoding:
+    """Return the sizes of the inputs."""
+    return _recode(map(dims_text, found.input_dims))
 
 
 def tracks_of(found: TraceVocabularies) -> tuple[str, ...]:
@@ -129,3 +136,14 @@ def first_floating(input_list: bytes) -> str | None:
     """
     found = _TEXTS.findall(input_list.decode("utf-8", "replace"))
     return next((text for text in found if _FLOATS.search(text)), None)
+
+
+def dims_text(dims: bytes) -> str | None:
+    """Return the sizes of an operator's inputs, ``None`` where it has no tensor.
+
+    Example:
+        >>> dims_text(b"[[32, 3, 224], [], [[2], [4]]]"), dims_text(b"[[], []]")
+        ('[32,3,224],[],[[2],[4]]', None)
+    """
+    text = printable("".join(dims.decode("utf-8", "replace").split())[1:-1])
+    return text[:LONGEST_DIMS] if any(map(str.isdigit, text)) else None

@@ -103,4 +103,5 @@ def _add_slices(
         kind=kind,
         external_id=nothing,
         input_list=nothing.astype(np.int32),
+        input_dims=nothing.astype(np.int32),
     )

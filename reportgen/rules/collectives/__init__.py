@@ -268,7 +268,7 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("waits",),
+    folded=("collectives", "waits"),
     places={
         **by_step.PLACES,
         "transfer_and_waiting": Place(

@@ -172,12 +172,13 @@ def exhibits_of(
             results.ExhibitKind.SERIES,
             title=write(TITLE, even=what_if.even_ns, step=what_if.step_ns),
             caption=write(CAPTION),
-            columns=kit.floats(
-                ("time_s", "s", grid.starts_ns / NS_PER_S),
-                ("step_us", "us", what_if.each_ns / NS_PER_US),
-                ("if_median_us", "us", what_if.each_even_ns / NS_PER_US),
-            ),
-            role=Role.STEP,
+            columns=[
+                *kit.floats(("time_s", "s", grid.starts_ns / NS_PER_S)),
+                *kit.floats(("step_us", "us", what_if.each_ns / NS_PER_US), role=Role.STEP),
+                *kit.floats(
+                    ("if_median_us", "us", what_if.each_even_ns / NS_PER_US), role=Role.GPU
+                ),
+            ],
         )
     if len(ranks) <= many_ranks.HEATMAP_ABOVE:
         return

@@ -142,7 +142,7 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     unknown = np.full(system.n_ticks, np.nan)
     gpus = tuple(
         _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.is_there], params)
-        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY).items()
+        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY)
     )
     n_gpus = len({*use, *(gpu.gpu for gpu in gpus)})
     return NodeMemory(node=part.node, n_ticks=system.n_ticks, n_gpus=n_gpus, gpus=gpus)

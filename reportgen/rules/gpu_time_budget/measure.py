@@ -18,7 +18,7 @@ from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_of, tick_lengths_ns, training_loop_ns
+from reportgen.facts.samples import count_where, mean_of, tick_lengths_ns, training_loop_ns
 from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_cores, starvation_of
@@ -92,13 +92,15 @@ def measure(part: NodeProfile | RankTrace, params: Params) -> Budget:
 
 def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     system, tick_ns = part.system, part.system.tick_ns
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    is_at_work = use > IDLE_BELOW_PCT
+    kind = SeriesKind.GPU_UTILIZATION
+    is_at_work = np.zeros((system.n_ticks, len(system.names(kind))), dtype=np.bool_, order="F")
+    for place, use in enumerate(system.each(kind)):
+        is_at_work[:, place] = use > IDLE_BELOW_PCT
     steps_ns = training_loop_ns(part.spans)
     loop_ns = steps_ns or _active_ns(tick_ns, is_at_work)
     length_ns, gap_ns = tick_lengths_ns(system)
     is_hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT) > 0
-    causes = _causes(system, use, part.spans, is_hot)
+    causes = _causes(system, is_at_work, part.spans, is_hot)
     is_used: Mask = np.asarray(is_at_work.any(axis=0))
     if not is_used.any() or system.n_ticks < LEAST_UNUSED_TICKS:
         is_used[:] = True
@@ -106,8 +108,8 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
     least_ns = least_idle_ns - JITTER_OF_INTERVAL * (system.interval_ns or 0)
     rows = _rows(part, length_ns) if system.n_ticks > 1 else None
     gpus, stretches, data = [], [], []
-    for place, device in enumerate(system.names(SeriesKind.GPU_UTILIZATION)):
-        codes = _codes(tick_ns, use[:, place], loop_ns, causes if is_used[place] else never)
+    for place, (device, use) in enumerate(zip(system.names(kind), system.each(kind), strict=True)):
+        codes = _codes(tick_ns, use, loop_ns, causes if is_used[place] else never)
         found = [*_stretches(codes, tick_ns, length_ns, least_ns, (part.node, device))]
         part_ns = _sums(codes, length_ns)
         part_ns[Part.NOT_MEASURED] += gap_ns
@@ -120,7 +122,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
                 n_stretches=len(found),
                 stretches_ns=sum(stretch.duration_ns for stretch in found),
                 worked_ns=_sums(codes, np.where(is_at_work[:, place], length_ns, 0)),
-                unused_ns=_sums(codes, _unused_ns(use[:, place], length_ns)),
+                unused_ns=_sums(codes, _unused_ns(use, length_ns)),
             )
         )
         stretches += found
@@ -147,7 +149,7 @@ def _active_ns(tick_ns: Instants, is_at_work: Mask) -> tuple[int, int] | None:
 
 
 def _causes(
-    system: SystemTable, use: Floats, spans: SpanTable, is_hot: Mask
+    system: SystemTable, is_at_work: Mask, spans: SpanTable, is_hot: Mask
 ) -> Mapping[Part, Mask]:
     """Return why a GPU may idle at each tick, in the order in which the causes are tried."""
 
@@ -160,11 +162,13 @@ def _causes(
         n_in_step += is_inside(steps.where(rows))
     is_waiting = mean_of(system, SeriesKind.IO_WAIT) > IO_MEAN_PCT
     is_waiting |= hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT) > 0
-    n_at_work = np.count_nonzero(use > IDLE_BELOW_PCT, axis=1)
+    n_at_work = np.count_nonzero(is_at_work, axis=1)
+    gpus = system.each(SeriesKind.GPU_UTILIZATION)
+    n_busy = count_where(gpus, system.n_ticks, lambda use: use > BUSY_PCT)
     is_waited_for = is_inside(spans.where(exchanges_data(spans))) | (n_in_step > n_at_work)
     return {
         # An idle GPU is not above 90 % itself, so any that is, is another one.
-        Part.STRAGGLER: (use > BUSY_PCT).any(axis=1) & is_waited_for,
+        Part.STRAGGLER: (n_busy > 0) & is_waited_for,
         Part.IO_WAIT: is_waiting,
         Part.NETWORK: starvation_of(system).is_starved,
         Part.CPU_INPUT: is_hot | is_inside(spans.where(loader_rows(spans).fetch)),

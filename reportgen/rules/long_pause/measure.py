@@ -25,12 +25,11 @@ from reportgen.facts.pauses import (
     pauses_of_gpus,
     pauses_of_workers,
 )
-from reportgen.facts.samples import columns_of, present_values, unrecorded_ns
+from reportgen.facts.samples import present_values, unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.facts.trend import Mask
-from reportgen.facts.usage import used_throughout
+from reportgen.facts.usage import in_use
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.kit import col, concat, derived, merge, merged, row
 from reportgen.units import NS_PER_S
@@ -250,18 +249,18 @@ def _at_work(system: SystemTable, pauses: Pauses, ordinary: Union) -> Mask:
 
     Inside a step a GPU that waits for another one in a collective looks busy.
     """
-    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    use = columns_of(matrix, used_throughout(matrix))
-
-    def mean_pct(start_ns: int, end_ns: int) -> Floats:
-        inside = slice(*np.searchsorted(system.tick_ns, (start_ns, end_ns)))
-        known = [present_values(column[inside]) for column in use]
-        return np.array([values.mean() if values.size else np.nan for values in known])
-
     is_at_work = np.zeros(pauses.n_pauses, dtype=bool)
-    if use and ordinary.start_ns.size:
-        usual = mean_pct(ordinary.start_ns[0], ordinary.end_ns[-1])
-        for at in np.flatnonzero(pauses.is_between).tolist():
-            inside = mean_pct(pauses.start_ns[at], pauses.end_ns[at])
-            is_at_work[at] = bool((inside >= WORKING_RATIO * usual).all())
+    if not ordinary.start_ns.size or not system.names(SeriesKind.GPU_UTILIZATION):
+        return is_at_work
+    between = np.flatnonzero(pauses.is_between)
+    starts_ns = [ordinary.start_ns[0], *pauses.start_ns[between]]
+    ends_ns = [ordinary.end_ns[-1], *pauses.end_ns[between]]
+    edges = np.searchsorted(system.tick_ns, [starts_ns, ends_ns]).T.tolist()
+    inside_pct = []
+    for use in in_use(system):
+        known = [present_values(use[first:stop]) for first, stop in edges]
+        inside_pct.append([values.mean() if values.size else np.nan for values in known])
+    if inside_pct:
+        usual_pct, *others_pct = np.array(inside_pct).T
+        is_at_work[between] = [(its >= WORKING_RATIO * usual_pct).all() for its in others_pct]
     return is_at_work

@@ -168,7 +168,7 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     """Measure every GPU of a node; a GPU without a single sample does not exist."""
     by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     in_steps = _in_steps_ratio(part.spans.steps())
-    gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu.items()]
+    gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu]
     return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
 
 

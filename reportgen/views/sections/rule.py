@@ -6,7 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.report import Report
-from reportgen.results import About, Depth, Exhibit, Finding, RuleId, RuleResult, Status
+from reportgen.results import (
+    About,
+    Depth,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    RuleId,
+    RuleResult,
+    Status,
+)
 from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext
@@ -117,7 +126,7 @@ def choice_blocks(
 
 
 def _top_of(table: Exhibit) -> Exhibit:
-    if table.n_rows <= MOST_GROUPED_ROWS:
+    if table.kind is not ExhibitKind.TABLE or table.n_rows <= MOST_GROUPED_ROWS:
         return table
     columns = tuple(
         replace(column, values=column.values[:MOST_GROUPED_ROWS]) for column in table.columns

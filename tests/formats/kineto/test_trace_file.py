@@ -220,6 +220,19 @@ def test_the_first_floating_input_type_is_kept() -> None:
     assert tables.slices.input_type.tolist() == [0, NONE]
 
 
+def test_the_sizes_of_inputs_are_kept_of_operators_with_tensors() -> None:
+    sizes = [[[8, 4], []], [[8, 4], []], [[], []], [["x" * 99] * 9, [1]]]
+    events = [
+        span("cpu_op", "a", at, 1) | {"args": {"Input Dims": dims}} for at, dims in enumerate(sizes)
+    ]
+
+    tables = read_events([*events, span("cpu_op", "b", 9, 1)]).tables
+
+    assert tables.slices.input_dims.tolist() == [0, 0, NONE, 1, NONE]
+    assert tables.input_dims[0] == "[8,4],[]"
+    assert len(tables.input_dims[1]) == 160
+
+
 def test_times_written_as_text_are_times() -> None:
     event = kernel(0, 5, 1)
     event |= {"ts": str(event["ts"]), "dur": "5.5"}
