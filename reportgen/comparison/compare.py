@@ -8,12 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen.comparison.changes import finding_changes, metric_changes, moved
-from reportgen.comparison.conditions import (
-    changed_settings,
-    conditions_of,
-    warnings_of,
-    why_not,
-)
+from reportgen.comparison.conditions import changed_settings, conditions_of, warnings_of, why_not
 from reportgen.comparison.model import (
     Comparison,
     Condition,
@@ -142,10 +137,7 @@ def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart
 def _job(run: Run) -> Job:
     report = run.report
     return Job(
-        label=run.label,
-        name=report.job.name,
-        source=report.job.source,
-        report_id=report.report_id,
+        label=run.label, name=report.job.name, source=report.job.source, report_id=report.report_id
     )
 
 

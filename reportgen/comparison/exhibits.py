@@ -7,12 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
-from reportgen.comparison.model import (
-    Comparison,
-    FindingState,
-    Moved,
-    WaterfallPart,
-)
+from reportgen.comparison.model import Comparison, FindingState, Moved, WaterfallPart
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
@@ -282,10 +277,7 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
         ExhibitKind.TABLE,
         title="All numbers of both reports",
         caption="The names are those of the results and of --fail-if.",
-        columns=[
-            *_texts_of(rows, "name"),
-            *_numbers_of(rows, "before", "after", "difference"),
-        ],
+        columns=[*_texts_of(rows, "name"), *_numbers_of(rows, "before", "after", "difference")],
     )
     return (made,)
 

@@ -69,9 +69,7 @@ def choose(before: Steps, after: Steps) -> Chosen:
         same_second = second & (after.number >= low) & (after.number <= high)
         if min(same_first.sum(), same_second.sum()) >= LEAST_STEPS:
             return Chosen(
-                before=same_first,
-                after=same_second,
-                how=f"steps {low:,} to {high:,} of both",
+                before=same_first, after=same_second, how=f"steps {low:,} to {high:,} of both"
             )
     return Chosen(before=first, after=second, how="all steps after the warm-up")
 

@@ -14,13 +14,7 @@ from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
-from reportgen.storage import (
-    TrainingJob,
-    is_job_name,
-    is_remote,
-    open_location,
-    training_jobs,
-)
+from reportgen.storage import TrainingJob, is_job_name, is_remote, open_location, training_jobs
 from reportgen.units import iso_utc, seconds
 
 REPORT_FILE = "report.json"
