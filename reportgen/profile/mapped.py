@@ -20,6 +20,7 @@ Column = TypeVar("Column", bound=NDArray[Any])
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 4 << 20
+_COPIED_ROWS = 1 << 20
 _M_MMAP_THRESHOLD = -3
 
 
@@ -77,11 +78,14 @@ def in_turn(values: Floats, columns: Sequence[int]) -> Iterator[Floats]:
 
 
 def in_file(column: Column) -> Column:
-    """Return (n,) int64 or float64 values; many of them lie in a file."""
-    flat = blank_matrix(column.size, 1, large_bytes=_LARGE_COLUMN_BYTES)[:, 0]
-    found = flat.view(column.dtype)
-    found[:] = column
-    forget(found)
+    """Return (n,) values; many of them lie in a file."""
+    n_words = -(-column.nbytes // 8)
+    flat = blank_matrix(n_words, 1, large_bytes=_LARGE_COLUMN_BYTES)[:, 0]
+    found = flat.view(column.dtype)[: column.size]
+    for first in range(0, column.size, _COPIED_ROWS):
+        rows = slice(first, first + _COPIED_ROWS)
+        found[rows] = column[rows]
+        forget(found)
     return cast("Column", found)
 
 

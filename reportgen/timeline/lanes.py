@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.mapped import in_file
+
 Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -202,18 +204,20 @@ def strips_of(
     order = _by_start(start_ns, duration_ns).astype(np.int32)
     start_ns, duration_ns = start_ns[order], duration_ns[order]
     row = rows_of(start_ns, duration_ns, slack_ns=slack_ns)
+    if not ((np.diff(start_ns) > 0) | (np.diff(row) >= 0)).all():
+        again = np.lexsort((row, start_ns))
+        order, row = order[again], row[again]
+        start_ns, duration_ns = start_ns[again], duration_ns[again]
     none = np.zeros(order.size, dtype=np.int32)
-    strips = Strips(
-        start_ns=start_ns,
-        duration_ns=duration_ns,
-        row=row,
-        name=name[order].astype(np.int32),
-        detail=none if detail is None else detail[order].astype(np.int32),
-        flow=none if flow is None else flow[order].astype(np.int32),
-        source=None if source is None else source[order].astype(np.int32),
+    return Strips(
+        start_ns=in_file(start_ns),
+        duration_ns=in_file(duration_ns),
+        row=in_file(row),
+        name=in_file(name[order].astype(np.int32)),
+        detail=none if detail is None else in_file(detail[order].astype(np.int32)),
+        flow=none if flow is None else in_file(flow[order].astype(np.int32)),
+        source=None if source is None else in_file(source[order].astype(np.int32)),
     )
-    in_order = (np.diff(start_ns) > 0) | (np.diff(row) >= 0)
-    return strips if in_order.all() else strips.taken(np.lexsort((row, start_ns)))
 
 
 def _by_start(start_ns: Times, duration_ns: Times) -> NDArray[np.intp]:
@@ -274,7 +278,7 @@ def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int], free_ns: list[i
     return rows
 
 
-def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Numbers]]:
+def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Codes]]:
     """Return each code and its rows, in the order of codes; the rarest share the last of many.
 
     Example:
@@ -282,7 +286,7 @@ def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Numbers]]:
         [([3], [1]), ([7], [0, 2])]
     """
     found, first, count = np.unique(codes, return_index=True, return_counts=True)
-    order = np.argsort(codes, kind="stable")
+    order = np.argsort(codes, kind="stable").astype(np.int32)
     ends = np.cumsum(count)
     if found.size <= MOST_ALIKE:
         kept = np.arange(found.size)

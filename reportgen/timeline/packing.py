@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, differences, pack_columns, zigzag
 from reportgen.text_safety import cut_middle
-from reportgen.timeline.lanes import MOST_ROWS, Arrows, Strips, Times, Track, joined_strips
+from reportgen.timeline.lanes import MOST_ROWS, Strips, Times, Track, joined_strips
 from reportgen.timeline.runs import Pieces
 from reportgen.timeline.shown import ShownLane, shown_lanes
 from reportgen.timeline.staged import Staged, StagedLane
@@ -166,18 +166,14 @@ class PackedPart:
 
     def pack_arrows(self, rows: NDArray[Any], start_ns: int, end_ns: int) -> Block:
         """Add some arrows."""
-        arrows = Arrows(
-            **{
-                name: getattr(self.staged.arrows, name)[rows]
-                for name in Arrows.__dataclass_fields__
-            }
-        )
+        arrows = self.staged.arrows
+        from_ns, to_ns = arrows.from_start_ns[rows], arrows.to_start_ns[rows]
         columns: list[NDArray[Any]] = [
-            arrows.flow,
-            self._lane_ids[arrows.from_lane],
-            differences(arrows.from_start_ns, start_ns),
-            self._lane_ids[arrows.to_lane],
-            zigzag(arrows.to_start_ns - arrows.from_start_ns),
+            arrows.flow[rows],
+            self._lane_ids[arrows.from_lane[rows]],
+            differences(from_ns, start_ns),
+            self._lane_ids[arrows.to_lane[rows]],
+            zigzag(to_ns - from_ns),
         ]
         block = self._block(0, start_ns, end_ns, columns)
         del block["level"]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import RankTrace
+from reportgen.profile.mapped import in_file
 from reportgen.profile.trace_tables import NONE, HostSlices, Numbers
 from reportgen.timeline.lanes import Argument, Arrows, Codes, Lane, PartLanes, Times
 
@@ -28,7 +29,7 @@ def ids_of(trace: RankTrace) -> tuple[Argument, ...]:
 
 def _narrow(ids: Numbers) -> NDArray[np.integer]:
     is_small = ids.max(initial=0) <= np.iinfo(np.int32).max
-    return ids.astype(np.int32) if is_small else ids
+    return in_file(ids.astype(np.int32) if is_small else ids)
 
 
 def with_backward(part: PartLanes, trace: RankTrace) -> PartLanes:

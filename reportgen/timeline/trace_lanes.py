@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -16,6 +16,7 @@ from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
+from reportgen.profile.mapped import forget
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
 from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
@@ -35,7 +36,7 @@ from reportgen.timeline.lanes import (
 )
 
 Mask = NDArray[np.bool_]
-Rows = NDArray[np.int64]
+Rows = NDArray[np.signedinteger]
 
 _BY_HOST = re.compile(r"(?P<host>.+)_\d+\.\d{10,19}\.pt\.trace\.json.*")
 _SLACK_NS = 1_000
@@ -63,6 +64,12 @@ class _Words:
         """Return the code of each row of some columns, whose text ``write`` makes of its values."""
         if not keys[0].size:
             return np.empty(0, dtype=np.int32)
+        if len(keys) == 1:  # codes, of which a vocabulary has few
+            used = np.unique(keys[0])
+            numbers = np.zeros(used.max() + 2, dtype=np.int32)
+            numbers[used] = [self.of(write(code)) for code in used.tolist()]
+            found: Codes = numbers[keys[0]]
+            return found
         code = np.zeros(keys[0].size, dtype=np.int64)
         for key in keys:  # a row of several columns as one number, kept small
             _, place = np.unique(key, return_inverse=True)
@@ -97,7 +104,8 @@ class _Tree:
         is_module = module_calls(trace)
         self._add_slices(LaneKind.ANNOTATIONS, "annotations", rank, np.flatnonzero(is_annotation))
         self._add_slices(LaneKind.ANNOTATIONS, "modules", rank, np.flatnonzero(is_module))
-        self._add_host(rank, np.flatnonzero(~is_annotation & ~is_step & ~is_module))
+        is_other = ~is_annotation & ~is_step & ~is_module
+        self._add_host(rank, np.flatnonzero(is_other).astype(np.int32))
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
@@ -155,6 +163,8 @@ class _Tree:
         if not (rows.size or calls.start_ns.size or memory or counters):
             return
         host = self.add(LaneKind.HOST, "host", rank)
+        for item in fields(slices):
+            forget(getattr(slices, item.name))
         input_type = self.details.of_rows([slices.input_type[rows]], self._input_type)
         groups = []
         for codes, places in grouped(np.concatenate([slices.thread[rows], calls.thread])):
@@ -164,9 +174,9 @@ class _Tree:
             own = rows[here]
             self.lane_of_call[called] = len(self.lanes)
             strips = strips_of(
-                np.concatenate([slices.start_ns[own], calls.start_ns[called]]),
-                np.concatenate([slices.duration_ns[own], calls.duration_ns[called]]),
-                np.concatenate([slices.name[own], calls.name[called]]),
+                np.concatenate([_picked(slices.start_ns, own), calls.start_ns[called]]),
+                np.concatenate([_picked(slices.duration_ns, own), calls.duration_ns[called]]),
+                np.concatenate([_picked(slices.name, own), calls.name[called]]),
                 detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
                 flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
                 source=np.concatenate([own, called + slices.start_ns.size]),
@@ -314,6 +324,13 @@ class _Tree:
             to_lane=self.lane_of_op[rows],
             to_start_ns=ops.start_ns[rows],
         )
+
+
+def _picked(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
+    """Return some rows of a column; its memory, where it lies in a file, is let go."""
+    found: NDArray[Any] = column[rows]
+    forget(column)
+    return found
 
 
 def _step_times(told: StepRows) -> StepTimes:

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.mapped import forget, in_file
+
 Column = NDArray[Any]
 Columns = dict[str, Column]
 
-PIECE_ROWS = 1 << 16
-"""Rows of a piece: half a MB, of which nothing is used before it is written."""
+PIECE_ROWS = 1 << 20
+"""Rows of a piece: 8 MB, of which nothing is used before it is written. Full ones go to a file."""
+
+_LARGE_BYTES = 16 << 20
+"""Columns of two million events and more go to a file, too."""
 
 
 class ColumnBuffer:
@@ -39,6 +44,8 @@ class ColumnBuffer:
             part = column[n_done : n_done + PIECE_ROWS - at]
             pieces[number][at : at + len(part)] = part
             n_done += len(part)
+            if at + len(part) == PIECE_ROWS:
+                pieces[number] = in_file(pieces[number])
 
     def take(self) -> Columns:
         """Return the columns, none without rows; there are none afterwards."""
@@ -46,7 +53,7 @@ class ColumnBuffer:
         for name in list(self._pieces) if self.n_rows else ():
             parts = list(self._parts(name, 0))
             del self._pieces[name]
-            columns[name] = np.concatenate(parts, out=mapped(self.n_rows, parts[0].dtype))
+            columns[name] = spilled(np.concatenate(parts)) if len(parts) > 1 else parts[0]
         self.clear()
         return columns
 
@@ -71,6 +78,17 @@ class ColumnBuffer:
             start = number * PIECE_ROWS
             if first < start + PIECE_ROWS and start < self.n_rows:
                 yield piece[max(first - start, 0) : self.n_rows - start]
+
+
+def spilled(column: Column) -> Column:
+    """Return a column; a large one lies in a file."""
+    return column if column.nbytes < _LARGE_BYTES else in_file(column)
+
+
+def let_go(table: Columns) -> None:
+    """Let the memory of large columns go until they are used again."""
+    for column in table.values():
+        forget(column)
 
 
 def mapped(n_rows: int, dtype: np.dtype[Any]) -> Column:

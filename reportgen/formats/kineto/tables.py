@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto import validate
-from reportgen.formats.kineto.column_buffer import Columns
+from reportgen.formats.kineto.column_buffer import Columns, let_go
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kineto.vocabulary import (
@@ -128,6 +128,7 @@ def _recode(
             table["name"][:] = names.of(table["name"])
         if "thread" in table:
             table["thread"][:] = threads.of(table["thread"])
+        let_go(table)
     slices = raw["slices"]
     if slices:
         slices["input_type"] = input_types.of(slices.pop("input_list"))

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.column_buffer import Column, Columns, mapped
+from reportgen.formats.kineto.column_buffer import Column, Columns, let_go, spilled
 from reportgen.units import NS_PER_US
 
 _DAY_US = 86_400e6
@@ -46,7 +46,7 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
         if not table:
             continue
         start_us = table["start_us"]
-        table[ROW] = np.arange(len(start_us), dtype=np.int32)
+        table[ROW] = spilled(np.arange(len(start_us), dtype=np.int32))
         is_near = np.abs(start_us - typical_us) <= MAX_DISTANCE_US  # false for NaN
         is_possible = np.ones_like(is_near)
         if "duration_us" in table:
@@ -58,6 +58,7 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
             take_rows(table, is_near & is_possible)
             if not len(table[ROW]):
                 table.clear()
+        let_go(table)
     return bad_durations, bad_times
 
 
@@ -91,16 +92,20 @@ def to_origin(table: Columns, base_us: int) -> None:
     if not table:
         return
     start_us = table.pop("start_us")
-    table["start_ns"] = _whole_ns(start_us - base_us)
+    table["start_ns"] = spilled(_whole_ns(start_us - base_us))
     if "duration_us" not in table:
         return
     duration_us = table.pop("duration_us")
     if base_us < NS_TOLD_BELOW_US:
-        table["duration_ns"] = _whole_ns(duration_us)
-        table["end_ns"] = table["start_ns"] + table["duration_ns"]
+        del start_us  # tens of MB of a large trace
+        table["duration_ns"] = spilled(_whole_ns(duration_us))
+        del duration_us
+        table["end_ns"] = spilled(table["start_ns"] + table["duration_ns"])
     else:
-        table["end_ns"] = _whole_ns((start_us + duration_us) - base_us)
-        table["duration_ns"] = _whole_ns(duration_us)
+        table["end_ns"] = spilled(_whole_ns((start_us + duration_us) - base_us))
+        del start_us
+        table["duration_ns"] = spilled(_whole_ns(duration_us))
+    let_go(table)
 
 
 def _whole_ns(time_us: Column) -> Column:
@@ -115,15 +120,16 @@ def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
     keys = [table["start_ns"]]
     if "end_ns" in table:
         keys.insert(0, -table["end_ns"] if is_outer_first else table["end_ns"])
-    take_rows(table, np.lexsort(keys))
+    order = np.lexsort(keys)
+    let_go(table)
+    take_rows(table, order)
 
 
 def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> None:
     """Keep the selected rows, in place: one column at a time, for the memory's sake."""
     kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-    for name, column in list(table.items()):
-        room = mapped(len(kept), column.dtype)
-        table[name] = np.take(column, kept, out=room, mode="clip")  # "raise" takes a copy more
+    for name in list(table):  # the column before is freed with its place
+        table[name] = spilled(np.take(table[name], kept, mode="clip"))
 
 
 def clip_overruns(table: Columns) -> None:
