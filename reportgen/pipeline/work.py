@@ -11,6 +11,7 @@ from typing import Any
 
 from reportgen.cache import Cache
 from reportgen.intake import Progress, read
+from reportgen.pipeline.packed import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
     Clock,
@@ -78,7 +79,7 @@ def work_on(
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
-    measurements = measure_part(part, rules, params)
+    measurements = PackedMeasurements.of(measure_part(part, rules, params))
     if lanes is not None:
         stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):

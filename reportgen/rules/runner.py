@@ -150,6 +150,7 @@ def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult |
 def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
     """Return a result under the rule's own name that can be saved and read again, or raise."""
     judged = judge(rule, measurements, params)
+    measurements.clear()  # those of a thousand ranks take as much memory as what follows
     if judged.id != rule.id:
         raise ValueError(f"its result is called {judged.id}, not {rule.id}")
     decode(encode(judged), path=f"{rule.id}.json")

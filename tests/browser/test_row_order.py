@@ -1,4 +1,4 @@
-"""Rows of a large heat map: as recorded, or the largest first; several to choose from."""
+"""The rows of a heat map of many rows: as recorded, or the largest first; several maps."""
 
 from __future__ import annotations
 

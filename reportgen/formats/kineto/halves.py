@@ -43,7 +43,7 @@ _N_AROUND = 2
 _EVENT = re.compile(rb'\{\s*"ph"\s*:')
 _CODED = {
     "name": "names", "thread": "threads", "shape": "shapes", "input_list": "input_lists",
-    "track": "tracks",
+    "input_dims": "input_dims", "track": "tracks",
 }  # fmt: skip
 _LABELLED = frozenset({"name", "dtype", "group", "group_ranks"})
 _OWNERS = {"gpu_op": "gpu_ops", "host_slice": "slices"}
@@ -59,6 +59,7 @@ class _Rest:
     n_bytes: int
     categories: dict[tuple[str, str], int]
     texts: list[list[Any]]
+    written_in: dict[str, str]
     n_dropped: int
 
 
@@ -85,6 +86,7 @@ def read_halves(
     except HelperError:
         return None
     known = first.documents.columns.vocabularies
+    first.text.n_bytes = size_bytes  # the halves have a bracket each that the file does not have
     if on_progress is not None:
         on_progress(sum(rest.categories.values()), rest.n_bytes)
     return None if any(codes.n_beyond for codes in _vocabularies(known)) else file_of(first)
@@ -137,6 +139,7 @@ def read_rest(path: str, start: int, size_bytes: int) -> Iterator[object]:
         n_bytes=reading.text.n_bytes,
         categories=dict(columns.categories),
         texts=[list(codes) for codes in _vocabularies(columns.vocabularies)],
+        written_in=columns.written_in,
         n_dropped=columns.numbers.n_dropped,
     )
     for name, table in columns.tables.items():
@@ -173,11 +176,11 @@ def _vocabularies(known: TraceVocabularies) -> list[BoundedCodes]:
 def _add(first: Reading, rest: _Rest, results: Iterator[Any]) -> None:
     """Append what the helper read, its codes changed into those of the first half."""
     first.text.outside[-1] = rest.outside
-    first.text.n_bytes += rest.n_bytes
     columns = first.documents.columns
     for key, n_events in rest.categories.items():
         columns.categories[key] += n_events
     columns.numbers.n_dropped += rest.n_dropped
+    columns.written_in.update(rest.written_in)
     known = columns.vocabularies
     codes = {
         field.name: np.append(getattr(known, field.name).of(texts), np.int32(ABSENT))
