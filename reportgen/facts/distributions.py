@@ -23,7 +23,6 @@ BIN_PCT = 2
 PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 """The edges of histograms of percentages."""
 AWS_N_BINS = 49
-_HALF = 0.5
 FINE_BINS = 1_000
 DRAWN_BINS = 60
 _STEPS = (1, 2, 5)
@@ -80,25 +79,19 @@ def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
     return np.asarray(np.percentile(values, points_pct))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValueCounts:
-    """Different values, ascending, and how often each occurs, (m,) each: few for percentages."""
+def count_values(values: Floats) -> tuple[Floats, Counts]:
+    """Return the different ones of (n,) values, ascending, and how often each occurs, without NaN.
 
-    value: Floats
-    count: Counts
-
-
-def count_values(values: Floats) -> ValueCounts:
-    """Return the counts of (n,) values, NaN left out."""
-    value, count = np.unique(values[~np.isnan(values)], return_counts=True)
-    return ValueCounts(value=value, count=count)
+    Percentages have few different values.
+    """
+    return np.unique(values[~np.isnan(values)], return_counts=True)
 
 
-def percentile_of(parts: Sequence[ValueCounts], point_pct: float) -> float:
-    """Return the percentile of all values, as ``percentiles`` of them would; NaN without any."""
-    value = np.concatenate([part.value for part in parts])
+def percentile_of(parts: Sequence[tuple[Floats, Counts]], point_pct: float) -> float:
+    """Return the percentile of counted values, exactly as ``percentiles``; NaN without any."""
+    value, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(value, kind="stable")
-    ends = np.cumsum(np.concatenate([part.count for part in parts])[order])
+    ends = np.cumsum(counts[order])
     if not value.size:
         return float("nan")
     place = (int(ends[-1]) - 1) * (point_pct / 100)
@@ -107,7 +100,7 @@ def percentile_of(parts: Sequence[ValueCounts], point_pct: float) -> float:
     below, above = value[order][rows].tolist()
     part = place - low
     apart = above - below
-    return float(below + apart * part if part < _HALF else above - apart * (1 - part))
+    return float(below + apart * part if part < 1 - part else above - apart * (1 - part))
 
 
 def box_of(values: Floats) -> Box:

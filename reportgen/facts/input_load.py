@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
-from reportgen.facts.samples import mean_over, present_values, sum_of
+from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.facts.usage import (
@@ -30,6 +30,7 @@ from reportgen.facts.usage import (
     wait_for_disk,
 )
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
+from reportgen.profile.mapped import in_turn
 from reportgen.profile.system import Floats
 
 LEAST_STEPS = 5
@@ -127,7 +128,8 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
 def _idle_ticks(use: Floats, is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
-    used_pct = mean_over(use, used_gpus(use))
+    used = in_turn(use, np.flatnonzero(used_gpus(use)).tolist())
+    used_pct = means(*totals_of(used, use.shape[0]))
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
     level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)

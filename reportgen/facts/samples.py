@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from reportgen.facts.intervals import union_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
-from reportgen.profile.mapped import in_turn
 from reportgen.profile.system import Floats, Instants
 from reportgen.units import NS_PER_MINUTE
 
@@ -56,12 +55,6 @@ def means(total: Floats, count: Counts) -> Floats:
     mean = np.full(count.shape, np.nan)
     np.divide(total, count, out=mean, where=count > 0)
     return mean
-
-
-def mean_over(matrix: Floats, are_meant: NDArray[np.bool_]) -> Floats:
-    """Return (n_ticks,) the mean of the present values of some columns, NaN without any."""
-    columns = in_turn(matrix, np.flatnonzero(are_meant).tolist())
-    return means(*totals_of(columns, matrix.shape[0]))
 
 
 def count_where(

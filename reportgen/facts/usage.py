@@ -18,7 +18,7 @@ from reportgen.facts.samples import (
     sum_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
-from reportgen.profile.mapped import in_turn
+from reportgen.profile.mapped import forget, in_file, in_turn
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats, Instants
 
@@ -80,13 +80,19 @@ class Samples:
         """Return how many samples there are before each instant."""
         return np.searchsorted(self.time_ns, end_ns, side="left")
 
+    def let_go(self) -> None:
+        """Let the memory of samples in a file go until they are used again."""
+        forget(self.time_ns)
+        forget(self.values)
+
 
 def samples_of(system: SystemTable, values: Floats) -> Samples:
-    """Return the samples of (n_ticks,) values, NaN left out; without NaN nothing is copied."""
+    """Return the samples of (n_ticks,) values, NaN left out; where all are known none is copied."""
     is_there = ~np.isnan(values)
     if is_there.all():
         return Samples(is_there=is_there, time_ns=system.tick_ns, values=values)
-    return Samples(is_there=is_there, time_ns=system.tick_ns[is_there], values=values[is_there])
+    time_ns, known = in_file(system.tick_ns[is_there]), in_file(values[is_there])
+    return Samples(is_there=is_there, time_ns=time_ns, values=known)
 
 
 def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> Iterator[tuple[str, Samples]]:

@@ -14,7 +14,6 @@ from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
 from reportgen.facts.usage import Samples, cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.mapped import forget
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
@@ -219,21 +218,29 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         every |= its
     are_used = usage.used_gpus(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
-    gpus = [_room(part, gpu, its, params, is_used=is_used[gpu]) for gpu, its in series.items()]
+    gpus = []
+    for gpu, its in series.items():
+        gpus.append(_room(part, gpu, its, params, is_used=is_used[gpu]))
+        _let_go(its)
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(uses),
         gpus=tuple(gpus),
-        resources=tuple(_resource(part, *item, params) for item in every.items()),
+        resources=tuple(_resource(part.node, *item, params) for item in every.items()),
         violations=tuple(_violations(gpus, series)),
     )
 
 
-def _resource(part: NodeProfile, name: str, samples: Samples, params: Params) -> Resource:
-    forget(part.system.values)
+def _let_go(series: Series) -> None:
+    for samples in series.values():
+        samples.let_go()
+
+
+def _resource(node: str, name: str, samples: Samples, params: Params) -> Resource:
+    samples.let_go()
     return Resource(
-        node=part.node,
+        node=node,
         name=name,
         last_window_p95_pct=_last_p95(samples, params),
         threshold_pct=float(params.limits_pct[_role(name)]),
@@ -252,7 +259,6 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
 
     A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).
     """
-    forget(part.system.values)
     cpu, use, _ = series.values()
     start_ns = minutes_of(use.time_ns).start_ns
     stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series.values()])
@@ -313,6 +319,7 @@ def _violations(
     roomy = [gpu for gpu in gpus if gpu.roomy_ns.size]
     last_ns = max((int(gpu.roomy_ns[-1]) for gpu in roomy), default=0)
     for gpu in roomy:
+        _let_go(series[gpu.gpu])
         first_ns, own_last_ns = int(gpu.roomy_ns[0]), int(gpu.roomy_ns[-1])
         members = {}
         for name, its in series[gpu.gpu].items():

@@ -11,7 +11,6 @@ from reportgen.facts.intervals import covered_ns
 from reportgen.facts.samples import (
     WorkRange,
     mean_of,
-    mean_over,
     minutes_of,
     present_values,
     sampling_pauses,
@@ -35,12 +34,6 @@ def test_absent_values_do_not_count_in_a_mean() -> None:
     found = mean_of(system_table(USE), SeriesKind.GPU_UTILIZATION)
 
     np.testing.assert_array_equal(found, [15.0, 30.0, NAN])
-
-
-def test_a_mean_can_be_of_some_series() -> None:
-    use = system_table(USE).matrix(SeriesKind.GPU_UTILIZATION)
-
-    np.testing.assert_array_equal(mean_over(use, np.array([True, False])), [10.0, NAN, NAN])
 
 
 def test_absent_values_do_not_count_in_a_sum_over_kinds() -> None:

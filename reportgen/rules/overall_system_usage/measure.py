@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 import numpy as np
 
@@ -177,7 +178,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
 
 def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
     kind = SeriesKind.GPU_UTILIZATION
-    for gpu, column in zip(system.names(kind), system.matrix(kind).T, strict=True):
+    for gpu, column in zip(system.names(kind), system.each(kind), strict=True):
         if not np.isnan(column).all():
             curve = _curve(system, column)
             yield Line(node=node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
@@ -221,14 +222,12 @@ def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
         first = np.searchsorted(system.tick_ns, loop_ns[0], side="right")
         inside = slice(first, np.searchsorted(system.tick_ns, loop_ns[1], side="left"))
     gpus, cores = SeriesKind.GPU_UTILIZATION, SeriesKind.CPU_UTILIZATION
-    devices: list[tuple[Role, str, Iterator[Floats]]] = [
-        (Role.GPU, name, iter([column]))
-        for name, column in zip(system.names(gpus), system.matrix(gpus).T, strict=True)
+    each = zip(system.names(gpus), system.each(gpus), strict=True)
+    devices = [
+        ((Role.GPU, name, [column]) for name, column in each),
+        [(Role.CPU, CORES, system.each(cores))] if system.n_ticks and system.names(cores) else [],
     ]
-    devices += (
-        [(Role.CPU, CORES, system.each(cores))] if system.n_ticks and system.names(cores) else []
-    )
-    for role, device, columns in devices:
+    for role, device, columns in chain(*devices):
         counts = [(_count(column), inside and _count(column[inside])) for column in columns]
         yield DeviceCounts(
             node=part.node,
