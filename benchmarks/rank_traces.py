@@ -170,7 +170,7 @@ def _meet(members: Sequence[Writer], name: str, transfer_us: float, n_elements: 
         "Out msg nelems": n_elements,
         "Group size": len(members),
         "Process Group Name": f"{name}_{ranks[0]}",
-        "Process Group Description": name,
+        "Process Group Description": "mesh_tp" if "gather" in name else "mesh_dp",
         "Process Group Ranks": str(ranks),
     }
     kernel = "ncclDevKernel_AllGather" if "gather" in name else "ncclDevKernel_AllReduce"

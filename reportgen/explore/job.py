@@ -24,7 +24,7 @@ from reportgen.explore.selection import Instant, Names, name_filter, spans_wante
 from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import FileRole, claim, role_of
-from reportgen.intake import discover, read_samples
+from reportgen.intake import cache_for, discover, read_samples
 from reportgen.intake.time_range import cut_spans
 from reportgen.profile import PartRef, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
@@ -55,18 +55,21 @@ class Job:
     Every frame has the columns of smdebug's; ``origin_us`` is the origin of their microseconds.
     """
 
-    def __init__(self, path: str, *, name: str | None = None) -> None:
+    def __init__(self, path: str, *, name: str | None = None, cache: str | None = None) -> None:
         """Find the job.
 
         Args:
             path: the job's folder or ``s3://`` address, at any of the levels the command takes.
             name: what to call it.
+            cache: as ``--cache`` of the command: a folder for samples as they were parsed, or
+                ``off``; without it the user's own, for large jobs.
 
         Raises:
             LocationError: there is no job; the message says what was seen.
         """
         self._path, self._name = str(path), name
         self._profile = discover(self._path, name=name)
+        self._cache = cache_for(cache, self._profile)
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
@@ -157,7 +160,11 @@ class Job:
             )
 
         frames = [
-            system_frame(read_samples(part, wants=wants), part.node, origin_us=self.origin_us)
+            system_frame(
+                read_samples(part, wants=wants, cache=self._cache),
+                part.node,
+                origin_us=self.origin_us,
+            )
             for part in self._parts(nodes, time_range(since, until))
         ]
         return join_frames(frames, SYSTEM_COLUMNS)
@@ -251,7 +258,7 @@ class Job:
         Args:
             path: a file for the database, for jobs larger than memory; in memory by default.
         """
-        return load_tables(self._profile.parts, path, origin_us=self.origin_us)
+        return load_tables(self._profile.parts, path, origin_us=self.origin_us, cache=self._cache)
 
     def to_arrow(self) -> dict[str, ArrowTable]:
         """Return the tables of ``to_duckdb`` as Arrow tables.
@@ -275,7 +282,8 @@ class Job:
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
-            samples = system_frame(read_samples(part), part.node, origin_us=self.origin_us)
+            rows = read_samples(part, cache=self._cache)
+            samples = system_frame(rows, part.node, origin_us=self.origin_us)
             events = framework_frame(events_of(part), origin_us=self.origin_us)
             system.append(self._increments.unseen(samples, "system"))
             framework.append(self._increments.unseen(events, "framework"))
@@ -301,9 +309,9 @@ class Job:
         return spans if part.kept is None else cut_spans(spans, part.kept)
 
 
-def open_job(path: str, *, name: str | None = None) -> Job:
+def open_job(path: str, *, name: str | None = None, cache: str | None = None) -> Job:
     """Open a job for analysis; see ``Job``."""
-    return Job(path, name=name)
+    return Job(path, name=name, cache=cache)
 
 
 def wait_for_job(

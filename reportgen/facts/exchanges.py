@@ -6,6 +6,7 @@ recorded windows begin apart wait for each other at first because of that, not b
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -220,13 +221,13 @@ def meetings_of(ranks: Sequence[Sequence[Exchange]]) -> list[Meeting]:
     """Return the exchanges that at least two ranks recorded, in order of time.
 
     The number in the group decides where it is known; else the place among those of equal group
-    and name, counted from the first, or from the last where that fits better because a recording
-    began later.
+    and name, counted from the first, or, where that fits better because a recording began later,
+    from the one that ends with the rank's first.
     """
-    meetings = _match(ranks, from_last=False)
+    meetings = _match(ranks, by_time=False)
     if end_together(meetings) >= AGREE_RATIO:
         return meetings
-    other = _match(ranks, from_last=True)
+    other = _match(ranks, by_time=True)
     return other if end_together(other) > end_together(meetings) else meetings
 
 
@@ -243,15 +244,22 @@ def end_together(meetings: Sequence[Meeting]) -> float:
     return agreeing / len(meetings) if meetings else 0.0
 
 
-def _match(ranks: Sequence[Sequence[Exchange]], *, from_last: bool) -> list[Meeting]:
+def _match(ranks: Sequence[Sequence[Exchange]], *, by_time: bool) -> list[Meeting]:
     """Match by group, name, number and occurrence among those of equal group, name and number."""
-    members: dict[tuple[str, str, int, int], list[Exchange]] = {}
+    alike: dict[tuple[str, str, int], list[list[Exchange]]] = {}
     for exchanges in ranks:
-        seen: Counter[tuple[str, str, int]] = Counter()
-        for item in reversed(exchanges) if from_last else exchanges:
-            known = (item.group, item.name, item.seq)
-            members.setdefault((*known, seen[known]), []).append(item)
-            seen[known] += 1
+        own: dict[tuple[str, str, int], list[Exchange]] = {}
+        for item in exchanges:
+            own.setdefault((item.group, item.name, item.seq), []).append(item)
+        for known, items in own.items():
+            alike.setdefault(known, []).append(items)
+    members: dict[tuple[str, str, int, int], list[Exchange]] = {}
+    for known, of_ranks in alike.items():
+        ends_ns = [item.end_ns for item in max(of_ranks, key=len)]
+        for items in of_ranks:
+            first = _nearest(ends_ns, items[0].end_ns) if by_time else 0
+            for occurrence, item in enumerate(items, first):
+                members.setdefault((*known, occurrence), []).append(item)
     meetings = [
         Meeting(
             number=seq if seq != NONE else occurrence,
@@ -264,6 +272,12 @@ def _match(ranks: Sequence[Sequence[Exchange]], *, from_last: bool) -> list[Meet
     return sorted(
         meetings, key=lambda item: (item.start_ns, item.members[0].group, item.members[0].name)
     )
+
+
+def _nearest(ends_ns: Sequence[int], end_ns: int) -> int:
+    place = bisect_right(ends_ns, end_ns)
+    around = range(max(place - 1, 0), min(place + 1, len(ends_ns)))
+    return min(around, key=lambda at: abs(ends_ns[at] - end_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

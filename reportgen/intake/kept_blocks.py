@@ -3,24 +3,58 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Sequence
 from dataclasses import astuple
 from itertools import accumulate, pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reportgen.cache import Cache, state_of
+from reportgen.cache import Cache, state_of, user_cache_folder
 from reportgen.engine.software import software
+from reportgen.errors import ConfigError
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block
-from reportgen.profile import Series
+from reportgen.profile import JobProfile, Series
 from reportgen.scratch import scratch_folder
+from reportgen.storage import is_remote
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+logger = logging.getLogger(__name__)
+
+OFF = "off"
+WORTH_BYTES = 200 << 20
+"""Measured: less data are read as fast as they are looked up."""
+
+
+def cache_for(wanted: str | None, job: JobProfile) -> Cache | None:
+    """Return the cache that was asked for; without a word the user's own, for a large job.
+
+    Raises:
+        ConfigError: the one that was asked for cannot be used.
+    """
+    if wanted == OFF:
+        return None
+    if wanted is not None:
+        if is_remote(wanted):
+            raise ConfigError(
+                "The cache is a folder of this machine.", hint="Write --cache DIR or --cache off."
+            )
+        return Cache(Path(wanted).expanduser())
+    if sum(file.size_bytes for part in job.parts for file in part.files) < WORTH_BYTES:
+        return None
+    try:
+        return Cache(user_cache_folder())
+    except (ConfigError, RuntimeError) as err:  # no home
+        logger.debug("no cache: %s", err)
+        return None
 
 
 class KeptBlocks:

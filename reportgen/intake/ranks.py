@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -25,7 +25,7 @@ from reportgen.intake.job_errors import several
 from reportgen.intake.listing import of_each
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.storage import Location, ObjectInfo
-from reportgen.text import format_count
+from reportgen.text import format_count, join_names
 
 _SAY_SECOND = (
     "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
@@ -67,6 +67,7 @@ def rank_parts(
         problems.remark(
             f"The ranks are not recorded in {said} traces: they are numbered by their names."
         )
+    _note_missing({who for who in recordings if isinstance(who, int)}, headers, problems)
     free = (number for number in count() if number not in recordings)
     keyed = [(who, info) for who, info in chosen.items() if isinstance(who, int)]
     known = {rank for rank, _ in keyed}
@@ -118,6 +119,19 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
         problems.remark(
             f"These traces are of different jobs: they name jobs of {said}. Figures over all "
             "ranks mix them; pass the files of one job."
+        )
+
+
+def _note_missing(
+    ranks: Collection[int], headers: Mapping[str, TraceHeader], problems: Diagnostics
+) -> None:
+    """Say which ranks of a job of several traces have none; of one trace that is no surprise."""
+    n_ranks = max((header.world_size or 0 for header in headers.values()), default=0)
+    missing = [str(rank) for rank in range(n_ranks) if rank not in ranks]
+    if len(ranks) > 1 and missing:
+        problems.remark(
+            f"{format_count(len(missing))} of the job's {format_count(n_ranks)} ranks have no "
+            f"trace here: {join_names(missing, most=8)}."
         )
 
 

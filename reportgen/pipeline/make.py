@@ -9,11 +9,10 @@ from pathlib import Path
 
 from reportgen.engine import parse_engine
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.intake import discover, read_aws_folder, with_settings
+from reportgen.intake import cache_for, discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.measuring import Work, measure
-from reportgen.pipeline.memory import cache_for
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish

@@ -10,43 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from reportgen.cache import Cache, state_of, user_cache_folder
+from reportgen.cache import Cache, state_of
 from reportgen.engine.software import software
-from reportgen.errors import ConfigError
 from reportgen.intake.open_part import SAY_CHANGED
 from reportgen.pipeline.work import Measured, StagedAt
-from reportgen.profile import JobProfile, NodeId, PartRef, Quality
+from reportgen.profile import NodeId, PartRef, Quality
 from reportgen.rules.base import AnyRule
 from reportgen.storage import is_remote, settings_to_send
 
 logger = logging.getLogger(__name__)
-
-OFF = "off"
-WORTH_BYTES = 200 << 20
-"""Measured: less data are read as fast as they are looked up."""
-
-
-def cache_for(wanted: str | None, job: JobProfile) -> Cache | None:
-    """Return the cache that was asked for; without a word the user's own, for a large job.
-
-    Raises:
-        ConfigError: the one that was asked for cannot be used.
-    """
-    if wanted == OFF:
-        return None
-    if wanted is not None:
-        if is_remote(wanted):
-            raise ConfigError(
-                "The cache is a folder of this machine.", hint="Write --cache DIR or --cache off."
-            )
-        return Cache(Path(wanted).expanduser())
-    if sum(file.size_bytes for part in job.parts for file in part.files) < WORTH_BYTES:
-        return None
-    try:
-        return Cache(user_cache_folder())
-    except (ConfigError, RuntimeError) as err:  # no home
-        logger.debug("no cache: %s", err)
-        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

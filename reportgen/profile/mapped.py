@@ -23,14 +23,15 @@ _LARGE_COLUMN_BYTES = 4 << 20
 _M_MMAP_THRESHOLD = -3
 
 
-def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int = LARGE_BYTES) -> Floats:
+def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int | None = None) -> Floats:
     """Return an (n_rows, n_columns) matrix in column-major order, to be filled.
 
-    With ``large_bytes`` or more it lies in TMPDIR: the space is taken at once and is free again
-    with the last array of it, also after a kill. Where there is no space it lies in memory.
+    With ``large_bytes`` (``LARGE_BYTES``) or more it lies in TMPDIR: the space is taken at once and
+    is free again with the last array of it, also after a kill. Where there is no space it lies in
+    memory.
     """
     n_bytes = 8 * n_rows * n_columns
-    if n_bytes >= max(large_bytes, 1):
+    if n_bytes >= max(LARGE_BYTES if large_bytes is None else large_bytes, 1):
         try:
             with tempfile.TemporaryFile(prefix="reportgen-") as file:
                 _reserve(file.fileno(), n_bytes)

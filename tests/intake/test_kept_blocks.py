@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.cache import Cache
+from reportgen.explore import Job
 from reportgen.formats.sagemaker.system_metrics import read_block
 from reportgen.intake import discover, kept_blocks, read_node, system
 from reportgen.profile import NodeProfile
@@ -87,6 +88,18 @@ def test_what_was_parsed_is_not_parsed_again_and_is_the_same(
     parsed.clear()
     assert_same(node_of(job, cache), whole)
     assert parsed == []
+
+
+def test_analysis_by_hand_parses_nothing_that_was_parsed(
+    job: Path, tmp_path: Path, parsed: list[int]
+) -> None:
+    first = Job(str(job), cache=str(tmp_path)).system_metrics()
+    assert sum(parsed) == N_MINUTES
+    parsed.clear()
+    again = Job(str(job), cache=str(tmp_path)).system_metrics()
+    assert parsed == []
+    assert again.equals(first)
+    assert again.equals(Job(str(job), cache="off").system_metrics())
 
 
 def test_of_a_job_that_grew_only_the_end_is_parsed(

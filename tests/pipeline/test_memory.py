@@ -12,9 +12,8 @@ import pytest
 
 from reportgen.cache import Cache
 from reportgen.errors import ConfigError
-from reportgen.intake import discover
+from reportgen.intake import cache_for, discover, kept_blocks
 from reportgen.pipeline import Options, make_report, measuring, memory
-from reportgen.pipeline.memory import cache_for
 from reportgen.pipeline.work import work_on
 from tests.builders import START_S, write_system
 from tests.pipeline.test_measuring import Nobody
@@ -186,7 +185,7 @@ def test_only_large_jobs_use_the_cache_unasked(
     found = discover(str(job))
     assert cache_for(None, found) is None
     assert not (tmp_path / "mine").exists()
-    monkeypatch.setattr(memory, "WORTH_BYTES", 10)
+    monkeypatch.setattr(kept_blocks, "WORTH_BYTES", 10)
     chosen = cache_for(None, found)
     assert chosen is not None
     assert chosen.folder.parent == tmp_path / "mine"

@@ -11,6 +11,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.results import RuleResult, Severity, Status
 from reportgen.rules import collectives
 from reportgen.rules.collectives.bandwidth import bus_factor
+from reportgen.rules.collectives.groups import parallelism_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
@@ -98,6 +99,14 @@ def test_groups_are_told_apart() -> None:
 
     assert rows(result, "collectives") == []
     assert "share no collective" in result.findings[0].text
+
+
+def test_ranks_that_join_late_or_die_are_matched_by_time() -> None:
+    whole, dead = [rank(number, 0.0, 0.0, 0.0, 0.0) for number in (0, 1)], rank(2, 0.0, 0.0)
+    late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0), (KERNEL, 3050.0, 50.0)], rank=3)
+    result = run(collectives.RULE, *whole, dead, late)
+
+    assert rows(result, "stragglers") == [(0, 100.0, 2), (1, 100.0, 0), (2, 0.0, 0), (3, 0.0, 2)]
 
 
 def test_a_recording_that_began_later_is_matched_from_the_last() -> None:
@@ -341,6 +350,32 @@ def test_transfers_are_held_against_the_best_of_their_size_and_the_link() -> Non
     without = run(collectives.RULE, *ranks)
     assert "COMM-5" not in {item.id for item in without.findings}
     assert len(rows(without, "bandwidth_by_size")[0]) == 10
+
+
+@pytest.mark.parametrize(
+    ("name", "ranks", "collectives", "expected"),
+    [
+        ("5 TENSOR_MODEL_PARALLEL_GROUP", [0, 1], ["allreduce"], ("tensor", "name")),
+        ("EXPERT_DATA_PARALLEL_GROUP", [0, 8], ["allreduce"], ("data", "name")),
+        ("mesh_cp", [0, 1], ["send"], ("context", "name")),
+        ("4", [0, 4], ["send", "recv"], ("pipeline", "collectives")),
+        ("4", [0, 4], ["all_to_allv"], ("expert", "collectives")),
+        ("4", [4, 5, 6, 7], ["allreduce"], ("tensor", "ranks")),
+        ("4", [4, 5, 6, 7], ["_allgather_base"], ("data", "ranks")),
+        ("4", [0, 8, 16], ["allreduce"], ("data", "ranks")),
+    ],
+)
+def test_the_parallelism_of_a_group_is_known_by_name_collectives_or_ranks(
+    name: str, ranks: list[int], collectives: list[str], expected: tuple[str, str]
+) -> None:
+    assert parallelism_of(name, ranks, collectives) == expected
+
+
+def test_a_group_of_all_ranks_is_data_parallel() -> None:
+    said = {"name": "allreduce", "group": "0", "group_size": 2}
+    result = run(collectives.RULE, rank(0, 0.0, said=said), rank(1, 60.0, said=said))
+
+    assert rows(result, "groups") == [("data", "ranks", 1, 2, "0 and 1", "allreduce", 140.0, 60.0)]
 
 
 @pytest.mark.parametrize(

@@ -236,7 +236,7 @@ class TraceColumns:
         self.tables["collectives"].add(
             name=labels.of([item.collective for item in found]),
             dtype=_texts(labels, [item.dtype for item in found]),
-            group=_texts(labels, [_text(item.group_name) for item in found]),
+            group=_texts(labels, [_group_of(item) for item in found]),
             group_ranks=_texts(labels, [_raw_text(item.group_ranks) for item in found]),
             group_size=self.numbers([item.group_size for item in found]),
             seq=self.numbers([item.seq for item in found]),
@@ -341,6 +341,12 @@ def _texts(codes: Codes, texts: Sequence[str | None]) -> NDArray[np.int32]:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _group_of(args: Args) -> str | None:
+    """Return the name of a process group, with its description where that says something."""
+    name, words = _text(args.group_name), _text(args.group_words)
+    return name if words in {None, "", "undefined", "default_pg", name} else f"{name} {words}"
 
 
 def _raw_text(value: Any) -> str | None:

@@ -39,6 +39,7 @@ class Args(msgspec.Struct, gc=False):
     out_elements: Number = msgspec.field(default=None, name="Out msg nelems")
     group_size: Number = msgspec.field(default=None, name="Group size")
     group_name: Number = msgspec.field(default=None, name="Process Group Name")
+    group_words: Number = msgspec.field(default=None, name="Process Group Description")
     group_ranks: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Process Group Ranks")
     seq: Number = msgspec.field(default=None, name="Seq")
     memory_type: Number = msgspec.field(default=None, name="Device Type")

@@ -14,7 +14,7 @@ from reportgen.facts.exchanges import Meeting
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.collectives import bandwidth, by_step, clocks
+from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
 from reportgen.rules.kit import col
 from reportgen.text import write
@@ -173,6 +173,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
             *_exhibits(shared, every_ns, stragglers),
             *by_step.exhibits_of(ranks, shared, grid, what_if),
             *([clocks.table_of(aligned.shifts)] if aligned.shifts else ()),
+            *groups.tables_of(shared),
             *bandwidth.tables_of(ranks, shared, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),
         ],

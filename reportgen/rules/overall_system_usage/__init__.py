@@ -9,7 +9,17 @@ from statistics import fmean
 import numpy as np
 
 from reportgen import results
-from reportgen.results import Details, Exhibit, Finding, Place, TimelineTrack, Track, Where
+from reportgen.results import (
+    Choice,
+    Details,
+    Exhibit,
+    Finding,
+    Place,
+    Role,
+    TimelineTrack,
+    Track,
+    Where,
+)
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
@@ -322,6 +332,12 @@ RULE = Rule(
     folded=("sample_counts",),
     places={
         "device_heatmap": Place(timeline=TimelineTrack(kind=Track.BELOW, is_only_here=True)),
+        **{
+            f"{role}_by_node": Place(
+                choice=Choice(group="by_node", question="Nodes over time", label=role.upper())
+            )
+            for role in (Role.GPU, Role.CPU)
+        },
         "gpu_over_time": _curves("GPU utilization", 10),
         "gpu_memory_over_time": _curves("GPU memory activity", 30),
         "cpu_over_time": _curves("CPU utilization, mean of the cores", 40),

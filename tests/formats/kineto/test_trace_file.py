@@ -190,7 +190,7 @@ def test_collectives_point_at_the_events_that_tell_of_them() -> None:
     args = {
         "Collective name": "allreduce", "In msg nelems": 10, "Out msg nelems": 10, "Seq": 3,
         "Group size": 2, "dtype": "Float", "Process Group Name": "0",
-        "Process Group Ranks": "[0, 1]",
+        "Process Group Description": "mesh_tp", "Process Group Ranks": "[0, 1]",
     }  # fmt: skip
     events = [
         span("cpu_op", "record_param_comms", 5, 2) | {"args": args},
@@ -205,6 +205,7 @@ def test_collectives_point_at_the_events_that_tell_of_them() -> None:
     assert sorted(rows.host_slice.tolist()) == [NONE, 0]
     assert [tables.labels[code] for code in rows.name] == ["allreduce"] * 2
     assert {tables.labels[code] for code in rows.group_ranks} == {"[0, 1]"}
+    assert {tables.labels[code] for code in rows.group} == {"0 mesh_tp"}
     assert rows.seq.tolist() == [3, 3]
     assert rows.gpu_op[tables.gpu_ops.collective[1]] == 1
     assert tables.gpu_ops.collective[0] == NONE
