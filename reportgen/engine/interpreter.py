@@ -1,4 +1,4 @@
-"""Another Python interpreter with pipes to and from it: the one way in which we start a process.
+"""Another Python interpreter with pipes to and from it: how processes that compute are started.
 
 A plain subprocess: ``multiprocessing`` would import the caller's main module again, and forking a
 process with threads can lock up.
