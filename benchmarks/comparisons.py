@@ -211,7 +211,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = table_of(ended)
     sys.stdout.write(table)
     for item in ended:
-        if item.end not in {_FOUND, _SAME}:
+        if item.end != (_FOUND if item.kind in PARTS else _SAME):
             sys.stderr.write(f"{item.order.name}, {item.kind}, costs {item.share_ratio:.3f}, ")
             sys.stderr.write(f"varies by {item.variation_ratio:.3f}: {item.end}; {item.note}\n")
     if options.write is not None:

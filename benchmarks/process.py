@@ -21,9 +21,13 @@ _NOT_GIVEN_ON = {"PYTHONDONTWRITEBYTECODE"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run: whole wall time, peak memory, and what the command printed as its last line."""
+    """One run: whole wall time, peak memory, and what the command printed as its last line.
+
+    ``cpu_s`` is the processor time of the process and of those that it waited for.
+    """
 
     wall_s: float
+    cpu_s: float
     peak_bytes: int
     answer: Mapping[str, float] = field(default_factory=dict)
 
@@ -54,6 +58,7 @@ def measure(command: Sequence[str], *, reads_answer: bool = True, **env: str) ->
     unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux KiB
     return Run(
         wall_s=wall_s,
+        cpu_s=usage.ru_utime + usage.ru_stime,
         peak_bytes=usage.ru_maxrss * unit,
         answer=json.loads(last) if reads_answer else {},
     )

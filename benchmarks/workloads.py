@@ -61,13 +61,13 @@ EVENT_HOUR = Workload(
 )
 
 
-def make_workload(workload: Workload, *, output: Path) -> Path:
+def make_workload(workload: Workload, *, output: Path, start_s: str = FULL_HOUR_S) -> Path:
     """Make a job in its own process, so that this one stays small, and read it once.
 
     The files then lie in the page cache for everybody.
     """
     command = [sys.executable, "-m", "sample_data.make", "--name", workload.name]
-    command += ["--start", FULL_HOUR_S, *workload.options, "--output", str(output)]
+    command += ["--start", start_s, *workload.options, "--output", str(output)]
     subprocess.run(command, check=True, cwd=ROOT)
     folder = output / workload.name
     for path in folder.rglob("*.json"):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.compiled_templates import environment_of
+from reportgen.compiled_templates import environment_of, kept_beside
 
 
 @pytest.fixture
@@ -59,3 +59,15 @@ def test_nothing_is_written_where_python_writes_no_code(
 def test_a_folder_that_cannot_be_written_is_no_hindrance(folder: Path) -> None:
     (folder / "__pycache__").write_text("in the way")
     assert _rendered(folder) == "<p><</p>"
+
+
+def test_a_text_is_made_once_for_what_it_is_made_of(folder: Path) -> None:
+    made: list[str] = []
+
+    def make() -> str:
+        made.append("é")
+        return "é"
+
+    kept = [kept_beside(folder, "library", about, make) for about in ("1", "1", "2")]
+    assert kept == ["é"] * 3
+    assert len(made) == 2

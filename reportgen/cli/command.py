@@ -214,9 +214,10 @@ def command(
     """Make the profiling report of a training job.
 
     PATH is the job's folder or s3://bucket/prefix, its profiler-output, or the folder that holds
-    system/ and framework/; or kernel traces of the PyTorch profiler, one file or a folder; or
-    profiler-report/, to make the page of a saved report again; or a folder of SageMaker's rule
-    results. The path of the page is printed to stdout.
+    system/ and framework/, such as a recording; or sagemaker:REGION/JOB-NAME; or traces of PyTorch,
+    TensorFlow or Nsight Systems (exported), one file or a folder; or profiler-report/, to make the
+    page of a saved report again; or a folder of SageMaker's rule results. The path of the page is
+    printed to stdout.
 
     Exit codes: 0 report made, 1 could not be made, 2 wrong usage or would overwrite,
     3 made and --fail-on was met, 130 interrupted, 143 terminated.

@@ -38,7 +38,7 @@ class RanksType(click.ParamType[frozenset[int]]):
     "--output",
     required=True,
     metavar="FILE",
-    help="The file to write, packed if its name ends in .gz; - is standard output.",
+    help="The file or s3://bucket/name to write, packed if it ends in .gz; - is standard output.",
 )
 @click.option(
     "--format",

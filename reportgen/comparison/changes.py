@@ -34,60 +34,23 @@ class _Source:
 
 
 _SOURCES = (
-    _Source(
-        kind="kernel",
-        rule="KernelTime",
-        exhibit="kernels_by_shape",
-        names=("name", "shape"),
-        time="sum_us",
-    ),
-    _Source(
-        kind="kernels of an operator",
-        rule="KernelTime",
-        exhibit="kernels_by_operator",
-        names=("operator",),
-        time="sum_us",
-    ),
-    _Source(
-        kind="operator",
-        rule="OperatorTime",
-        exhibit="operators",
-        names=("name",),
-        time="self_us",
-    ),
-    _Source(
-        kind="operator with inputs",
-        rule="OperatorTime",
-        exhibit="operators_by_size",
-        names=("name", "input_dims"),
-        time="self_us",
-    ),
-    _Source(
-        kind="number format",
-        rule="KernelPrecision",
-        exhibit="precision",
-        names=("precision",),
-        time="time_us",
-    ),
-    _Source(
-        kind="collective",
-        rule="Collectives",
-        exhibit="bandwidth",
-        names=("name", "group_size"),
-        time="time_us",
-    ),
-    *(
-        _Source(
-            kind=f"call on the {device}",
-            rule="OverallFrameworkMetrics",
-            exhibit=exhibit,
-            names=("operator",),
-            time="self_us",
-            is_sampled=True,
-        )
-        for device, exhibit in (("CPU", "cpu_operators"), ("GPU", "gpu_operators"))
-    ),
-)
+    _Source(kind="kernel", names=("name", "shape"), time="sum_us",
+            rule="KernelTime", exhibit="kernels_by_shape"),
+    _Source(kind="kernels of an operator", names=("operator",), time="sum_us",
+            rule="KernelTime", exhibit="kernels_by_operator"),
+    _Source(kind="operator", names=("name",), time="self_us",
+            rule="OperatorTime", exhibit="operators"),
+    _Source(kind="operator with inputs", names=("name", "input_dims"), time="self_us",
+            rule="OperatorTime", exhibit="operators_by_size"),
+    _Source(kind="number format", names=("precision",), time="time_us",
+            rule="KernelPrecision", exhibit="precision"),
+    _Source(kind="collective", names=("name", "group_size"), time="time_us",
+            rule="Collectives", exhibit="bandwidth"),
+    _Source(kind="call on the CPU", names=("operator",), time="self_us", is_sampled=True,
+            rule="OverallFrameworkMetrics", exhibit="cpu_operators"),
+    _Source(kind="call on the GPU", names=("operator",), time="self_us", is_sampled=True,
+            rule="OverallFrameworkMetrics", exhibit="gpu_operators"),
+)  # fmt: skip
 
 
 def finding_changes(before: Report, after: Report) -> tuple[FindingChange, ...]:
@@ -100,17 +63,18 @@ def finding_changes(before: Report, after: Report) -> tuple[FindingChange, ...]:
 
 def metric_changes(before: Report, after: Report) -> tuple[MetricChange, ...]:
     """Return every number of both reports by name: ``StepTime.step_p50_us``."""
-    sides = [dict(_metrics(report)) for report in (before, after)]
+    one, other = (dict(_metrics(report)) for report in (before, after))
     return tuple(
-        MetricChange(
-            name=name,
-            unit=_unit(name),
-            before=(one := sides[0].get(name)),
-            after=(other := sides[1].get(name)),
-            difference=None if one is None or other is None else other - one,
-        )
-        for name in dict.fromkeys([*sides[0], *sides[1]])
+        metric_change(name, _unit(name), (one.get(name), other.get(name)))
+        for name in dict.fromkeys([*one, *other])
     )
+
+
+def metric_change(name: str, unit: str, values: Sequence[float | None]) -> MetricChange:
+    """Return a number before and after, and its difference where it has both."""
+    one, other = values
+    difference = None if one is None or other is None else other - one
+    return MetricChange(name=name, unit=unit, before=one, after=other, difference=difference)
 
 
 def _metrics(report: Report) -> Iterator[tuple[str, float | None]]:

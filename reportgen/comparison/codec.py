@@ -26,24 +26,12 @@ def encode(comparison: Comparison) -> bytes:
     return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
 
 
-def decode(raw: bytes, *, path: str) -> Comparison:
-    """Read a comparison.
-
-    Raises:
-        FormatError: not JSON, not a comparison of ours, or a newer format.
-    """
-    with reading(path, of="comparison"):
-        tree = msgspec.json.decode(raw)
-        check_format(tree["format"], (FORMAT,), path=path, of="comparison")
-        return msgspec.convert(tree, Comparison)
-
-
 def load(folder: str | Path) -> Comparison:
     """Read the comparison in a folder, or that file.
 
     Raises:
         LocationError: there is none.
-        FormatError: it is not a comparison.
+        FormatError: not JSON, not a comparison of ours, or a newer format.
     """
     path = Path(folder)
     path = path / FILE if path.is_dir() else path
@@ -55,4 +43,7 @@ def load(folder: str | Path) -> Comparison:
             hint=f"Pass the folder with {FILE} that `reportgen compare` wrote.",
             path=str(path),
         ) from err
-    return decode(raw, path=str(path))
+    with reading(str(path), of="comparison"):
+        tree = msgspec.json.decode(raw)
+        check_format(tree["format"], (FORMAT,), path=str(path), of="comparison")
+        return msgspec.convert(tree, Comparison)

@@ -41,7 +41,7 @@ def compare(
 ) -> Comparison:
     """Return how ``after`` differs from ``before``.
 
-    The verdict is one of four words. It is *faster* or *slower* only where the 99.75 % interval of
+    The verdict is one of four words. It is *faster* or *slower* only where the 99.8 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
     larger than that of two runs of one job; else where the same holds for the means, or for a part
     of the steps that the means confirm.
@@ -91,28 +91,28 @@ def verdict_of(step: StepDifference) -> Verdict:
 
 def is_median_beyond_noise(step: StepDifference) -> bool:
     """Return whether the medians differ surely, and by more than runs of one job do."""
-    least_s = LEAST_RATIO * (step.before_p50_s + step.after_p50_s) / 2
-    return _leaves_out_zero(step.certain_s) and abs(step.difference_s) > least_s
+    p50_s = (step.before_p50_s + step.after_p50_s) / 2
+    return _is_sure(step.certain_s) and abs(step.difference_s) > LEAST_RATIO * p50_s
 
 
 def is_mean_beyond_noise(step: StepDifference) -> bool:
     """Return the same of the means."""
-    is_large = abs(step.step_mean_difference_s) > _least_s(step)
-    return _leaves_out_zero(step.mean_interval_s) and is_large
+    return _is_sure(step.mean_interval_s) and abs(step.step_mean_difference_s) > _least_s(step)
 
 
 def sure_part(step: StepDifference) -> PartDifference | None:
     """Return the part that changed most of those that changed surely and account for the whole.
 
-    The mean of the whole must have changed as the part did, by half as much at least: the loss of a
-    part may be the gain of another one, as waiting does where the GPU became faster.
+    The mean of the whole must have changed as the part did, by half as much at least: waiting also
+    grows where the GPU became faster.
     """
+    whole_s = step.step_mean_difference_s
     sure = [
         part
         for part in step.parts
-        if _leaves_out_zero(part.interval_s)
-        and min(abs(part.difference_s), abs(step.step_mean_difference_s)) > _least_s(step)
-        and step.step_mean_difference_s / part.difference_s >= _CONFIRMING_RATIO
+        if _is_sure(part.interval_s)
+        and min(abs(part.difference_s), abs(whole_s)) > _least_s(step)
+        and whole_s / part.difference_s >= _CONFIRMING_RATIO
     ]
     return max(sure, key=lambda part: abs(part.difference_s), default=None)
 
@@ -121,9 +121,8 @@ def _least_s(step: StepDifference) -> float:
     return LEAST_RATIO * (step.before_mean_s + step.after_mean_s) / 2
 
 
-def _leaves_out_zero(interval_s: tuple[float, float]) -> bool:
-    low, high = interval_s
-    return low > 0 or high < 0
+def _is_sure(interval_s: tuple[float, float]) -> bool:
+    return interval_s[0] > 0 or interval_s[1] < 0
 
 
 def _times(before: Run, after: Run) -> tuple[StepDifference, tuple[WaterfallPart, ...], str]:
@@ -168,7 +167,7 @@ def _of_part(part: PartDifference) -> str:
     low, high = map(format_difference, part.interval_s)
     return (
         f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
-        f"{format_difference(part.difference_s)} (99.8 % interval {low} to {high})."
+        f"{format_difference(part.difference_s)} (99 % interval {low} to {high})."
     )
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
 from reportgen.comparison.model import (
     Comparison,
     FindingState,
-    MetricChange,
     Moved,
     WaterfallPart,
 )
@@ -26,6 +25,7 @@ _STATE_WORDS: dict[FindingState, str] = {
     FindingState.NOT_CHECKED: "could not look",
     **{state: state.value for state in tuple(FindingState)[:-1]},
 }
+_OF_MOVED = ("before_us", "after_us", "difference_us", "before_count", "after_count")
 _SAME_WORDS: dict[bool | None, str] = {True: "equal", False: "differs", None: "unknown"}
 
 
@@ -38,9 +38,7 @@ def conditions(comparison: Comparison) -> tuple[Exhibit, ...]:
         title="Can these jobs be compared?",
         caption="Unknown is what one of the two reports does not say.",
         columns=[
-            _texts("what", [row.what for row in rows]),
-            _texts("before", [row.before for row in rows]),
-            _texts("after", [row.after for row in rows]),
+            *_texts_of(rows, "what", "before", "after"),
             _texts("same", [_SAME_WORDS[row.same] for row in rows]),
         ],
     )
@@ -225,16 +223,8 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
         title=f"Time by {kind}",
         caption=f"Times {_unit_of(kind)}, by the change.{_rest(rows, shown)}",
         columns=[
-            _texts("name", [row.name for row in shown]),
-            *(
-                _numbers(
-                    name,
-                    "us" if name.endswith("_us") else "",
-                    [getattr(row, name) for row in shown],
-                )
-                for name in [item.name for item in fields(Moved)][2:-1]
-                if any(getattr(row, name) is not None for row in shown)
-            ),
+            *_texts_of(shown, "name"),
+            *(its for its in _numbers_of(shown, *_OF_MOVED) if set(its.values) != {None}),
         ],
     )
 
@@ -251,27 +241,22 @@ def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
         "settings": (
             "Changed settings",
             "Loader, batch and number formats as the two jobs recorded them, where they differ.",
-            [_texts(name, [getattr(row, name) for row in settings]) for name in ("what", *sides)],
+            [*_texts_of(settings, "what", *sides)],
         ),
         "costs": (
             "Money and energy per 1,000 steps",
             "Of the recorded GPUs; money at the price that was passed to each report.",
             [
                 _texts("what", [row.name for row in costs]),
-                _texts("unit", [row.unit for row in costs]),
-                *(
-                    _numbers(name, "", [getattr(row, name) for row in costs])
-                    for name in (*sides, "difference")
-                ),
+                *_texts_of(costs, "unit"),
+                *_numbers_of(costs, *sides, "difference"),
             ],
         ),
         "usage": (
             "Use of each resource",
             "Percentiles over all sampling instants of each job.",
             [
-                _texts("metric", [row.metric for row in usage]),
-                _texts("node", [row.node for row in usage]),
-                _texts("unit", [row.unit for row in usage]),
+                *_texts_of(usage, "metric", "node", "unit"),
                 *(
                     _numbers(f"{side}_{point}", "", [getattr(row, side)[at] for row in usage])
                     for at, point in enumerate(("p5", "p50", "p95"))
@@ -298,11 +283,8 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
         title="All numbers of both reports",
         caption="The names are those of the results and of --fail-if.",
         columns=[
-            _texts("name", [row.name for row in rows]),
-            *(
-                _numbers(name, "", [getattr(row, name) for row in rows])
-                for name in [item.name for item in fields(MetricChange)][2:]
-            ),
+            *_texts_of(rows, "name"),
+            *_numbers_of(rows, "before", "after", "difference"),
         ],
     )
     return (made,)
@@ -323,10 +305,18 @@ def _texts(name: str, values: Sequence[str | None]) -> Column:
     return column(name, "", values, type=ColumnType.TEXT)
 
 
-def _numbers(
-    name: str, unit: str, values: Sequence[float | None], *, role: Role | None = None
-) -> Column:
-    return column(name, unit, values, type=ColumnType.FLOAT, role=role)
+def _texts_of(rows: Sequence[object], *names: str) -> Iterator[Column]:
+    return (_texts(name, [getattr(row, name) for row in rows]) for name in names)
+
+
+def _numbers_of(rows: Sequence[object], *names: str) -> Iterator[Column]:
+    for name in names:
+        unit = "us" if name.endswith("_us") else ""
+        yield _numbers(name, unit, [getattr(row, name) for row in rows])
+
+
+def _numbers(name: str, unit: str, values: Sequence[float | None]) -> Column:
+    return column(name, unit, values, type=ColumnType.FLOAT)
 
 
 SECTIONS: Mapping[str, Callable[[Comparison], tuple[Exhibit, ...]]] = {

@@ -61,7 +61,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartDifference:
-    """A part of each step, by its key in the waterfall: means in seconds, a 99.8 % interval."""
+    """A part of each step, by its key in the waterfall: means in seconds, a 99 % interval."""
 
     key: str
     difference_s: float
@@ -75,13 +75,13 @@ class StepDifference:
     Attributes:
         difference_s: of the medians, after minus before.
         interval_s: 95 % interval of that difference (block bootstrap over steps).
-        certain_s: the wider interval that must leave out zero for a verdict (99.75 %, of few steps
+        certain_s: the wider interval that must leave out zero for a verdict (99.8 %, of few steps
             99 %).
         noise_s: by how much the halves of one run differ from each other at most.
         least_s: the smallest difference that these runs could have shown.
         ratio: median after over median before.
         step_mean_difference_s: of the means, after minus before; the waterfall adds up to it.
-        mean_interval_s, mean_noise_s: 99.75 % interval of that, and its difference of halves.
+        mean_interval_s: 99.8 % interval of that.
         before_n, after_n: steps that were compared.
         before_samples_per_s, after_samples_per_s: samples of all ranks by the second, from the
             means; ``None`` where no batch size is known.
@@ -100,7 +100,6 @@ class StepDifference:
     after_mean_s: float
     step_mean_difference_s: float
     mean_interval_s: tuple[float, float]
-    mean_noise_s: float
     before_n: int
     after_n: int
     histogram: Histogram

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from reportgen.comparison.changes import metric_change
 from reportgen.comparison.model import MetricChange, StepDifference, UsageChange
 from reportgen.comparison.runs import Run, rows_of
 from reportgen.report import Setup
@@ -58,19 +59,11 @@ def samples_per_s(run: Run, mean_s: float) -> float | None:
 def cost_changes(before: Run, after: Run, step: StepDifference | None) -> tuple[MetricChange, ...]:
     """Return money and energy of a thousand steps, as far as price and power are recorded."""
     times_s = (None, None) if step is None else (step.before_mean_s, step.after_mean_s)
-    rows = {
-        "USD per 1,000 steps": ("USD", map(_usd, (before, after), times_s)),
-        "energy of the GPUs per 1,000 steps": ("kJ", map(_energy_kj, (before, after))),
-    }
-    made = []
-    for name, (unit, values) in rows.items():
-        one, other = values
-        if one is not None or other is not None:
-            difference = None if one is None or other is None else other - one
-            made.append(
-                MetricChange(name=name, unit=unit, before=one, after=other, difference=difference)
-            )
-    return tuple(made)
+    rows = (
+        ("USD per 1,000 steps", "USD", [*map(_usd, (before, after), times_s)]),
+        ("energy of the GPUs per 1,000 steps", "kJ", [*map(_energy_kj, (before, after))]),
+    )
+    return tuple(metric_change(*row) for row in rows if row[2] != [None, None])
 
 
 def _usd(run: Run, mean_s: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pickle
 import signal
@@ -14,6 +15,7 @@ from typing import Any
 from reportgen.engine.interpreter import arguments_to_run, start_interpreter
 
 _END = None
+_OBJECTS_PER_COLLECTION = 100_000
 _IS_HELPER = "REPORTGEN_IS_HELPER"
 _LAST_MOMENT_S = 5.0
 """A process that sends nothing more has this long to end by itself and to say why."""
@@ -68,6 +70,7 @@ def serve() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ[_IS_HELPER] = "1"
+    gc.set_threshold(_OBJECTS_PER_COLLECTION)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:

@@ -5,7 +5,7 @@ A core is hot when it is busy or when it waits for I/O, as the caller chooses th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
 from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
 from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
-from reportgen.merging import concat, merge, merged, sum_by_key
+from reportgen.merging import concat, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
@@ -28,6 +28,17 @@ miss the load by chance."""
 
 def _no_ticks() -> Counts:
     return np.zeros(3, dtype=np.int64)
+
+
+def _no_minutes() -> Instants:
+    return np.zeros((0, 2), dtype=np.int64)
+
+
+def _added_by_minute(parts: Sequence[Instants]) -> Instants:
+    """Return (n, 2) minutes in order, and the sum over all parts of what each of them has."""
+    every = np.concatenate(parts)
+    minutes, code = np.unique(every[:, 0], return_inverse=True)
+    return np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +62,7 @@ class Bottlenecks:
         n_gpu_ticks: ticks of nodes with GPUs.
         n_low_ticks: ticks with at least one idle GPU.
         n_unsampled_ticks: ticks without any GPU sample.
-        ticks_by_minute: by the start of the minute.
+        ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.
         n_felt: bottlenecks in which a GPU idled that the job uses at other times.
         is_any_touched: whether any GPU ever does anything.
         n_loops: nodes with step events.
@@ -70,7 +81,7 @@ class Bottlenecks:
     n_gpu_ticks: int = merged(sum, default=0)
     n_low_ticks: int = merged(sum, default=0)
     n_unsampled_ticks: int = merged(sum, default=0)
-    ticks_by_minute: Mapping[int, int] = merged(sum_by_key, default_factory=dict)
+    ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
     n_felt: int = merged(sum, default=0)
     is_any_touched: bool = merged(any, default=False)
     n_loops: int = merged(sum, default=0)
@@ -155,7 +166,7 @@ def bottlenecks_of(
         n_gpu_ticks=system.n_ticks if n_gpus else 0,
         n_low_ticks=int((low > 0).sum()),
         n_unsampled_ticks=int((n_sampled == 0).sum()),
-        ticks_by_minute=dict(zip(minutes.start_ns.tolist(), n_ticks.tolist(), strict=True)),
+        ticks_by_minute=np.column_stack([minutes.start_ns, n_ticks]),
         n_felt=int(is_felt.sum()),
         is_any_touched=any((use >= UNTOUCHED_PCT).any() for use in system.each(gpus)),
         n_loops=int(loop_ns is not None),
@@ -195,10 +206,10 @@ def minutes_above(job: Bottlenecks, *, share_pct: float, patience: int) -> tuple
         In how many minutes, after more than ``patience`` ticks, more than ``share_pct`` of them
         were bottlenecks; and the largest share of such a minute in 0-100, 0 without one.
     """
-    minutes = sorted(job.ticks_by_minute)
-    ticks = np.cumsum([job.ticks_by_minute[minute] for minute in minutes], dtype=np.int64)
+    minutes, n_ticks = job.ticks_by_minute.T
+    ticks = np.cumsum(n_ticks)
     times = np.sort(np.concatenate([np.empty(0, np.int64), *(node.time_ns for node in job.nodes)]))
-    found = np.searchsorted(times, np.array(minutes, dtype=np.int64) + NS_PER_MINUTE)
+    found = np.searchsorted(times, minutes + NS_PER_MINUTE)
     is_judged = ticks > patience
     is_above = is_judged & (100 * found > share_pct * ticks)
     shares_pct = 100 * found[is_judged] / ticks[is_judged]

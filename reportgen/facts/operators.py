@@ -215,8 +215,10 @@ def duration_values(
     of_key = joined[place]
     is_used = np.bincount(of_key, minlength=len(known)) > 0
     used, own = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
-    order = np.lexsort((duration_ns, own))
+    order = np.argsort(own, kind="stable")
     at, duration = own[order], duration_ns[order]
+    for first, after in pairwise(np.append(0, np.cumsum(np.bincount(own))).tolist()):
+        duration[first:after].sort()
     is_new = np.ones(at.shape, dtype=bool)
     is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
     first = np.flatnonzero(is_new)

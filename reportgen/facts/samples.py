@@ -74,9 +74,9 @@ def count_where(
     return found
 
 
-def mean_of(system: SystemTable, kind: SeriesKind) -> Floats:
-    """Return (n_ticks,) the mean of all series of a kind, NaN where none was sampled."""
-    return means(*totals_of(system.each(kind), system.n_ticks))
+def mean_of(system: SystemTable, *kinds: SeriesKind) -> Floats:
+    """Return (n_ticks,) the mean of all series of some kinds, NaN where none was sampled."""
+    return means(*totals_of(system.each(*kinds), system.n_ticks))
 
 
 def sum_of(system: SystemTable, *kinds: SeriesKind) -> Floats:

@@ -17,8 +17,11 @@ CARRY_US = 5_000_000
 """Samples this close to the next block wait for it: an instant may end in the next file."""
 
 
-PIECE_BYTES = 48 << 20
+PIECE_BYTES = 24 << 20
 """Grids are put together up to this size and then wait in a file."""
+_COLUMNS_AT_ONCE = 16
+_ROWS_AT_ONCE = 250_000
+"""Samples that are laid out at once: eight minutes of a large node."""
 
 
 class TableBuilder:
@@ -45,6 +48,18 @@ class TableBuilder:
         if rows.n_rows:
             self._first_us.append(int(rows.time_us.min()))
             self._last_us.append(int(rows.time_us.max()))
+        while rows.n_rows > _ROWS_AT_ONCE:  # an hour that was packed
+            end_us = int(rows.time_us[_ROWS_AT_ONCE])
+            is_first = rows.time_us < end_us
+            if not is_first.any():
+                break
+            self._add(rows.where(is_first), series, next_start_us=end_us)
+            rows = rows.where(~is_first)
+        self._add(rows, series, next_start_us=next_start_us)
+
+    def _add(
+        self, rows: ticks.Rows, series: Sequence[Series], *, next_start_us: int | None
+    ) -> None:
         rows = self._without_late(
             ticks.join_rows([self._carry, rows]) if self._carry.n_rows else rows
         )
@@ -95,7 +110,9 @@ class TableBuilder:
             n_known = grid.values.shape[1]
             for column, code in enumerate(order):
                 values[start:end, column] = grid.values[:, code] if code < n_known else np.nan
-            forget(values)
+                if column % _COLUMNS_AT_ONCE == 0:
+                    forget(grid.values)
+                    forget(values)
             end = start
         counts = count_present(values)
         densest = ~np.isnan(values[:, int(np.argmax(counts))])

@@ -60,12 +60,15 @@ def classify(
     if not is_chosen:
         objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
     listing = Listing(location=location, objects=objects)
+    of_samples: dict[tuple[str, str], Claim] = {}  # minute files are many, and alike but for when
     waiting: list[tuple[ObjectInfo, list[Format]]] = []
     for info in objects:
         found = None if info.problem else claim(info.key)
         if found is not None and role_of(found) is FileRole.KERNELS:
             _of_kernels(listing, found.format_id).append(info)
         elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
+            if role_of(found) is FileRole.SAMPLES:
+                found = of_samples.setdefault((found.job_prefix, found.node), found)
             listing.claimed.append((info, found))
         elif is_pickle(info.key):
             listing.pickles.append(info)

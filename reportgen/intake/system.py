@@ -19,6 +19,7 @@ from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of, valid_rows
 from reportgen.profile import Quality, SystemTable, TimeRange
+from reportgen.profile.mapped import free_at_once
 from reportgen.profile.system import empty_system
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ def _read(
         builder.add(in_range, codes.series, next_start_us=next_start_us)
         if on_progress is not None:
             on_progress(rows.n_rows, sum(file.size_bytes for file in block))
+        del rows, in_range  # the next block takes their memory
     table = builder.table(codes.series)
     problems.add(Quality.LINES_DUPLICATE, "", builder.n_duplicates)
     return table
@@ -123,7 +125,9 @@ def valid_blocks(
         for block in _blocks_of(files):
             raw = read(block, codes, problems)
             limits = limits_of(codes.series)
-            yield block, valid_rows(raw, block, limits, problems, believes_names=believes_names)
+            rows = [valid_rows(raw, block, limits, problems, believes_names=believes_names)]
+            del raw
+            yield block, rows.pop()
 
 
 @contextmanager
@@ -132,6 +136,7 @@ def _block_reader(files: Sequence[SystemFile], cache: Cache | None) -> Iterator[
     if sum(file.text_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
         return
+    free_at_once()
     with _connect() as connection:
         yield partial(read_block, connection) if cache is None else KeptBlocks(connection, cache)
 

@@ -88,8 +88,8 @@ def join_grids(parts: Sequence[Grid], *, large_bytes: int) -> Grid:
         end, n_known = start + part.tick_us.size, part.values.shape[1]
         values[start:end, :n_known] = part.values
         values[start:end, n_known:] = np.nan
+        forget(values)
         start = end
-    forget(values)
     return Grid(tick_us=tick_us, values=values)
 
 

@@ -125,7 +125,7 @@ def _write(
 ) -> Sequence[str]:
     """Write what was asked for into a folder and return the names in order; the page comes last."""
     from reportgen.comparison import codec
-    from reportgen.views.text_reports import comparison_summary
+    from reportgen.comparison.summary import comparison_summary
 
     made = [codec.FILE]
     with writing(folder / codec.FILE):

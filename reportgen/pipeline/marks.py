@@ -14,7 +14,8 @@ def marks_of(findings: Iterable[RankedFinding]) -> dict[str, Mark]:
     return {
         item.finding.id: Mark(
             title=item.finding.title,
-            said_by=f"{item.rule} {item.finding.id}",
+            said_by=f"{item.finding.severity}, {item.rule} {item.finding.id}",
+            severity=item.finding.severity.value,
             start_ns=round(where.start_s * NS_PER_S),
             end_ns=round(max(where.start_s, where.end_s or where.start_s) * NS_PER_S),
             node=where.node,

@@ -11,7 +11,13 @@ from enum import StrEnum
 from pathlib import Path
 from typing import IO, cast
 
-from reportgen.errors import ConfigError, LocationError, writing
+from reportgen.errors import (
+    ConfigError,
+    LocationError,
+    PlaceError,
+    WouldOverwriteError,
+    writing,
+)
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.cut import Copied
 from reportgen.intake import discover
@@ -24,7 +30,8 @@ from reportgen.pipeline.ranges import Wanted, apply_range, wanted_range
 from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile, TimeRange
-from reportgen.storage import is_job_name, training_job
+from reportgen.scratch import scratch_folder
+from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
 from reportgen.store import load, open_staging, refuse
 from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
@@ -55,7 +62,7 @@ class TimelineOptions:
 
     Attributes:
         path: a job or kernel traces.
-        output: the file to write; ``-`` is standard output.
+        output: the file or object to write; ``-`` is standard output.
         format: what to write; ``None`` goes by the name of the file.
         since, until, steps: the range to show, as the user wrote it.
         ranks: the ranks to show; empty means all.
@@ -173,10 +180,29 @@ def _of_ranks(job: JobProfile, ranks: frozenset[int]) -> JobProfile:
 def _check_output(options: TimelineOptions) -> None:
     if options.output == STDOUT:
         return
+    if is_remote(options.output):
+        folder, _, name = options.output.rpartition("/")
+        if not options.force and _is_there(open_location(folder), name):
+            raise WouldOverwriteError(
+                f"{options.output} exists already; it would be overwritten.",
+                hint="Pass --force to replace it, or another name with --output.",
+                path=options.output,
+            )
+        return
     output = Path(options.output)
     check_output(output.parent, job_root=None)
     if output.exists() and not (options.force and output.is_file()):
         refuse(output, "exists already" if output.is_file() else "is no plain file")
+
+
+def _is_there(place: Location, name: str) -> bool:
+    try:
+        place.read_range(name, 0, 1)
+    except PlaceError:
+        raise
+    except LocationError:
+        return False
+    return True
 
 
 def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[str, Mark]:
@@ -218,10 +244,19 @@ def _writer(options: TimelineOptions, stream: IO[bytes]) -> Writer:
 
 @contextmanager
 def _opened(output: str) -> Iterator[IO[bytes]]:
-    """Yield the stream to write to; a file takes its place when all of it is there."""
+    """Yield the stream to write to; a file or object takes its place when all of it is there."""
     if output == STDOUT:
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
+        return
+    if is_remote(output):
+        from reportgen.storage.s3 import S3Location
+
+        folder, _, name = output.rpartition("/")
+        with scratch_folder() as scratch:
+            with _opened(str(scratch / name)) as stream:
+                yield stream
+            S3Location(folder).write_bytes(name, (scratch / name).read_bytes())
         return
     target = Path(output)
     with open_staging(target.parent) as staging, writing(target, hint=_OTHER_FILE):

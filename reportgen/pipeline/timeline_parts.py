@@ -22,6 +22,8 @@ from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
 from reportgen.timeline.sources import ids_of, with_backward
 
+_LARGE_BYTES = 256 << 10
+
 
 def write_parts(
     job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
@@ -31,7 +33,7 @@ def write_parts(
     Raises:
         LocationError: there is nothing to write.
     """
-    free_at_once()
+    free_at_once(_LARGE_BYTES)
     clocks = Clocks()
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)

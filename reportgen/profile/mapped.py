@@ -21,22 +21,21 @@ LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 4 << 20
 _M_MMAP_THRESHOLD = -3
-_LARGE_BLOCK_BYTES = 256 << 10
 
 
-def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int = LARGE_BYTES) -> Floats:
+def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int | None = None) -> Floats:
     """Return an (n_rows, n_columns) matrix in column-major order, to be filled.
 
-    With ``large_bytes`` or more it lies in TMPDIR: the space is taken at once and is free again
-    with the last array of it, also after a kill. Where there is no space it lies in memory.
+    With ``large_bytes`` (``LARGE_BYTES``) or more it lies in TMPDIR: the space is taken at once and
+    is free again with the last array of it, also after a kill. Where there is no space it lies in
+    memory.
     """
     n_bytes = 8 * n_rows * n_columns
-    if n_bytes >= max(large_bytes, 1):
+    if n_bytes >= max(LARGE_BYTES if large_bytes is None else large_bytes, 1):
         try:
             with tempfile.TemporaryFile(prefix="reportgen-") as file:
                 _reserve(file.fileno(), n_bytes)
                 flat = np.frombuffer(mmap.mmap(file.fileno(), n_bytes), dtype=np.float64)
-            free_at_once()
             return flat.reshape((n_rows, n_columns), order="F")
         except OSError:
             pass
@@ -51,14 +50,14 @@ def _reserve(handle: int, n_bytes: int) -> None:
         os.truncate(handle, n_bytes)
 
 
-def free_at_once() -> None:
-    """Let the C library give large blocks back when they are freed.
+def free_at_once(least_bytes: int = 4 << 20) -> None:
+    """Let the C library give large blocks back when they are freed; that takes time for each.
 
     That of GNU keeps those that lie below others, of large jobs a third of all memory. Other
     libraries have no such call.
     """
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, least_bytes)
 
 
 def forget(array: NDArray[Any]) -> None:

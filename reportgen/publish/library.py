@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import json
 import re
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from reportgen.assets import templates_dir
+from reportgen.compiled_templates import kept_beside
 from reportgen.compression import pack
 from reportgen.publish.policy import digest
 
@@ -67,7 +71,17 @@ def own_library() -> Library:
 
 @functools.cache
 def _own_library() -> Library:
-    return packed_script(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
+    made_of = [_plotly_path(), Path(__file__)]
+    stats = [(path.stat().st_size, path.stat().st_mtime_ns) for path in made_of]
+    about = repr((stats, DRAWN_KINDS, zlib.ZLIB_RUNTIME_VERSION))
+    kept = kept_beside(templates_dir() / "page", "library", about, _packed_own)
+    packed, allowed, *style_ids = json.loads(kept)
+    return Library(packed=packed, digest=allowed, style_ids=tuple(style_ids))
+
+
+def _packed_own() -> str:
+    made = packed_script(with_kinds(_unwrapped(_plotly_text()), DRAWN_KINDS))
+    return json.dumps([made.packed, made.digest, *made.style_ids])
 
 
 def with_kinds(text: str, kinds: tuple[str, ...]) -> str:
@@ -113,15 +127,18 @@ def packed_script(text: str) -> Library:
 
 
 def _plotly_text() -> str:
-    """Return the library's text.
+    return _plotly_path().read_bytes().decode("utf-8")
+
+
+def _plotly_path() -> Path:
+    """Return the file of the library.
 
     The package is found, not imported: importing plotly costs more than making the page.
     """
     spec = importlib.util.find_spec("plotly")
     assert spec is not None
     assert spec.origin is not None
-    path = Path(spec.origin).parent / "package_data" / "plotly.min.js"
-    return path.read_bytes().decode("utf-8")
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
 
 
 def _unwrapped(text: str) -> str:

@@ -246,10 +246,11 @@ def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
     """Return the operator that launched most runs of each kernel, where the trace holds it."""
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
-    pairs, counts = np.unique(np.stack([name, caller]), axis=1, return_counts=True)
-    order = np.argsort(counts, kind="stable")
     names = trace.names
-    return {names[one]: names[other] for one, other in pairs[:, order].T.tolist()}
+    pairs, counts = np.unique(name.astype(np.int64) * len(names) + caller, return_counts=True)
+    order = np.argsort(counts, kind="stable")
+    found = (divmod(pair, len(names)) for pair in pairs[order].tolist())
+    return {names[one]: names[other] for one, other in found}
 
 
 def category_of(reading: Reading) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,9 @@ Floats = NDArray[np.float64]
 
 MOST_ROWS = 256
 """Of a lane; what lies deeper shares the last row. Stacks of Python have at most some hundred."""
+
+_AT_ONCE = 1 << 14
+"""Events that are Python numbers at a time: 1 MB."""
 
 MOST_ALIKE = 48
 """Threads of a host, streams of a GPU, phases of a worker; further ones share a lane."""
@@ -197,7 +199,7 @@ def strips_of(
     slack_ns: int = 0,
 ) -> Strips:
     """Return events in any order as strips in rows; see ``rows_of``."""
-    order = np.lexsort((-duration_ns, start_ns)).astype(np.int32)
+    order = _by_start(start_ns, duration_ns).astype(np.int32)
     start_ns, duration_ns = start_ns[order], duration_ns[order]
     row = rows_of(start_ns, duration_ns, slack_ns=slack_ns)
     none = np.zeros(order.size, dtype=np.int32)
@@ -212,6 +214,17 @@ def strips_of(
     )
     in_order = (np.diff(start_ns) > 0) | (np.diff(row) >= 0)
     return strips if in_order.all() else strips.taken(np.lexsort((row, start_ns)))
+
+
+def _by_start(start_ns: Times, duration_ns: Times) -> NDArray[np.intp]:
+    """Return the order of events by (start, longest first); most are written nearly so."""
+    order = np.argsort(start_ns, kind="stable")
+    is_tied = np.zeros(order.size + 1, dtype=bool)
+    is_tied[1:-1] = np.diff(start_ns[order]) == 0
+    is_tied = is_tied[1:] | is_tied[:-1]
+    tied = order[is_tied]
+    order[is_tied] = tied[np.lexsort((-duration_ns[tied], start_ns[tied]))]
+    return order
 
 
 def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
@@ -236,27 +249,28 @@ def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times
     """Fit, in place, the rows of the groups of overlapping events that hold clashes."""
     reach_ns = np.maximum.accumulate(end_ns)
     first = np.flatnonzero(np.concatenate(([True], start_ns[1:] >= reach_ns[:-1])))
-    bounds = np.append(first, start_ns.size)
-    groups = np.unique(np.searchsorted(start_ns[first], clashes_ns, side="right") - 1)
-    for group in groups.tolist():
-        low, high = bounds[group], bounds[group + 1]
-        row[low:high] = _first_fit(start_ns[low:high].tolist(), end_ns[low:high].tolist())
+    holds_clash = np.zeros(first.size, dtype=bool)
+    holds_clash[np.searchsorted(start_ns[first], clashes_ns, side="right") - 1] = True
+    events = np.flatnonzero(np.repeat(holds_clash, np.diff(np.append(first, start_ns.size))))
+    free_ns: list[int] = []  # all rows are free again where a group begins
+    for low in range(0, events.size, _AT_ONCE):
+        some = events[low : low + _AT_ONCE]
+        row[some] = _first_fit(start_ns[some].tolist(), end_ns[some].tolist(), free_ns)
 
 
-def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int]) -> list[int]:
-    """Return the lowest row that is free when each event begins."""
-    running: list[tuple[int, int]] = []
-    free: list[int] = []
-    rows, n_rows = [], 0
+def _first_fit(starts_ns: Sequence[int], ends_ns: Sequence[int], free_ns: list[int]) -> list[int]:
+    """Return the lowest row that is free when each event begins; ``free_ns`` is when rows are."""
+    rows = []
     for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
-        while running and running[0][0] <= start_ns:
-            heappush(free, heappop(running)[1])
-        if free:
-            row = heappop(free)
+        for row, until_ns in enumerate(free_ns):
+            if until_ns <= start_ns:
+                free_ns[row] = end_ns
+                break
         else:
-            row, n_rows = n_rows, n_rows + 1
-        heappush(running, (end_ns, row))
-        rows.append(min(row, MOST_ROWS - 1))
+            row = len(free_ns)
+            if row < MOST_ROWS - 1:
+                free_ns.append(end_ns)
+        rows.append(row)
     return rows
 
 

@@ -23,6 +23,7 @@ class Mark:
     start_ns: int
     end_ns: int
     node: str | None = None
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -81,8 +81,9 @@ class _Tree:
         self.names = _Words({name: code for code, name in enumerate(trace.names)})
         self.details = _Words({"": 0})
         ops, calls = trace.gpu_ops, trace.calls
-        launched = np.unique(ops.launch[ops.launch != NONE])
         self.flow_of_call = np.zeros(calls.start_ns.size + 1, dtype=np.int32)  # the last is none
+        self.flow_of_call[ops.launch[ops.launch != NONE]] = 1
+        launched = np.flatnonzero(self.flow_of_call)
         self.flow_of_call[launched] = np.arange(1, launched.size + 1)
         self.lane_of_call = np.full(calls.start_ns.size, NONE, dtype=np.int32)
         self.lane_of_op = np.full(ops.start_ns.size, NONE, dtype=np.int32)

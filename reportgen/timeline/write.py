@@ -281,6 +281,8 @@ class _File:
         ]
         at = self.blocks.add(timeline_file.pack_columns(columns))
         block = {"level": 0, "from": 0, "to": self.axis.length_ns, "n": strips.n, "at": at}
+        found = zip(titles, self.marks, strict=True)
+        severities = {str(title): mark.severity for title, mark in found if mark.severity}
         return {
             "id": 0,
             "parent": None,
@@ -290,6 +292,7 @@ class _File:
             "rows": int(strips.row.max()) + 1,
             "node": "",
             "blocks": [block],
+            "severities": severities,
         }
 
 

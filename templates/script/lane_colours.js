@@ -22,14 +22,16 @@ const HUES = {
   phases: "start",
   functions: "memory",
   loading: "io",
-  findings: "critical"
+  critical: "critical",
+  warning: "warning",
+  info: "info"
 };
 /** @type {Record<string, string>} */
 const OF_KIND = {
   steps: "annotations",
   annotations: "annotations",
   phases: "phases",
-  findings: "findings"
+  findings: "critical"
 };
 const COMMUNICATION = /nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d/i;
 const COPY = /memcpy|memset/i;

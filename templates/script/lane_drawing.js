@@ -60,8 +60,10 @@ function inkOf(lane, number) {
   }
   if (known[number] < 0) {
     const name = stage.names[number] ?? "";
-    const family = familyOf(lane, name);
-    known[number] = stage.palette.first[family] + (hashOf(name) % stage.palette.n[family]);
+    const severity = lane.severities?.[number];
+    const { first, n } = stage.palette;
+    const family = severity ?? familyOf(lane, name);
+    known[number] = first[family] + (severity ? 0 : hashOf(name) % n[family]);
   }
   return known[number];
 }
@@ -343,8 +345,12 @@ function drawLabel({ lane, depth, top, bottom, isFolded }) {
 
 /** @param {number} x @param {number} y @param {boolean} isFolded */
 function drawTriangle(x, y, isFolded) {
-  const points = isFolded ? [[1, -4], [7, 0], [1, 4]] : [[0, -3], [8, -3], [4, 4]];
-  context.fillStyle = stage.palette.muted;
+  fillShape(x, y, isFolded ? [[1, -4], [7, 0], [1, 4]] : [[0, -3], [8, -3], [4, 4]], stage.palette.muted);
+}
+
+/** @param {number} x @param {number} y @param {number[][]} points @param {string} colour */
+function fillShape(x, y, points, colour) {
+  context.fillStyle = colour;
   context.beginPath();
   for (const [dx, dy] of points) context.lineTo(x + dx, y + dy);
   context.fill();
@@ -441,17 +447,12 @@ function drawArrow(launch, run, colour, width) {
   const [x0, y0, x1, y1] = [xOf(launch.start), middleOf(launch), xOf(run.start), middleOf(run)];
   const bend = Math.min(60, Math.abs(x1 - x0) / 2 + 3);
   context.strokeStyle = colour;
-  context.fillStyle = colour;
   context.lineWidth = width;
   context.beginPath();
   context.moveTo(x0, y0);
   context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
   context.stroke();
-  context.beginPath();
-  context.moveTo(x1, y1);
-  context.lineTo(x1 - 6, y1 - 3.5);
-  context.lineTo(x1 - 6, y1 + 3.5);
-  context.fill();
+  fillShape(x1, y1, [[0, 0], [-6, -3.5], [-6, 3.5]], colour);
 }
 
 /** Names an end of an arrow at the edge beyond which it lies. @param {Strip} strip @param {string} what */

@@ -61,6 +61,9 @@ function putCursor(spot) {
   request();
 }
 
+/** @param {Strip} strip @param {number} room */
+const frameStrip = ({ start, end }, room) => frameRange({ from: start, to: end }, room);
+
 function enter() {
   const entry = stage.entries.find(({ bands }) => bands.length) ?? stage.entries[0];
   if (entry) putCursor(spotIn(entry, 0));
@@ -69,21 +72,15 @@ function enter() {
 /** To the strip before or after in its row. @param {1 | -1} by */
 function walk(by) {
   const { cursor } = stage;
-  if (!cursor?.strip) {
-    enter();
-    return;
-  }
-  const strip = neighbour(cursor.strip, by);
-  if (strip) putCursor({ lane: strip.lane, depth: strip.depth, strip });
+  const strip = cursor?.strip && neighbour(cursor.strip, by);
+  if (!cursor?.strip) enter();
+  else if (strip) putCursor({ lane: strip.lane, depth: strip.depth, strip });
 }
 
 /** To the row above or below. @param {1 | -1} by */
 function climb(by) {
   const { cursor, entries } = stage;
-  if (!cursor) {
-    enter();
-    return;
-  }
+  if (!cursor) return enter();
   const rows = entries.flatMap((entry) => {
     const isOne = entry.lane.isGroup || entry.isFolded || !entry.bands.length;
     return isOne ? [{ entry, depth: 0 }] : entry.bands.map(({ depth }) => ({ entry, depth }));
@@ -122,7 +119,7 @@ const KEYS = {
   "]": () => goStep(1),
   n: () => nextMatch(1),
   N: () => nextMatch(-1),
-  f: () => stage.chosen && frameRange({ from: stage.chosen.start, to: stage.chosen.end }, 1),
+  f: () => stage.chosen && frameStrip(stage.chosen, 1),
   m: markView,
   ArrowLeft: () => walk(-1),
   ArrowRight: () => walk(1),
@@ -247,7 +244,7 @@ canvas.addEventListener("pointercancel", release);
 function click(at, isMouse) {
   const { entry, strip } = hit(at);
   if (strip) {
-    if (strip.lane.kind === "steps" && isMouse) frameRange({ from: strip.start, to: strip.end }, 0.05);
+    if (strip.lane.kind === "steps" && isMouse) frameStrip(strip, 0.05);
     choose(strip);
     return;
   }
@@ -259,7 +256,7 @@ function click(at, isMouse) {
 
 canvas.addEventListener("dblclick", (event) => {
   const { strip } = hit(placeOf(event));
-  if (strip) frameRange({ from: strip.start, to: strip.end }, 0.5);
+  if (strip) frameStrip(strip, 0.5);
 });
 
 /** Says what is under the pointer. @param {Point} at @param {string} kind of the pointer */

@@ -55,17 +55,8 @@ export function lowest(column, limit, low = 0, high = column.length) {
 }
 
 /**
- * The first place in a rising column whose value is above a limit.
+ * The first place in a rising column of whole numbers whose value is above a limit.
  * @param {ArrayLike<number>} column
  * @param {number} limit
  */
-export function above(column, limit) {
-  let low = 0;
-  let high = column.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (column[middle] <= limit) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
+export const above = (column, limit) => lowest(column, Math.floor(limit) + 1);

@@ -5,6 +5,7 @@ import { choose } from "./lane_choice.js";
 import { contrast, paletteOf } from "./lane_colours.js";
 import { drawLanes, forgetInks } from "./lane_drawing.js";
 import { openFile } from "./lane_file.js";
+import { linkCharts, tellCharts } from "./lane_link.js";
 import { piecesOf, tally } from "./lane_rows.js";
 import {
   HEAD_PX, arrange, arrowsOf, canvas, clamped, complain, drawn, entryOf, figure, fit, foldFirst, frameRange,
@@ -48,6 +49,7 @@ async function prepare() {
   for (const lane of stage.lanes.filter(({ kind }) => kind === "rank")) {
     stage.waits.push(arrowsOf(lane).then(request));
   }
+  linkCharts();
   figure.dataset.lanes = "ready";
 }
 
@@ -98,6 +100,7 @@ matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
 stage.draw = () => {
   drawLanes();
   tellSoon();
+  tellCharts();
 };
 
 window.reportLanes = {

@@ -124,8 +124,10 @@ function visibleCurves(traces, isZoomed) {
 export function setRange(next) {
   range = clamped(next, whole());
   timed.filter(isNear).forEach(follow);
-  document.dispatchEvent(new Event("rg:range"));
+  document.dispatchEvent(new CustomEvent("rg:range", { detail: range }));
 }
+/* The lanes of the timeline, a script of their own, ask for a range by `rg:zoom`. */
+document.addEventListener("rg:zoom", (event) => setRange(/** @type {CustomEvent<Range>} */ (event).detail));
 
 /** @param {HTMLElement} figure */
 function listen(figure) {

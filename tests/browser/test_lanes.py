@@ -13,8 +13,10 @@ from reportgen.results import Severity, Status, Where
 from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import POLLING_MS, Watched, opened, unfold_all
+from tests.builders import START_S as JOB_START_S
 from tests.views import pages, reports, traces
 from tests.views.lane_files import LaneFile, training_file
+from tests.views.timeline.jobs import training_node, training_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -460,3 +462,69 @@ def test_steps_of_one_name_are_listed_by_their_numbers(browser, tmp_path):
         _settle(page)
         listed = page.locator(".rg-lanes-step optgroup[label=Steps] option").all_inner_texts()
         assert listed == ["Step:TRAIN · step 4 · 1 ms", "Step:TRAIN · step 5 · 2 ms"]
+
+
+def _pixels(page: Page, lane: int, times_ns: list[int]) -> list[str]:
+    """Return the colours of the first row of a lane at some times, as hexadecimal numbers."""
+    found: list[str] = page.evaluate(
+        "([lane, times]) => { const { stage, xOf, middleOf } = reportLanes;"
+        " const context = document.querySelector('.rg-lanes-canvas').getContext('2d');"
+        " return times.map(time => { const spot = { lane: stage.lanes[lane], depth: 0 };"
+        " const at = [xOf(time), middleOf(spot)].map(px => Math.round(px * stage.size.dpr));"
+        " return [...context.getImageData(...at, 1, 1).data].slice(0, 3)"
+        ".map(it => it.toString(16).padStart(2, '0')).join(''); }); }",
+        [lane, times_ns],
+    )
+    return found
+
+
+def test_findings_have_the_colours_of_their_severities(browser, tmp_path):
+    made = training_file(n_ranks=1)
+    names = {made.name(f"{severity} finding"): severity for severity in ("critical", "info")}
+    lane = made.lane("findings", "findings", severities={str(at): it for at, it in names.items()})
+    made.strips(lane, [(at * 1_000_000, 500_000, 0, name, 0, 0) for at, name in enumerate(names)])
+    path = _page_of(tmp_path, made)
+    for scheme in ("light", "dark"):
+        with lanes(browser, path, color_scheme=scheme) as watched:
+            page = watched.page
+            page.evaluate("reportLanes.setView(0, 2e6)")
+            _settle(page)
+            told = page.evaluate(
+                "['critical', 'info'].map(it => getComputedStyle(document.body)"
+                ".getPropertyValue(`--rg-${it}`).trim().slice(1))"
+            )
+            assert _pixels(page, lane, [490_000, 1_490_000]) == told
+
+
+def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):
+    node = training_node([90.0] * 600, name="algo-1")
+    report = training_report(node)
+    made = LaneFile(start_ns=int(JOB_START_S * 1e9), is_unix=True, length_ns=300_000_000_000)
+    made.window(0, made.length_ns, "everything")
+    top = made.lane("node", "algo-1", node="algo-1")
+    phases = made.lane("phases", "steps", top, node="algo-1")
+    step = made.name("step")
+    made.strips(phases, [(at * 1_000_000_000, 900_000_000, 0, step, 0, 0) for at in range(300)])
+    path = pages.write_page(tmp_path, with_timeline(report, made.packed()))
+    with lanes(browser, path, reduced_motion="reduce") as watched:
+        page = watched.page
+        ranges = (
+            "(() => { const told = []; document.addEventListener('rg:range',"
+            " event => told.push(event.detail)); window.toldRanges = told; })()"
+        )
+        page.evaluate(ranges)
+        page.evaluate("reportLanes.setView(60e9, 90e9)")
+        _wait(page, "window.toldRanges.length === 1")
+        told = page.evaluate("window.toldRanges[0]")
+        assert [edge - JOB_START_S for edge in told] == pytest.approx([60, 90], abs=1e-3)
+        page.evaluate(
+            "detail => document.dispatchEvent(new CustomEvent('rg:zoom', { detail }))",
+            [JOB_START_S + 100, JOB_START_S + 130],
+        )
+        _settle(page)
+        assert [edge / 1e6 for edge in _view_us(page)] == pytest.approx([100, 130], abs=1e-3)
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.toldRanges.length") == 2
+        page.locator("#timeline-axis [data-zoom=all]").click()
+        _settle(page)
+        assert [edge / 1e6 for edge in _view_us(page)] == pytest.approx([0, 300], abs=1e-3)

@@ -15,6 +15,7 @@ from reportgen.comparison import load
 from reportgen.errors import ReportgenError
 from reportgen.report import Report, Setup
 from tests.comparison.builders import report_of, steps_table
+from tests.s3_server import Bucket
 
 STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
 
@@ -100,6 +101,19 @@ def test_a_baseline_may_be_the_file_itself(jobs: dict[str, Path], tmp_path: Path
 
     assert answer.return_value == 0
     assert load(tmp_path / "out").verdict == "slower"
+
+
+def test_reports_in_a_bucket_are_compared(
+    s3: Bucket, jobs: dict[str, Path], tmp_path: Path
+) -> None:
+    for name in ("before", "slower"):
+        s3.put_folder(jobs[name], name)
+
+    answer = compare(f"{s3.url}/before", f"{s3.url}/slower/profiler-report", to=tmp_path / "out")
+
+    assert answer.return_value == 0
+    assert load(tmp_path / "out").verdict == "slower"
+    assert {method for method, _ in s3.trouble.seen} <= {"GET", "HEAD"}
 
 
 def test_one_path_alone_is_wrong_usage(jobs: dict[str, Path], tmp_path: Path) -> None:

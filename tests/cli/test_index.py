@@ -66,8 +66,7 @@ def test_missing_reports_of_a_bucket_are_made_beside_the_index(s3: Bucket, tmp_p
     write_system(tmp_path / "one" / "reported", {"gpu0": [50.0] * 100, "cpu0": [20.0] * 100})
     (tmp_path / "one" / "notes").mkdir()
     (tmp_path / "one" / "notes" / "a.txt").write_text("no job")
-    for path in (item for item in (tmp_path / "one").rglob("*") if item.is_file()):
-        s3.put(f"runs/{path.relative_to(tmp_path / 'one')}", path.read_bytes())
+    s3.put_folder(tmp_path / "one", "runs")
 
     command = (f"{s3.url}/runs", tmp_path / "other", "--make", "--processes", 1)
     answers = [index(*command, "-o", tmp_path / "out") for _ in range(2)]

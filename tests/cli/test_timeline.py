@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reportgen.cli.timeline import command
-from reportgen.errors import ReportgenError
+from reportgen.errors import ReportgenError, WouldOverwriteError
 from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save
+from tests.s3_server import Bucket
 from tests.traces import BASE_NS, START_US, kernel, launch, ranked, small_events, write_trace
 from tests.views.reports import busy_report
 
@@ -136,6 +140,33 @@ def test_pipes_get_them(ranks: Path) -> None:
     answer = timeline(ranks, "--format", "json", "-o", "-")
     assert answer.exception is None
     assert len(json.loads(answer.stdout_bytes)["traceEvents"]) > 3 * len(small_events())
+
+
+def test_a_bucket_is_read_and_written(s3: Bucket, ranks: Path, tmp_path: Path) -> None:
+    s3.put_folder(ranks, "job")
+    target = f"{s3.url}/out/a.json.gz"
+    assert timeline(f"{s3.url}/job", "-o", target).exception is None
+    assert timeline(ranks, "-o", tmp_path / "a.json").exception is None
+    (tmp_path / "b.json.gz").write_bytes(s3.read("out/a.json.gz"))
+    assert slices_in(tmp_path / "b.json.gz") == slices_in(tmp_path / "a.json")
+    again = timeline(f"{s3.url}/job", "-o", target)
+    assert isinstance(again.exception, WouldOverwriteError)
+    assert timeline(ranks, "-o", target, "--force", "--ranks", "1").exception is None
+    (tmp_path / "b.json.gz").write_bytes(s3.read("out/a.json.gz"))
+    assert 0 < len(slices_in(tmp_path / "b.json.gz")) < len(slices_in(tmp_path / "a.json"))
+
+
+def test_an_export_of_nsight_systems_is_written_with_its_kernels(tmp_path: Path) -> None:
+    reports = SAMPLES / "nsight_reports"
+    assert timeline(reports, "-o", tmp_path / "a.json").exception is None
+    written = Counter(event["cat"] for event in slices_in(tmp_path / "a.json"))
+    with closing(sqlite3.connect(reports / "training.sqlite")) as base:
+        query = "select count(*) from CUPTI_ACTIVITY_KIND_KERNEL"
+        ((n_kernels,),) = base.execute(query)
+    assert written["stream"] >= n_kernels > 0
+    assert written["steps"] > 0
+    assert timeline(reports, "-o", tmp_path / "a.pftrace.gz").exception is None
+    assert gzip.decompress((tmp_path / "a.pftrace.gz").read_bytes())
 
 
 def test_damaged_traces_are_written_as_far_as_they_go(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from reportgen import intake
-from reportgen.intake import system
-from reportgen.profile import NodeProfile, Quality, Series, SeriesKind
+from reportgen.intake import blocks, system
+from reportgen.profile import NodeProfile, Quality, Series, SeriesKind, mapped
 from reportgen.record.packing import pack_system_hour
 from reportgen.rules import cpu_bottleneck
 from reportgen.units import seconds_key
@@ -63,6 +63,25 @@ def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Pat
     assert (table.first_ns, table.last_ns) == (expected.first_ns, expected.last_ns)
     assert (table.interval_ns, table.n_samples) == (ns(0.5), expected.n_samples)
     assert table.values.flags.f_contiguous
+
+
+def test_a_long_job_is_put_together_in_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns = {name: [float(n) for n in range(600)] for name in ("gpu0", "cpu0", "cpu1")}
+    write_system(tmp_path, {**columns, "memory": [None] * 400 + [1.0] * 200})
+    expected = read(tmp_path).system
+    monkeypatch.setattr(mapped, "LARGE_BYTES", 1)
+    monkeypatch.setattr(blocks, "PIECE_BYTES", 1)
+    monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(blocks, "_COLUMNS_AT_ONCE", 1)
+
+    table = read(tmp_path).system
+
+    np.testing.assert_array_equal(table.tick_ns, expected.tick_ns)
+    np.testing.assert_array_equal(table.values, expected.values)
+    assert (table.first_ns, table.last_ns) == (expected.first_ns, expected.last_ns)
+    assert (table.interval_ns, table.n_samples) == (expected.interval_ns, expected.n_samples)
 
 
 def test_cores_are_in_numeric_order(tmp_path: Path) -> None:

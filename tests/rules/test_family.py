@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from reportgen.profile import SystemTable
+from reportgen.profile.mapped import blank_matrix, forget
 from reportgen.profile.spans import ARRAY_COLUMNS
 from reportgen.results import ExhibitKind, Status
 from reportgen.results.codec import decode, encode
@@ -151,6 +152,18 @@ def test_the_order_of_columns_does_not_matter(rule: AnyRule) -> None:
     )
 
     assert encode(run(rule, replace(part, system=shuffled))) == encode(run(rule, part))
+
+
+@every_node_rule
+def test_samples_in_a_file_give_what_samples_in_memory_do(rule: AnyRule) -> None:
+    part = busy_node()
+    values = blank_matrix(*part.system.values.shape, large_bytes=1)
+    values[:] = part.system.values
+    forget(values)
+
+    assert encode(run(rule, replace(part, system=replace(part.system, values=values)))) == encode(
+        run(rule, part)
+    )
 
 
 @every_case

@@ -24,6 +24,8 @@ from reportgen.profile import Series
 UNKNOWN = -1
 UNREADABLE = -2
 
+_LINES_AT_ONCE = 1 << 18
+
 MAX_SERIES, MAX_GPUS = 4_096, 256
 """Of one node; more can only be damage: each series is a column, and pairs of GPUs are looked at.
 A p4d has 216 series and 8 GPUs, which can be cut into 56."""
@@ -76,12 +78,13 @@ class SeriesCodes:
         """Return each line's series code, ``UNKNOWN`` where its hash was not learned."""
         if not self._hashes.size:
             return np.full(hashes.shape, UNKNOWN, dtype=np.int32)
-        entries = np.searchsorted(self._hashes, hashes)
-        np.minimum(entries, self._hashes.size - 1, out=entries)
-        codes = self._hash_codes[entries]
-        is_wrong = self._hashes[entries] != hashes
-        if is_wrong.any():
-            codes[is_wrong] = UNKNOWN
+        codes = np.empty(hashes.shape, dtype=np.int32)
+        for start in range(0, hashes.size, _LINES_AT_ONCE):
+            its = slice(start, start + _LINES_AT_ONCE)
+            entries = np.searchsorted(self._hashes, hashes[its])
+            np.minimum(entries, self._hashes.size - 1, out=entries)
+            is_known = self._hashes[entries] == hashes[its]
+            codes[its] = np.where(is_known, self._hash_codes[entries], UNKNOWN)
         return codes
 
 

@@ -103,9 +103,10 @@ def _read_fast(
     starts = source.file_starts(columns["file"])
     if starts is None:
         return None
-    time_s = np.ma.filled(columns["time_s"], np.nan)
-    value = np.ma.filled(columns["value"], np.nan)
     code = _codes_of(connection, source, columns, codes, problems)
+    del columns["line"], columns["file"]
+    time_s = np.ma.filled(columns.pop("time_s"), np.nan)
+    value = np.ma.filled(columns.pop("value"), np.nan)
     is_broken = np.isnan(time_s) | (code < 0)
     slow = set(np.searchsorted(starts, np.flatnonzero(is_broken), side="right").tolist())
     rows = []

@@ -41,6 +41,19 @@ class Quantity(StrEnum):
     IO_WAIT = "I/O"
 
 
+_KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
+    Quantity.NETWORK: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM),
+    Quantity.GPU: (SeriesKind.GPU_UTILIZATION,),
+    Quantity.CPU: (SeriesKind.CPU_UTILIZATION,),
+    Quantity.HOST_MEMORY: (SeriesKind.HOST_MEMORY,),
+    Quantity.GPU_MEMORY: (SeriesKind.GPU_MEMORY,),
+    Quantity.IO_WAIT: (SeriesKind.IO_WAIT,),
+}
+_PLATFORM = {
+    **_KINDS,
+    Quantity.NETWORK: (SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM),
+}
+
 FLOWS: Mapping[str, Mapping[SeriesKind, str]] = {
     "network": {
         SeriesKind.RECEIVE_ALGORITHM: "received",
@@ -139,24 +152,21 @@ class NodeUsage:
 def measure(part: NodeProfile, _params: Params) -> NodeUsage:
     """Measure a node; resources without samples are left out."""
     system = part.system
-    network, is_platform = _network(system)
-    values = {
-        Quantity.NETWORK: network,
-        Quantity.GPU: samples.mean_of(system, SeriesKind.GPU_UTILIZATION),
-        Quantity.CPU: cores_mean_pct(system),
-        Quantity.HOST_MEMORY: samples.mean_of(system, SeriesKind.HOST_MEMORY),
-        Quantity.GPU_MEMORY: samples.mean_of(system, SeriesKind.GPU_MEMORY),
-        Quantity.IO_WAIT: samples.mean_of(system, SeriesKind.IO_WAIT),
-    }
+    is_platform, usages = _is_platform_network(system), {}
+    for quantity, kinds in (_PLATFORM if is_platform else _KINDS).items():
+        if quantity is Quantity.NETWORK:
+            values = samples.sum_of(system, *kinds)
+        elif quantity is Quantity.CPU:
+            values = cores_mean_pct(system)
+        else:
+            values = samples.mean_of(system, *kinds)
+        if not np.isnan(values).all():
+            usages[quantity] = _usage(system, values)
     return NodeUsage(
         node=part.node,
         n_ticks=system.n_ticks,
-        n_cpu_samples=samples.present_values(values[Quantity.CPU]).size,
-        usages={
-            quantity: _usage(system, its)
-            for quantity, its in values.items()
-            if not np.isnan(its).all()
-        },
+        n_cpu_samples=samples.present_values(cores_mean_pct(system)).size,
+        usages=usages,
         gpus=tuple(_gpu_lines(part.node, system)),
         flows={name: tuple(_flows(part, kinds)) for name, kinds in FLOWS.items()},
         devices=tuple(_devices(part)),
@@ -182,13 +192,14 @@ def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]
             yield Line(node=part.node, device=direction, mean=mean, curve=curve)
 
 
-def _network(system: SystemTable) -> tuple[Floats, bool]:
-    """Return the traffic of the training container; if it is absent, SageMaker's own and true."""
-    own = samples.sum_of(system, SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM)
-    if not np.isnan(own).all():
-        return own, False
-    platform = samples.sum_of(system, SeriesKind.RECEIVE_PLATFORM, SeriesKind.TRANSMIT_PLATFORM)
-    return platform, not np.isnan(platform).all()
+def _is_platform_network(system: SystemTable) -> bool:
+    """Return whether SageMaker's own traffic was sampled, and not that of the container."""
+
+    def is_sampled(kinds: Sequence[SeriesKind]) -> bool:
+        return any(not np.isnan(column).all() for column in system.each(*kinds))
+
+    network = Quantity.NETWORK
+    return not is_sampled(_KINDS[network]) and is_sampled(_PLATFORM[network])
 
 
 def _usage(system: SystemTable, values: Floats) -> Usage:

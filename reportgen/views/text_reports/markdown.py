@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from reportgen.report import Report
 from reportgen.results import Column, Exhibit, Severity
+from reportgen.text_safety import markdown_table, markdown_text
 from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, cards_of
 from reportgen.views.outline import about_of, title_of
@@ -18,7 +18,6 @@ from reportgen.views.verdict import verdict_of
 
 MOST_FINDINGS = 20
 """A summary of more is no summary; how many more there are is said."""
-_SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTILINE)
 
 
 def markdown_summary(report: Report) -> str:
@@ -41,11 +40,11 @@ def _opening(report: Report) -> Iterator[str]:
     verdict = verdict_of(report)
     name = shorten(report.job.name, most=LONGEST_JOB_NAME).text or "Training job"
     yield "<!-- generator: make-profiler-report -->"
-    yield f"# Profiling report: {plain(name)}"
+    yield f"# Profiling report: {markdown_text(name)}"
     yield ""
-    yield f"**{plain(verdict.headline)}** {plain(verdict.lead)}"
+    yield f"**{markdown_text(verdict.headline)}** {markdown_text(verdict.lead)}"
     yield ""
-    yield from table(
+    yield from markdown_table(
         ("", ""),
         (
             (fact.name, f"{fact.text} ({fact.note})" if fact.note else fact.text)
@@ -62,7 +61,7 @@ def _findings(report: Report) -> Iterator[str]:
             yield from (f"## {title}", "")
         for number, card in enumerate(its[:MOST_FINDINGS], start=1):
             lead = f"{number}. **{card.word}: " if is_fault else "- **"
-            yield from _item(f"{lead}{plain(card.title)}** ({card.id})", card)
+            yield from _item(f"{lead}{markdown_text(card.title)}** ({card.id})", card)
         if len(its) > MOST_FINDINGS:
             yield f"{len(its) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
             yield ""
@@ -83,7 +82,7 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
-            yield f"{indent}{'- ' if label else ''}{label}{plain(text)}"
+            yield f"{indent}{'- ' if label else ''}{label}{markdown_text(text)}"
             if not label:
                 yield ""
     yield ""
@@ -110,7 +109,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
         if any(value is not None for value in column.values)
     ]
     rows = zip(*(_texts(column) for column in columns), strict=True)
-    yield from table([heading_of(column.name) for column in columns], rows)
+    yield from markdown_table([heading_of(column.name) for column in columns], rows)
 
 
 def _texts(column: Column) -> list[str]:
@@ -122,8 +121,8 @@ def _unlooked(report: Report) -> Iterator[str]:
     for rule_id, entry in report.rules.items():
         is_unlooked = rule_state(rule_id, report).kind in {"skipped", "failed"}
         if is_unlooked and is_applicable(rule_id, report):
-            reason = plain(entry.reason.text) if entry.reason else ""
-            by_reason.setdefault(reason, []).append(plain(title_of(rule_id, report)))
+            reason = markdown_text(entry.reason.text) if entry.reason else ""
+            by_reason.setdefault(reason, []).append(markdown_text(title_of(rule_id, report)))
     if not by_reason:
         return
     yield from ("## Could not look", "")
@@ -146,19 +145,3 @@ def _closing(report: Report) -> Iterator[str]:
         "bounds, not promises. All numbers: `profiler-report/`."
     )
     yield ""
-
-
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    """Yield the lines of a table and the empty line behind it."""
-    yield f"| {' | '.join(plain(head) for head in heads)} |"
-    yield f"|{'---|' * len(heads)}"
-    for row in rows:
-        yield f"| {' | '.join(plain(cell) for cell in row)} |"
-    yield ""
-
-
-def plain(text: str) -> str:
-    """Return a text that Markdown and HTML show as it is, on one line."""
-    line = " ".join(text.replace("\u00a0", " ").split())
-    safe = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-    return _SPECIAL.sub(r"\\\1", safe)

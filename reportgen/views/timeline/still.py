@@ -75,8 +75,9 @@ def still_of(file: TimelineFile) -> Markup:
     labels: list[Word] = []
     bars: list[Bars] = []
     words: list[Word] = []
-    y = 22.0
+    y, node = 22.0, ""
     for lane, row, columns in _rows(file, start, end):
+        node = lane["node"]
         if row == 0:
             y += 4
             labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
@@ -91,7 +92,7 @@ def still_of(file: TimelineFile) -> Markup:
     return render(
         "lanes_still",
         height=int(y) + 8,
-        why=window["why"],
+        why=f"{node}, {window['why']}" if node else window["why"],
         length=format_duration((end - start) / 1e9),
         labels=labels,
         bars=bars,

@@ -1,7 +1,8 @@
-"""A large trace read by two processes is the trace read by one."""
+"""A trace read by two processes is the trace read by one."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -11,14 +12,52 @@ import numpy as np
 import pytest
 
 from reportgen.formats.kineto import halves
-from reportgen.formats.kineto.text import CHUNK_BYTES
-from reportgen.formats.kineto.trace_file import read_trace
+from reportgen.formats.kineto.halves import read_halves
+from reportgen.formats.kineto.trace_file import TraceFile, read_trace
+from sample_data.kernel_trace import trace_chunks
 
-N_STEPS = 1_500
+
+@pytest.fixture(scope="module")
+def content() -> bytes:
+    return b"".join(trace_chunks(0, n_steps=60))
 
 
-def step(number: int) -> list[dict[str, Any]]:
-    """Events of every kind; every name occurs in one half only, or in both."""
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(halves, "spare_cores", lambda: 1)
+    monkeypatch.setattr(halves, "LEAST_BYTES", 1 << 20)
+    monkeypatch.setattr(halves, "_HEAD_START_BYTES", 0)
+
+
+def _in_halves(folder: Path, content: bytes) -> TraceFile | None:
+    path = folder / "trace.json"
+    path.write_bytes(content)
+    return read_halves(path, len(content), [content])
+
+
+def _assert_same(one: Any, other: Any) -> None:
+    assert type(one) is type(other)
+    if is_dataclass(one):
+        for field in fields(one):
+            _assert_same(getattr(one, field.name), getattr(other, field.name))
+    elif isinstance(one, np.ndarray):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)
+    else:
+        assert one == other
+
+
+def test_both_ways_give_the_same_tables_and_counts(tmp_path: Path, content: bytes) -> None:
+    made = _in_halves(tmp_path, content)
+    assert made is not None
+    whole = read_trace([content])
+    assert whole.n_events > 10_000
+    for name in ("header", "tables", "losses", "n_events", "n_apart", "n_numbers_dropped"):
+        _assert_same(getattr(made, name), getattr(whole, name))
+
+
+def _step(number: int) -> list[dict[str, Any]]:
+    """Return events with each kind of text, some of it in one half only."""
     at, name = 1000.0 * number, f"of {number // 100}"
     on_host = {"ph": "X", "pid": 7, "tid": 7 + number % 3}
     on_gpu = {"ph": "X", "pid": 0, "tid": 7 + number % 2}
@@ -55,48 +94,44 @@ def step(number: int) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def plain(value: Any) -> Any:
-    """Return a value without arrays, to be compared."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    return value
-
-
-@pytest.fixture
-def trace(tmp_path: Path) -> Path:
-    """A trace with a header before and after its events, as Kineto writes it."""
-    events = [event for number in range(N_STEPS) for event in step(number)]
+def test_texts_of_both_halves_are_kept_apart(tmp_path: Path) -> None:
+    events = [event for number in range(1_500) for event in _step(number)]
     text = ",\n".join(json.dumps(event) for event in [{"ph": "M", "name": "n", "pid": 7}, *events])
-    path = tmp_path / "trace.json"
-    path.write_text(f'{{"schemaVersion": 1, "traceEvents": [\n{text}\n], "traceName": "t"}}')
-    return path
+    content = f'{{"schemaVersion": 1, "traceEvents": [\n{text}\n], "traceName": "t"}}'.encode()
+
+    made = _in_halves(tmp_path, content)
+
+    assert made is not None
+    _assert_same(made, read_trace([content]))
+    assert len(made.tables.written_in) == 15
+    assert len(made.tables.input_dims) >= 1_500
 
 
-def test_both_ways_give_the_same(trace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    content = trace.read_bytes()
-    assert len(content) > 3 * CHUNK_BYTES
-    monkeypatch.setattr(halves, "LEAST_BYTES", 1)
-    monkeypatch.setattr(halves, "_HEAD_START_BYTES", 0)
-    monkeypatch.setattr(halves, "spare_cores", lambda: 1)
-
-    found = halves.read_halves(trace, len(content), [content])
-
-    assert found is not None
-    assert plain(found) == plain(read_trace([content]))
-    assert len(found.tables.written_in) == N_STEPS // 100
-    assert len(found.tables.input_dims) >= N_STEPS
+def _damaged(content: bytes, share: float) -> bytes:
+    at = content.index(b'"name"', int(len(content) * share))
+    return content[:at] + b"\x00\x01{{" + content[at + 4 :]
 
 
-def test_a_damaged_trace_is_left_to_one_process(
-    trace: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_a_damaged_trace_is_not_for_two(tmp_path: Path, content: bytes, share: float) -> None:
+    assert _in_halves(tmp_path, _damaged(content, share)) is None
+
+
+def test_a_trace_that_is_cut_off_is_not_for_two(tmp_path: Path, content: bytes) -> None:
+    assert _in_halves(tmp_path, content[: int(len(content) * 0.9)]) is None
+
+
+def test_two_documents_are_not_for_two(tmp_path: Path, content: bytes) -> None:
+    assert _in_halves(tmp_path, content + b"\n" + content) is None
+
+
+def test_a_packed_trace_is_not_for_two(tmp_path: Path) -> None:
+    packed = gzip.compress(np.random.default_rng(0).bytes(3 << 20), compresslevel=0)
+    assert _in_halves(tmp_path, packed) is None
+
+
+def test_one_core_reads_alone(
+    tmp_path: Path, content: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = trace.read_bytes()
-    content = content[: len(content) // 4] + b"\x01" + content[len(content) // 4 :]
-    trace.write_bytes(content)
-    monkeypatch.setattr(halves, "LEAST_BYTES", 1)
-    monkeypatch.setattr(halves, "_HEAD_START_BYTES", 0)
-    monkeypatch.setattr(halves, "spare_cores", lambda: 1)
-
-    assert halves.read_halves(trace, len(content), [content]) is None
+    monkeypatch.setattr(halves, "spare_cores", lambda: 0)
+    assert _in_halves(tmp_path, content) is None

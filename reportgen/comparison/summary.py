@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from reportgen.comparison import Comparison, FindingState
 from reportgen.comparison.conditions import changed_settings
+from reportgen.comparison.model import Comparison, FindingState
 from reportgen.text import format_difference, format_duration
-from reportgen.views.text_reports.markdown import plain, table
+from reportgen.text_safety import markdown_table, markdown_text
 
 _MOST_PARTS = 6
 _TOLD = (FindingState.NEW, FindingState.WORSE, FindingState.RESOLVED, FindingState.BETTER)
@@ -20,26 +20,26 @@ def comparison_summary(comparison: Comparison) -> str:
 
 def _lines(comparison: Comparison) -> Iterator[str]:
     yield "<!-- generator: make-profiler-report -->"
-    yield f"# {plain(comparison.headline)}"
+    yield f"# {markdown_text(comparison.headline)}"
     yield ""
-    yield plain(comparison.lead)
+    yield markdown_text(comparison.lead)
     yield ""
     sides = (
         (comparison.before.label, comparison.before),
         (comparison.after.label, comparison.after),
     )
-    yield from table(("", "job"), ((label, job.name) for label, job in sides))
+    yield from markdown_table(("", "job"), ((label, job.name) for label, job in sides))
     if comparison.warnings:
         yield from ("", "The jobs differ:", "")
-        yield from (f"- {plain(text)}" for text in comparison.warnings)
+        yield from (f"- {markdown_text(text)}" for text in comparison.warnings)
         yield ""
     if settings := changed_settings(comparison.comparability):
-        yield from table(
+        yield from markdown_table(
             ("changed setting", "before", "after"),
             ((item.what, item.before, item.after) for item in settings),
         )
     if comparison.waterfall:
-        yield from table(
+        yield from markdown_table(
             ("part of a step", "before", "after", "difference"),
             (
                 (
@@ -53,7 +53,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
         )
     told = [row for row in comparison.findings if row.state in _TOLD]
     if told:
-        yield from table(
+        yield from markdown_table(
             ("finding", "state", "severity", ""),
             (
                 (
