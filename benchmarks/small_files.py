@@ -106,7 +106,7 @@ def compare_objects(folder: Path, *, n_rounds: int) -> Objects:
     ours = [sys.executable, str(HERE / "get_ours.py"), "s3://bucket/job"]
     commands = {n_threads: [*boto3, str(n_threads)] for n_threads in _BOTO3_THREADS}
     runs: dict[int, list[Run]] = {number: [] for number in (0, *commands)}
-    with _running_server(folder) as address:
+    with running_server(folder) as address:
         env = {
             "AWS_ENDPOINT_URL": address,
             "AWS_ACCESS_KEY_ID": "benchmark",
@@ -130,7 +130,7 @@ def compare_objects(folder: Path, *, n_rounds: int) -> Objects:
 
 def time_files(folder: Path, *, n_rounds: int) -> Files:
     """Return our runs over a job of many small files, which were read once before."""
-    _make_files(folder)
+    make_files(folder)
     command = [sys.executable, str(HERE / "read_ours.py"), str(folder), "duckdb"]
     measure(command, PYTHONPATH=str(ROOT))
     runs = [measure(command, PYTHONPATH=str(ROOT)) for _ in range(n_rounds)]
@@ -150,7 +150,7 @@ def _make_objects(folder: Path) -> None:
         (folder / f"{number:05}.json").write_bytes(content)
 
 
-def _make_files(folder: Path) -> None:
+def make_files(folder: Path) -> None:
     system = folder / "profiler-output" / "system" / "incremental"
     for minute in range(N_FILES // N_NODES):
         start_s = _FIRST_MINUTE_S + 60 * minute
@@ -167,7 +167,7 @@ def _make_files(folder: Path) -> None:
 
 
 @contextmanager
-def _running_server(folder: Path) -> Iterator[str]:
+def running_server(folder: Path) -> Iterator[str]:
     """Start the plain object store over a folder and yield its address."""
     command = [sys.executable, str(HERE / "object_server.py"), str(folder)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:

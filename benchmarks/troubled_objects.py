@@ -16,6 +16,7 @@ from collections import Counter
 from pathlib import Path
 
 import small_files
+
 from tests.s3_server import Trouble, running_proxy
 
 RESULT = Path("profiler-report", "OverallSystemUsage.json")
@@ -44,10 +45,10 @@ def main() -> int:
     small_files.N_FILES = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        small_files._make_files(folder / "served" / "job")
+        small_files.make_files(folder / "served" / "job")
         made = _report(str(folder / "served" / "job"), folder / "disk", {})
         with (
-            small_files._running_server(folder / "served") as server,
+            small_files.running_server(folder / "served") as server,
             running_proxy(server) as (address, trouble),
         ):
             spread = Spread()
@@ -62,7 +63,9 @@ def main() -> int:
         same = (folder / "disk" / RESULT).read_bytes() == (
             folder / "troubled" / RESULT
         ).read_bytes()
-        print(f"disk: {made}\nobjects: {troubled}\n{_requests(trouble)}; trouble: {dict(+spread.made)}\nequal results: {same}")
+        print(f"disk: {made}", f"objects: {troubled}", sep="\n")
+        print(f"{_requests(trouble)}; trouble: {dict(+spread.made)}")
+        print(f"equal results: {same}")
     return 0 if same else 1
 
 

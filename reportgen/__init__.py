@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from reportgen.report import Report
     from reportgen.store import load
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 __all__ = [
     "Report",
     "__version__",

@@ -1,8 +1,8 @@
 """What is made of the package's files and lies beside them, as Python keeps the code of modules.
 
-Compiling templates and packing plotly took a fifth of a small report. What does not fit the files it
-was made of, the options or the versions of jinja2 and Python is made anew; where the folder cannot
-be written, it is made each time.
+Compiling templates and packing plotly took a fifth of a small report. What does not fit the files
+it was made of, the options or the versions of jinja2 and Python is made anew; where the folder
+cannot be written, it is made each time.
 """
 
 from __future__ import annotations

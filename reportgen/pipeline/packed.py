@@ -16,7 +16,7 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     """The measurement of each rule, unpacked whenever it is looked up.
 
     They travel as they are, so that they are compressed well on the way, together with the rest.
-    Objects that cannot be pickled stay as they are.
+    A value that cannot be pickled stays as it is.
     """
 
     def __init__(self, pickled: Mapping[RuleId, Any]) -> None:

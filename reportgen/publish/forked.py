@@ -63,7 +63,7 @@ class ForkedKernel:
 
 
 def _become_kernel(reading: int, log: Path, parent: int) -> NoReturn:
-    """Be a kernel from here on: nothing of the command's own code runs in this copy again."""
+    """Become a kernel: nothing of the command's own code runs in this copy again."""
     try:
         os.setsid()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):

@@ -207,7 +207,7 @@ def _eager_client() -> Any:
 
 
 def _manager(private_dir: Path) -> Any:
-    """Return the manager of a kernel that somebody else starts, its sockets named."""
+    """Return the manager of a kernel that another process starts, its sockets named."""
     from jupyter_client.manager import KernelManager
     from zmq.error import ZMQError
 

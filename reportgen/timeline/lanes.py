@@ -57,7 +57,7 @@ class Strips:
         name, detail: codes into ``names`` and ``details`` of the part; detail 0 is empty.
         flow: the number that a call shares with all work it started, from 1; 0 without.
         source: row among the host slices, calls and GPU operations of a trace, in this order;
-            ``NONE`` of what is none of them, ``None`` where nobody asks.
+            ``NONE`` for anything else, ``None`` where it is not asked for.
     """
 
     start_ns: Times

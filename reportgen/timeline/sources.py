@@ -1,4 +1,4 @@
-"""What the timeline of a kernel trace for other programs has besides: ids, forward to backward."""
+"""Ids, and arrows from forward to backward, of a kernel trace for other programs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _with_flows(lane: Lane, place: int, flow_of: Codes, lane_of: Codes) -> Lane:
 
 
 def _rows_at(slices: HostSlices, time_ns: Times, thread: Codes) -> Numbers:
-    """Return the outermost slice that begins at each time on a thread, ``NONE`` where none does."""
+    """Return the outermost slice that begins at each time on a thread, ``NONE`` without one."""
     near = np.flatnonzero(np.isin(slices.start_ns, time_ns))[::-1]
     keys = zip(slices.start_ns[near].tolist(), slices.thread[near].tolist(), strict=True)
     row_of = dict(zip(keys, near.tolist(), strict=True))

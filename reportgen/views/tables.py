@@ -32,6 +32,8 @@ _PARTS = frozenset({"part", "cause"})
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
 _DAY_LENGTH = len("2026-07-03")
+_SHORT_S = 10.0
+"""Of rows within a few seconds a tenth of a second would show the same start and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +141,11 @@ def _common_day(columns: Sequence[Column]) -> str | None:
 
 
 def _instants(column: Column, stop: int) -> list[str]:
-    """Write a column's instants; those in µs to the microsecond."""
+    """Write a column's instants; those in µs or of a few seconds to the microsecond."""
     scale = instant_scale(column)
-    write = format_instant if scale == 1 else format_moment
+    known = [value for value in column.values if isinstance(value, int | float)]
+    is_short = scale != 1 or 0 < max(known) - min(known) < _SHORT_S
+    write = format_moment if is_short else format_instant
     return [
         write(value * scale) if isinstance(value, int | float) else ABSENT
         for value in column.values[:stop]

@@ -3,7 +3,7 @@ import { setView, stage } from "./lane_stage.js";
 
 const REST_MS = 120;
 
-/** What the page says of its time axis. @type {{unix: boolean} | null} */
+/** The time axis of the page. @type {{unix: boolean} | null} */
 const facts = JSON.parse(document.querySelector(".rg-timeline-facts")?.textContent ?? "null");
 /** The view that both show. */
 let shared = stage.view;
@@ -16,7 +16,7 @@ function zero_s() {
   return facts?.unix === is_unix ? Number(start_ns) / 1e9 : undefined;
 }
 
-/** Follows the charts from now on. */
+/** Follows the charts. */
 export function linkCharts() {
   const zero = zero_s();
   shared = stage.view;

@@ -126,7 +126,7 @@ export function setRange(next) {
   timed.filter(isNear).forEach(follow);
   document.dispatchEvent(new CustomEvent("rg:range", { detail: range }));
 }
-/* The lanes of the timeline, a script of their own, ask for a range by `rg:zoom`. */
+/* The lanes of the timeline, a separate script, ask for a range by `rg:zoom`. */
 document.addEventListener("rg:zoom", (event) => setRange(/** @type {CustomEvent<Range>} */ (event).detail));
 
 /** @param {HTMLElement} figure */

@@ -44,8 +44,10 @@ function localiseColumns(table) {
     const label = zoneAt(Number(cells[0].dataset.v) * 1000);
     put(note, label);
     for (const cell of cells) {
-      const ms = Math.round(Number(cell.dataset.v) * 10) * 100;
-      const text = `${localDay(ms)} ${localClock(ms)}.${Math.floor(ms / 100) % 10}`;
+      const decimals = /\.(\d+)/.exec(cell.textContent ?? "")?.[1] ?? "0";
+      const scale = 10 ** decimals.length;
+      const ms = (Math.round(Number(cell.dataset.v) * scale) / scale) * 1000;
+      const text = `${localDay(ms)} ${localClock(ms)}.${decimals}`;
       put(cell, zoneAt(ms) === label ? text : `${text} ${zoneAt(ms)}`);
     }
   }

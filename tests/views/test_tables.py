@@ -79,6 +79,17 @@ def test_instants_of_several_days_say_theirs():
     assert _texts(table.rows) == [["2026-07-03 09:30:00.0"], ["2026-07-04 13:16:40.0"]]
 
 
+def test_instants_within_a_few_seconds_show_more_than_a_tenth():
+    made = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        columns=[("start_s", "s", [1_783_071_000.41, 1_783_071_000.43])],
+    )
+    table = table_of(made, is_unix=True, file=FILE)
+    assert _texts(table.rows) == [["09:30:00.410000"], ["09:30:00.430000"]]
+
+
 def test_columns_that_differ_by_unit_alone_say_it():
     made = exhibit(
         "t",

@@ -33,7 +33,7 @@ from reportgen.formats.kineto.trace_file import (
 LEAST_BYTES = 64 << 20
 _BLOCK_BYTES = 8 * CHUNK_BYTES
 _HEAD_START_BYTES = 12 << 20
-"""What is read here before a helper is ready: it needs 0.2 s to start."""
+"""The part that is read here before a helper is ready: it needs 0.2 s to start."""
 
 _MOST_TRIES = 64
 _CLOSE = b"]}"
@@ -52,7 +52,7 @@ _OWNERS = {"gpu_op": "gpu_ops", "host_slice": "slices"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rest:
-    """What was read of the second half, beside its tables."""
+    """Contents of the second half, beside its tables."""
 
     is_plain: bool
     outside: bytes

@@ -109,7 +109,7 @@ def _values(raw: Any, schemas: Schemas) -> dict[str, int]:
             name: _FIELDS[name].unpack_from(payload, _HEAD.size + at)[0]
             for name, at in places.items()
         }
-    except (ValueError, struct.error):
+    except (ValueError, OverflowError, struct.error):
         return {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -145,7 +146,9 @@ def _job_extent(
     summary = report.summary
     known = [tracks.seconds_of(text) for text in (summary.start_time, summary.end_time)]
     instants += [time_s for time_s in known if time_s is not None]
-    return AxisExtent(start_s=min(instants), end_s=max(instants))
+    extent = AxisExtent(start_s=min(instants), end_s=max(instants))
+    # Times of a damaged report may lie so far apart that no number holds the difference.
+    return extent if math.isfinite(extent.end_s - extent.start_s) else None
 
 
 def _is_of_job(lane: tracks.Lane, job: AxisExtent) -> bool:

@@ -293,6 +293,14 @@ def test_nonsense_in_a_column_costs_that_row_at_most(
     assert read(report, tmp_path).tables.gpu_ops.duration_ns.tolist() in ([100], [100, 50])
 
 
+@pytest.mark.parametrize("offset", [2**62, -(2**62), 1_000])
+def test_a_field_that_lies_outside_of_its_payload_is_left_out(tmp_path: Path, offset: int) -> None:
+    report = training()
+    for row in report.rows["NVTX_PAYLOAD_SCHEMA_ENTRIES"]:
+        row["offset"] = offset
+    assert read(report, tmp_path).tables.collectives.name.size == 0
+
+
 def test_a_name_of_100_kb_is_cut(report: ReportTables, tmp_path: Path) -> None:
     add_range(report, "n" * 100_000, 0, 9)
     (found,) = slices_of(read(report, tmp_path))

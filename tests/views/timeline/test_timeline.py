@@ -11,7 +11,8 @@ import pytest
 
 from reportgen import views
 from reportgen.report import JobSummary, Report
-from reportgen.results import ExhibitKind, RuleId, RuleResult, Status, exhibit
+from reportgen.results import Exhibit, ExhibitKind, RuleId, RuleResult, Status, exhibit
+from reportgen.results.model import COLUMNAR
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
 from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
@@ -50,6 +51,23 @@ def test_all_panels_share_the_axis_and_the_margins(report):
     assert domains[-1][0] == pytest.approx(0.0)
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
     assert layout["xaxis"]["range"] == [START_S * 1000, (START_S + 300) * 1000]
+
+
+def test_curves_whose_times_no_number_holds_have_no_axis(report: Report) -> None:
+    def spread(item: Exhibit) -> Exhibit:
+        if item.kind not in COLUMNAR:
+            return item
+        time, *values = item.columns
+        time = replace(time, values=(-1.7e308, *time.values[1:-1], 1.7e308))
+        return replace(item, columns=(time, *values))
+
+    found = [
+        replace(result, exhibits=tuple(map(spread, result.exhibits)))
+        for result in report.results.values()
+    ]
+    damaged = replace(report, results={result.id: result for result in found})
+
+    assert views.timeline(damaged).blocks == ()
 
 
 @pytest.mark.parametrize("values", ["endless", "backwards"])
