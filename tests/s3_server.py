@@ -56,6 +56,7 @@ class Trouble:
 
     Attributes:
         says_slow_down: how many of the next GETs of objects are answered 503 SlowDown.
+        hangs: how many of the next GETs of objects get no answer until the client gives up.
         drops_midway: how many of the next GETs of objects lose their connection half way.
         truncates: how many of the next GETs of objects come back as if they were a third shorter.
         corrupts: how many of the next GETs of objects come back with bytes that were overwritten.
@@ -70,6 +71,7 @@ class Trouble:
     """
 
     says_slow_down: int = 0
+    hangs: int = 0
     drops_midway: int = 0
     truncates: int = 0
     corrupts: int = 0
@@ -146,6 +148,9 @@ class _Proxy(BaseHTTPRequestHandler):
             self._answer(400, {}, b"<Error><Code>ExpiredToken</Code></Error>")
         elif is_object and self.trouble.takes("says_slow_down"):
             self._answer(503, {}, b"<Error><Code>SlowDown</Code></Error>")
+        elif is_object and self.trouble.takes("hangs"):
+            self.connection.recv(1)  # the client closes
+            self.close_connection = True
         else:
             return False
         return True

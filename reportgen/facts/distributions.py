@@ -79,30 +79,6 @@ def percentiles(values: Floats, points_pct: tuple[float, ...]) -> Floats:
     return np.asarray(np.percentile(values, points_pct))
 
 
-def count_values(values: Floats) -> tuple[Floats, Counts]:
-    """Return the different ones of (n,) values, ascending, and how often each occurs, without NaN.
-
-    Percentages have few different values.
-    """
-    return np.unique(values[~np.isnan(values)], return_counts=True)
-
-
-def percentile_of(parts: Sequence[tuple[Floats, Counts]], point_pct: float) -> float:
-    """Return the percentile of counted values, exactly as ``percentiles``; NaN without any."""
-    value, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
-    order = np.argsort(value, kind="stable")
-    ends = np.cumsum(counts[order])
-    if not value.size:
-        return float("nan")
-    place = (int(ends[-1]) - 1) * (point_pct / 100)
-    low = int(place)
-    rows = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
-    below, above = value[order][rows].tolist()
-    part = place - low
-    apart = above - below
-    return float(below + apart * part if part < 1 - part else above - apart * (1 - part))
-
-
 def box_of(values: Floats) -> Box:
     """Return the box of (n,) values without NaN, n >= 1.
 

@@ -5,7 +5,7 @@ Observations of AWS's rules, which judge once a minute, are in docs/rules.md.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -247,3 +247,27 @@ def unrecorded_ns(system: SystemTable, spans: SpanTable) -> tuple[Instants, Inst
         free.append((free_start[is_long], free_end[is_long]))
     starts, ends = zip(*free, strict=True)
     return np.concatenate(starts), np.concatenate(ends)
+
+
+def count_values(values: Floats) -> tuple[Floats, Counts]:
+    """Return the different ones of (n,) values, ascending, and how often each occurs, without NaN.
+
+    Percentages have few different values.
+    """
+    return np.unique(values[~np.isnan(values)], return_counts=True)
+
+
+def percentile_of(parts: Sequence[tuple[Floats, Counts]], point_pct: float) -> float:
+    """Return the percentile of counted values, exactly as ``np.percentile``; NaN without any."""
+    value, counts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.argsort(value, kind="stable")
+    ends = np.cumsum(counts[order])
+    if not value.size:
+        return float("nan")
+    place = (int(ends[-1]) - 1) * (point_pct / 100)
+    low = int(place)
+    rows = np.searchsorted(ends, [low, min(low + 1, int(ends[-1]) - 1)], side="right")
+    below, above = value[order][rows].tolist()
+    part = place - low
+    apart = above - below
+    return float(below + apart * part if part < 1 - part else above - apart * (1 - part))

@@ -12,8 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.distributions import count_values, percentile_of
-from reportgen.facts.samples import count_where, minutes_of, sum_of
+from reportgen.facts.samples import (
+    count_values,
+    count_where,
+    minutes_of,
+    percentile_of,
+    sum_of,
+)
 from reportgen.facts.usage import (
     FLOOR_BYTES_PER_S,
     IDLE_BELOW_PCT,

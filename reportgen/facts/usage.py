@@ -87,7 +87,7 @@ class Samples:
 
 
 def samples_of(system: SystemTable, values: Floats) -> Samples:
-    """Return the samples of (n_ticks,) values, NaN left out; where all are known none is copied."""
+    """Return the samples of (n_ticks,) values without NaN; without any NaN it copies no value."""
     is_there = ~np.isnan(values)
     if is_there.all():
         return Samples(is_there=is_there, time_ns=system.tick_ns, values=values)

@@ -37,6 +37,9 @@ seen here. One that is overloaded or gone does not answer at once; it gets the l
 MAX_OBJECTS = 500_000
 """A day of 300 nodes has as many; they take 0.4 GB."""
 
+_SILENCE = timedelta(seconds=30)
+"""A connection that says nothing for so long hangs, and its request is sent again."""
+
 _RETRY: RetryConfig = {
     "max_retries": 5,
     "retry_timeout": timedelta(seconds=60),
@@ -293,7 +296,7 @@ def _open_store(bucket: str, prefix: str) -> Any:
         client_options={
             "allow_http": config.get("endpoint", "").startswith("http://"),
             "connect_timeout": timedelta(seconds=5),
-            "read_timeout": timedelta(seconds=30),
+            "read_timeout": _SILENCE,
             "timeout": timedelta(minutes=10),
         },
         retry_config=_RETRY,

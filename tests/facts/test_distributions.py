@@ -15,13 +15,12 @@ from reportgen.facts.distributions import (
     bin_index,
     bin_together,
     box_of,
-    count_values,
     jensen_shannon,
     pct_histogram,
-    percentile_of,
     percentiles,
     tally_values,
 )
+from reportgen.facts.samples import count_values, percentile_of
 
 values_ns = st.lists(st.integers(0, 10**12), min_size=1, max_size=60)
 

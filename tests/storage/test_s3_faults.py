@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -45,6 +46,18 @@ def test_drops_delays_and_throttling_together_lose_nothing(job: Bucket) -> None:
     assert troubled.notes == whole.notes
     assert (troubled.system.values == whole.system.values).all()
     assert (troubled.system.tick_ns == whole.system.tick_ns).all()
+
+
+def test_connections_that_hang_are_given_up_and_opened_again(
+    job: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("reportgen.storage.s3._SILENCE", timedelta(seconds=0.5))
+    whole = read(job)
+    job.trouble.hangs = 4
+    troubled = read(job)
+    assert job.trouble.hangs == 0
+    assert troubled.notes == whole.notes
+    assert (troubled.system.values == whole.system.values).all()
 
 
 def test_an_object_that_comes_back_shorter_is_asked_for_again(s3: Bucket) -> None:

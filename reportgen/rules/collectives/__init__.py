@@ -10,13 +10,13 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts import exchanges
-from reportgen.facts.exchanges import Meeting
+from reportgen.facts.exchanges import Exchange, Meeting
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
-from reportgen.rules.kit import col
+from reportgen.rules.kit import col, derived
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 
@@ -76,50 +76,32 @@ class Straggler:
 class Collective:
     """One collective on one rank; ``wait_ns`` is how long the rank was there before the last."""
 
-    group: str = col()
-    seq: int = col()
-    name: str = col()
-    rank: int = col()
-    wait_ns: int = col("us", name="wait_us", per=NS_PER_US)
-    duration_ns: int = col("us", name="duration_us", per=NS_PER_US)
+    item: Exchange
+    meeting: Meeting
+    group: str = derived(lambda row: row.item.group)
+    seq: int = derived(lambda row: row.meeting.number)
+    name: str = derived(lambda row: row.item.name)
+    rank: int = derived(lambda row: row.item.rank)
+    wait_ns: int = derived(
+        lambda row: row.meeting.last_ns - row.item.start_ns, "us", name="wait_us", per=NS_PER_US
+    )
+    duration_ns: int = derived(
+        lambda row: row.item.duration_ns, "us", name="duration_us", per=NS_PER_US
+    )
 
 
 @kit.row
 class Match:
     """One collective on several ranks; ``transfer_ns`` is the time of the rank that waits least."""
 
-    group: str = col()
-    seq: int = col()
-    name: str = col()
-    transfer_ns: int = col("us", name="transfer_us", per=NS_PER_US)
-    last_rank: int = col()
-
-
-def collectives_of(meeting: Meeting) -> list[Collective]:
-    """Return a collective on each rank as it is shown."""
-    return [
-        Collective(
-            group=item.group,
-            seq=meeting.number,
-            name=item.name,
-            rank=item.rank,
-            wait_ns=meeting.last_ns - item.start_ns,
-            duration_ns=item.duration_ns,
-        )
-        for item in meeting.members
-    ]
-
-
-def match_of(meeting: Meeting) -> Match:
-    """Return a collective of several ranks as it is shown."""
-    first = meeting.members[0]
-    return Match(
-        group=first.group,
-        seq=meeting.number,
-        name=first.name,
-        transfer_ns=meeting.transfer_ns,
-        last_rank=meeting.last_rank,
+    meeting: Meeting
+    group: str = derived(lambda row: row.meeting.members[0].group)
+    seq: int = derived(lambda row: row.meeting.number)
+    name: str = derived(lambda row: row.meeting.members[0].name)
+    transfer_ns: int = derived(
+        lambda row: row.meeting.transfer_ns, "us", name="transfer_us", per=NS_PER_US
     )
+    last_rank: int = derived(lambda row: row.meeting.last_rank)
 
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
@@ -207,11 +189,11 @@ def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
     kept = _costliest(meetings)
     rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest
-    matches = [match_of(meeting) for meeting in kept]
+    matches = [Match(meeting=meeting) for meeting in kept]
     yield kit.table("collectives", matches, Match, title=title, caption=caption)
     title = "Waiting by collective and rank"
     caption = "wait_us is from the rank's start to the start of the last rank." + rest
-    each = [item for meeting in kept for item in collectives_of(meeting)]
+    each = [Collective(item=item, meeting=meeting) for meeting in kept for item in meeting.members]
     yield kit.table("waits", each, Collective, title=title, caption=caption)
 
 
