@@ -20,7 +20,7 @@ NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
-.PHONY: docs dist report test test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+.PHONY: docs dist report test test-attacks test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
 
 report: $(STAMP)  ## build the report of the sample job into report/
@@ -29,20 +29,24 @@ report: $(STAMP)  ## build the report of the sample job into report/
 	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output report --force
 
 test: $(STAMP)  ## every test but those with an own command: unit, notebook, browser; a file's tests stay together
-	$(BIN)/python -m pytest -m "not cluster and not documents" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
+	$(BIN)/python -m pytest -m "not cluster and not documents and not attacks" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
 	  --no-loadscope-reorder
 
 test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
 	$(BIN)/python -m pytest -m cluster tests/engine tests/end_to_end/test_cluster.py
 
-test-docs: $(STAMP)  ## run every command of the documents
-	$(BIN)/python -m pytest -m documents -n $(WORKERS) --maxprocesses 8 tests/test_docs_commands.py
+test-docs: $(STAMP)  ## run every command of the documents, and their code that adds a rule and a format
+	$(BIN)/python -m pytest -m documents -n $(WORKERS) --maxprocesses 8 tests/test_docs_commands.py \
+	  tests/test_adding_a_rule.py tests/test_adding_a_format.py
+
+test-attacks: $(STAMP)  ## read packed bombs, names without end and other harm within seconds and a gigabyte
+	$(BIN)/python -m pytest -m attacks -n $(WORKERS) --maxprocesses 2 tests/fuzz/test_attacks.py
 
 test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
-	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster and not documents"
+	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster and not documents and not attacks"
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

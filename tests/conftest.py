@@ -14,10 +14,8 @@ from sample_data.spec import NAMED_JOBS
 from tests.s3_server import Bucket, running_proxy, running_server
 
 LONG_FILES = (
-    "tests/fuzz/test_attacks.py",
     "tests/end_to_end/test_analysis_notebooks.py",
     "tests/end_to_end/test_hostile_input.py",
-    "tests/test_adding_a_rule.py",
     "tests/end_to_end/test_kill.py",
 )
 """Each takes a minute or more. They begin first: a file's tests stay on one worker, and a long one

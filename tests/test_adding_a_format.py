@@ -20,7 +20,7 @@ from tests.following import (
 PAGE = ROOT / "docs" / "adding-a-format.md"
 MOST_FILES = 5
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.documents
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "adding-a-rule.md"
 MOST_FILES = 5
 SECTION_ID, CURVE_ID = "host-memory", "HostMemory--host_memory_curve"
 
-pytestmark = [pytest.mark.slow, pytest.mark.notebook]
+pytestmark = [pytest.mark.documents, pytest.mark.notebook]
 
 
 @pytest.fixture(scope="module")

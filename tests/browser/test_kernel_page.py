@@ -139,7 +139,9 @@ def test_every_name_lies_within_its_pie_and_no_two_meet(browser, traced_page):
     with opened(browser, traced_page) as watched:
         page = watched.page
         page.locator("#dashboard .rg-deeper > summary").click()
-        scroll_through(page)
+        shown = "[...document.querySelectorAll('#dashboard .rg-pie')].filter(it => it.offsetParent)"
+        for figure_id in page.evaluate(f"{shown}.map(pie => pie.closest('[id]').id)"):
+            draw(page, figure_id)
         boxes = page.evaluate(
             "[...document.querySelectorAll('.rg-pie')].filter(pie => pie.getClientRects().length)"
             ".map(pie => [pie, ...pie.querySelectorAll('.annotation-text')].map(it => {"

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fuzz.attacks import ATTACKS, attack, complaints
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.attacks
 
 
 @pytest.mark.parametrize("name", ATTACKS)
