@@ -113,15 +113,16 @@ RECORDING = Message(
 STRAGGLER = Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
-    title="{pace.worker} is slower than the other workers by {measured:pct}",
-    text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
-        workers {found.usual_ns:ns}{wait}. If it were as fast as they are, the loop would be at most
-        {found.extra_ns:ns} shorter, {share_pct:pct} of it.""",
-    advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
-        temperature, other load on its node.""",
+    title="The {what} of {pace.worker} take {measured:pct} longer than those of other processes",
+    text="""The {what} of the training process {pace.worker}{gpu} take {found.median_ns:ns}
+        (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
+        work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
+        the {pace.loop_ns:ns} from its first step to its last one.""",
+    advice="""Compare {pace.worker} with the others: its share of the data, the clock and
+        temperature of its GPU, other load on its node.""",
     exhibit="workers",
 )
-_WAITED_FOR = "; the steps of all workers are equally long, so the others wait for it in each"
+_WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
 """Recorded steps that are longer by less are no reason to record less."""
 LOADER_PREFIX = "enumerate(DataLoader)#"
@@ -321,6 +322,7 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
         share=found.extra_ratio,
         found=found,
         pace=found.pace,
+        gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
         what="forward passes" if found.by_forward else "steps",
         wait=_WAITED_FOR if found.is_waited_for else "",
         share_pct=100 * found.extra_ratio,
