@@ -230,7 +230,7 @@ def format_moment(time_s: float) -> str:
 def format_instants(
     times_s: Sequence[float | None], *, is_unix: bool = True, is_fine: bool = False
 ) -> list[str]:
-    """Write instants that stand below each other in a table.
+    """Write the instants of one column of a table.
 
     Args:
         times_s: the instants, in seconds; ``None`` where there is none.
