@@ -34,8 +34,9 @@ WORDS = bottleneck.Wording(
     part="a GPU below, a CPU core busy (bottleneck)",
     advice="""Spread the work over the free cores: use more loader processes, prefetch, and move
         heavy preprocessing out of the main process.""",
-    narrow_advice="""Find the one busy thread with a sampling profiler such as py-spy: a loader without
-        processes, a callback or a lock may hold up the GPU while the other cores are free.""",
+    narrow_advice="""Find the one busy thread with a sampling profiler such as py-spy: a loader
+        without processes, a callback or a lock may hold up the GPU while the other cores are
+        free.""",
     used_up_advice="""The cores are used up: preprocess ahead of time or on the GPU, use cheaper
         decoding, or take an instance with more cores per GPU.""",
     narrow="With only these cores busy the CPU is hardly the bottleneck: a single thread is busy.",

@@ -477,7 +477,9 @@ def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
     if not paces:
         return
     caption = "Medians and sums of the durations of steps, for each training process and phase."
-    yield table("workers", paces, _PaceRow, title="Speed of the training processes", caption=caption)
+    yield table(
+        "workers", paces, _PaceRow, title="Speed of the training processes", caption=caption
+    )
     if 1 < len({pace.worker for pace in paces}) == len(paces):
         title = "Median step and forward pass of each training process"
         yield table("worker_pace", paces, _PaceBar, title=title, drawn_as=ExhibitKind.BARS)
