@@ -35,6 +35,7 @@ const OF_KIND = {
 };
 const COMMUNICATION = /nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d/i;
 const COPY = /memcpy|memset/i;
+const WAIT = / Sync$|^Stream Wait /;
 const RUNTIME = /^(cuda|hip|cu[A-Z])/;
 
 /** Whether a name is of a call of the GPU's runtime or driver. @param {string} name */
@@ -48,7 +49,7 @@ export function familyOf(lane, name) {
   if (lane.kind === "functions") return familyOfFunctions(lane);
   if (OF_KIND[lane.kind]) return OF_KIND[lane.kind];
   if (COMMUNICATION.test(name)) return "communication";
-  if (lane.kind === "stream") return COPY.test(name) ? "copies" : "compute";
+  if (lane.kind === "stream") return COPY.test(name) ? "copies" : WAIT.test(name) ? "runtime" : "compute";
   return isRuntime(name) ? "runtime" : "operators";
 }
 
