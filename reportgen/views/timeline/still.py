@@ -67,8 +67,8 @@ class Word:
 def still_of(file: TimelineFile) -> Markup:
     """Return an SVG of the median step of the first part with strips, else of the first window.
 
-    The same families of colours as in ``templates/script/lane_colours.js``; nothing where no window is
-    kept in full.
+    The same families of colours as in ``templates/script/lane_colours.js``; nothing where no
+    window is kept in full.
     """
     window = _window(file)
     if window is None:
@@ -91,8 +91,8 @@ def still_of(file: TimelineFile) -> Markup:
         y += _ROW_PX
     if not bars:
         return Markup("")
-    hues = {item.hue for item in bars}
-    hues.update(*(_OF_LANES.get(lane["kind"], ()) for lane in file.header["lanes"]))
+    explained = {item.hue for item in bars}
+    explained.update(*(_OF_LANES.get(lane["kind"], ()) for lane in file.header["lanes"]))
     return render(
         "lanes_still",
         height=int(y) + 8,
@@ -101,7 +101,7 @@ def still_of(file: TimelineFile) -> Markup:
         labels=labels,
         bars=bars,
         words=words,
-        keys={hue: word for hue, word in _KEYS.items() if hue in hues},
+        keys={hue: word for hue, word in _KEYS.items() if hue in explained},
     )
 
 
