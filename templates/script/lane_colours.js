@@ -26,6 +26,8 @@ const HUES = {
   warning: "warning",
   info: "info"
 };
+/** Tokens of the theme that are taken as they are. */
+const PLAIN = ["surface", "raised", "line", "grid", "text", "muted", "link"];
 /** @type {Record<string, string>} */
 const OF_KIND = {
   steps: "annotations",
@@ -108,22 +110,12 @@ function mixed(hex, to, share) {
 export function paletteOf(element) {
   const style = getComputedStyle(element);
   const token = (/** @type {string} */ name) => style.getPropertyValue(`--rg-${name}`).trim();
+  const [ground, raised, line, grid, text, muted, link] = PLAIN.map(token);
   /** @type {Palette} */
-  const palette = {
-    ground: token("surface"),
-    raised: token("raised"),
-    line: token("line"),
-    grid: token("grid"),
-    text: token("text"),
-    muted: token("muted"),
-    link: token("link"),
-    colours: [],
-    first: {},
-    n: {}
-  };
+  const palette = { ground, raised, line, grid, text, muted, link, colours: [], first: {}, n: {} };
   for (const [family, hue] of Object.entries(HUES)) {
     const shades = SHADES.map(([to, share]) => mixed(token(hue), to, share)).filter(
-      (fill, at) => !at || contrast(fill, palette.ground) >= LEAST_CONTRAST
+      (fill, at) => !at || contrast(fill, ground) >= LEAST_CONTRAST
     );
     palette.first[family] = palette.colours.length;
     palette.n[family] = shades.length;
