@@ -54,8 +54,8 @@ LARGER = kit.Message(
         "In {gpu.roomy_ns.size:n} of {gpu.judged_minutes:count check} (once a minute, of the "
         "latest samples, at most {window:n}) {place} was not fully used: its 95th percentiles were "
         "at most {measured:pct} (GPU) and {gpu.memory_p95_pct:pct} (GPU memory); that of the "
-        "node's CPU was {gpu.cpu_p95_pct:pct} in the last check. This concerns {concerned} ({places}). "
-        + _MEMORY
+        "node's CPU was {gpu.cpu_p95_pct:pct} in the last check. This concerns {concerned} "
+        "({places}). " + _MEMORY
     ),
     advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
         smaller instance.""",
