@@ -47,8 +47,9 @@ def test_the_fastest_rank_tells_the_transfer_and_the_rest_is_waiting() -> None:
     assert [row[3:5] for row in rows(result, "waits")][:3] == [(0, 90.0), (1, 30.0), (2, 0.0)]
     (finding,) = result.findings
     assert finding.id == "COMM-1"
-    longest = (finding.where.node, finding.where.start_s, finding.where.end_s)
-    assert longest == ("rank 2", pytest.approx(1_010e-6), pytest.approx(1_100e-6))
+    where = finding.where
+    assert where.node == "rank 2"
+    assert [where.start_s, where.end_s] == pytest.approx([1_010e-6, 1_100e-6])
     assert "longer than rank 2 (median) while nothing is computed" in finding.text
     assert "They wait longer in " in finding.text
 

@@ -126,15 +126,15 @@ STRAGGLER = Message(
         temperature of its GPU, other load on its node.""",
     exhibit="workers",
 )
-_WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 STRAGGLER_FOR_A_TIME = replace(
     STRAGGLER,
-    title="""For a time the {what} of {pace.worker} take {measured:pct} longer than those of other
-        processes""",
-    text=f"It is slow only from step {{reach}}. {STRAGGLER.text}",
-    advice="""Look for something that began and ended on the node of {pace.worker} with these steps:
-        other load, a lower clock of its GPU, longer batches.""",
+    title="For a time, the {what} of {pace.worker} take {measured:pct} longer than those of other "
+    "processes",
+    text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
+    advice="""Look for what began and ended on the node of {pace.worker} with these steps: other
+        load, a GPU whose clock fell, longer batches.""",
 )
+_WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
 """Recorded steps that are longer by less are no reason to record less."""
 LOADER_PREFIX = "enumerate(DataLoader)#"
