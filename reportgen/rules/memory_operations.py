@@ -27,9 +27,9 @@ LEAST_BYTES = 1_000_000
 ABOUT = About(
     checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
     reading=(
-        "Durations are added up per direction and kinds of memory. A copy from or to pageable "
-        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that "
-        "runs while no kernel runs is exposed: it makes the step longer."
+        "Durations are added up by direction and kind of memory. A copy from or to pageable host "
+        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy is "
+        "exposed if no kernel runs at the same time: it then makes the step longer."
     ),
     advice="Pin host memory and copy with non_blocking=True.",
     section=results.Section(id="device-memory", title="Memory", order=90),
@@ -37,36 +37,39 @@ ABOUT = About(
 PAGEABLE_COPIES = kit.Message(
     id="COPY-1",
     cause=results.Cause.PAGEABLE_COPIES,
-    title="{total.bytes:bytes} are copied from or to pageable memory",
+    title="{total.bytes:bytes} are copied {way} pageable host memory",
     text=(
-        "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
-        "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node} "
-        "would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}."
+        "{total.count:count copy/copies} {way} pageable host memory {total.count:verb take} "
+        "{total.time_ns:ns} of GPU time. Each of them blocks the host until it is nearly done. "
+        "With pinned memory (25 GB/s, without waiting) {most.node} would finish {most.won_ns:ns} "
+        "earlier, which is {measured:pct} of {window}."
     ),
-    advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
+    advice="Set pin_memory=True in the DataLoader, and copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
 )
+WAYS = {"HtoD": "from", "DtoH": "to"}
 EXPOSED = kit.Message(
     id="COPY-2",
     cause=results.Cause.EXPOSED_COPIES,
-    title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
+    title="Copies without a kernel beside them take {measured:pct} of the time, mostly {main}",
     text=(
-        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
-        "no kernel ran; {most:ns} of it in {main} ({count:n} in all{rate}).{hideable}"
+        "For {exposed:ns}, {measured:pct} of the GPU time within {window}, copies and memsets ran "
+        "while no kernel ran; {most:ns} of it was {main} ({count:count operation}{rate}).{hideable}"
     ),
-    advice="Copy on its own stream from pinned memory, one batch ahead of the step.",
+    advice="Copy on a separate stream, from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
 )
-PINNED_ADVICE = "Copy on its own stream, one batch ahead of the step; the memory is pinned already."
+PINNED_ADVICE = (
+    "Copy on a separate stream, one batch ahead of the step; the memory is pinned already."
+)
 COPY_LESS = (
-    "Copy less: keep on the GPU what is copied again and again (offloaded parameters, tables), or "
-    "copy it in a smaller format."
+    "Copy less: keep data on the GPU that are copied again and again (offloaded parameters, "
+    "tables), or copy them in a smaller format."
 )
 RATE = ", {rate:bytes}/s"
 HIDEABLE = (
-    " All kernels that run without a copy take {hideable:ns}: copying at another time hides that "
-    "much at most."
+    " All kernels that run without a copy take {hideable:ns}: if copies run at another time, at "
+    "most this can be hidden."
 )
 ADVICE = {
     "DtoD": (
@@ -74,17 +77,18 @@ ADVICE = {
         "contiguous in the loop, and let torch.compile fuse the rest."
     ),
     MEMSET: (
-        "Clear less: optimizer.zero_grad(set_to_none=True), torch.empty where all is written."
+        "Set less memory to zero: optimizer.zero_grad(set_to_none=True), and torch.empty for "
+        "tensors that are written completely."
     ),
 }
 SHARES_CAPTION = (
-    "Shares of the time of all copies and memsets, {every:ns}, which is {share:pct} of the time "
+    "Shares of the time of all copies and memsets ({every:ns}). They take {share:pct} of the time "
     "from the first to the last GPU operation ({window:ns} over all GPUs)."
 )
 
 TABLE_CAPTION = (
-    "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 and the "
-    "bandwidth absent where the trace does not say them."
+    "Durations are added up. gb_per_s is in units of 10^9 bytes per second of copying. If the "
+    "trace has no sizes, bytes are 0 and the bandwidth is empty."
 )
 
 
@@ -318,7 +322,7 @@ def _pageable_finding(
         total=total,
         most=most,
         window=kit.window_name([most.window]),
-        share_of_time=pct_of(total.time_ns, job.window_ns),
+        way=" and ".join(sorted({WAYS[item.direction] for item in rows})),
     )
 
 
