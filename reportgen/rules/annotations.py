@@ -29,10 +29,9 @@ _TRAILING_NUMBER = re.compile(r"\d+$")
 
 ABOUT = About(
     checks="How long the ranges took that the script marks with record_function.",
-    reading=(
-        "Durations are the host's; GPU time is that of the operations launched inside. Names that "
-        "differ only by the number at their end are one; ranges of the framework are left out."
-    ),
+    reading="""Durations are the host's; GPU time is that of the operations launched inside. Names
+        that differ only by the number at their end are one; ranges of the framework are left
+        out.""",
     advice="Mark the phases of a step to see which of them to improve.",
     section=Section(id="annotations", title="Annotations", order=120),
     hint_when_skipped='Mark parts of the script: with torch.profiler.record_function("name"): …',
@@ -174,11 +173,9 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
         every,
         Annotation,
         title="Annotations",
-        caption=(
-            "Over all ranks, largest first. gpu_time_us is the time in which GPU operations ran "
-            "that the range's thread, or one that works for it, launched inside; added up over "
-            "instances."
-        ),
+        caption="""Over all ranks, largest first. gpu_time_us is the time in which GPU operations
+            ran that the range's thread, or one that works for it, launched inside; added up over
+            instances.""",
     )
 
 

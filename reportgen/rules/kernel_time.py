@@ -53,10 +53,9 @@ LARGEST = kit.Message(
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
-COMMUNICATION_ADVICE = (
-    "It communicates, and part of its time may be waiting for other ranks: see the collectives. Of "
-    "the kernels that compute, a faster version of the first few is worth most."
-)
+COMMUNICATION_ADVICE = """It communicates, and part of its time may be waiting for other ranks: see
+    the collectives. Of the kernels that compute, a faster version of the first few is worth
+    most."""
 
 TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
@@ -104,12 +103,10 @@ WORDS = {
 """Titles of rankings (" by time" and the like is appended), how the reader's choices are called,
 and how the rows are counted that a ranking does not show one by one."""
 CAPTIONS = {
-    Grouping.NAME: (
-        "Over all ranks, by total time. pct_of_kernel_time is of the time of all kernels; "
-        "pct_of_profile_time is of the time from the first to the last GPU operation, times "
-        "devices ({profile:ns}); kernels that run at the same time all count. Precision is read "
-        "off the name, else off the inputs of the operator."
-    ),
+    Grouping.NAME: """Over all ranks, by total time. pct_of_kernel_time is of the time of all
+        kernels; pct_of_profile_time is of the time from the first to the last GPU operation, times
+        devices ({profile:ns}); kernels that run at the same time all count. Precision is read off
+        the name, else off the inputs of the operator.""",
     Grouping.SHAPE: "Every kernel with each size in which it was launched, by total time.",
     Grouping.OPERATOR: (
         "Kernels by the operator that launched them: the innermost on the thread of the launch."

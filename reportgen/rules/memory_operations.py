@@ -26,11 +26,9 @@ LEAST_BYTES = 1_000_000
 """Fewer bytes from pageable memory are flags and losses, not batches."""
 ABOUT = About(
     checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
-    reading=(
-        "Durations are added up per direction and kinds of memory. A copy from or to pageable "
-        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that "
-        "runs while no kernel runs is exposed: it makes the step longer."
-    ),
+    reading="""Durations are added up per direction and kinds of memory. A copy from or to pageable
+        memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that
+        runs while no kernel runs is exposed: it makes the step longer.""",
     advice="Pin host memory and copy with non_blocking=True.",
     section=results.Section(id="device-memory", title="Memory", order=90),
 )
@@ -38,12 +36,10 @@ PAGEABLE_COPIES = kit.Message(
     id="COPY-1",
     cause=results.Cause.PAGEABLE_COPIES,
     title="{total.bytes:bytes} are copied from or to pageable memory",
-    text=(
-        "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
-        "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node} "
-        "would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}."
-    ),
+    text="""Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns},
+        {share_of_time:pct} of the time from the first to the last GPU operation; each blocks the
+        host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node}
+        would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}.""",
     advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
 )
@@ -51,41 +47,29 @@ EXPOSED = kit.Message(
     id="COPY-2",
     cause=results.Cause.EXPOSED_COPIES,
     title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
-    text=(
-        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
-        "no kernel ran; {most:ns} of it in {main} ({count:n} in all{rate}).{hideable}"
-    ),
+    text="""{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets
+        while no kernel ran; {most:ns} of it in {main} ({count:n} in all{rate}).{hideable}""",
     advice="Copy on its own stream from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
 )
 PINNED_ADVICE = "Copy on its own stream, one batch ahead of the step; the memory is pinned already."
-COPY_LESS = (
-    "Copy less: keep on the GPU what is copied again and again (offloaded parameters, tables), or "
-    "copy it in a smaller format."
-)
+COPY_LESS = """Copy less: keep on the GPU what is copied again and again (offloaded parameters,
+    tables), or copy it in a smaller format."""
 RATE = ", {rate:bytes}/s"
-HIDEABLE = (
-    " All kernels that run without a copy take {hideable:ns}: copying at another time hides that "
-    "much at most."
-)
+HIDEABLE = """ All kernels that run without a copy take {hideable:ns}: copying at another time hides
+    that much at most."""
 ADVICE = {
-    "DtoD": (
-        "Copy less on the device: write into the target (out=, in-place), avoid clone, cat and "
-        "contiguous in the loop, and let torch.compile fuse the rest."
-    ),
+    "DtoD": """Copy less on the device: write into the target (out=, in-place), avoid clone, cat and
+        contiguous in the loop, and let torch.compile fuse the rest.""",
     MEMSET: (
         "Clear less: optimizer.zero_grad(set_to_none=True), torch.empty where all is written."
     ),
 }
-SHARES_CAPTION = (
-    "Shares of the time of all copies and memsets, {every:ns}, which is {share:pct} of the time "
-    "from the first to the last GPU operation ({window:ns} over all GPUs)."
-)
+SHARES_CAPTION = """Shares of the time of all copies and memsets, {every:ns}, which is {share:pct}
+    of the time from the first to the last GPU operation ({window:ns} over all GPUs)."""
 
-TABLE_CAPTION = (
-    "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 and the "
-    "bandwidth absent where the trace does not say them."
-)
+TABLE_CAPTION = """Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0
+    and the bandwidth absent where the trace does not say them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

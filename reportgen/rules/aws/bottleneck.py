@@ -113,17 +113,13 @@ _BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.ho
 COUNTED = "In {job.n_found:n} of {job.n_ticks:count tick} ({share_pct:pct}) " + _BOTH
 IS_ABOVE = "the rule triggers above {threshold:pct}."
 WAS_ABOVE = "earlier it was up to {measured:pct}, and the rule triggers above {threshold:pct}."
-IS_ABOVE_ON_GPU_NODES = (
-    "of the ticks of nodes with GPUs these are {measured:pct}, above the threshold of "
-    "{threshold:pct}."
-)
+IS_ABOVE_ON_GPU_NODES = """of the ticks of nodes with GPUs these are {measured:pct}, above the
+    threshold of {threshold:pct}."""
 IS_BELOW = "that is below the threshold of {threshold:pct}."
 UNFELT = " In {n_unfelt:n} of them only GPUs idled that never work; these do not count."
 LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
-IN_LOOP = (
-    " {felt[1]:n} {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its ticks), "
-    "{felt[0]:n} before and {felt[2]:n} after it"
-)
+IN_LOOP = """ {felt[1]:n} {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its ticks),
+    {felt[0]:n} before and {felt[2]:n} after it"""
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " The median bottleneck had {width:g} hot of {cores} cores"
 SINGLE = "; in {single_pct:pct} of them it was one core"

@@ -43,10 +43,8 @@ def exhibits_of(
             job.functions,
             job.functions_at_work,
             title="Functions during bottlenecks and while a GPU works",
-            caption=(
-                f"Other columns: ticks with a GPU above {format_pct(BUSY_ABOVE_PCT)}. Each event "
-                "counts once with its full length; largest increase of the share first."
-            ),
+            caption=f"""Other columns: ticks with a GPU above {format_pct(BUSY_ABOVE_PCT)}. Each
+                event counts once with its full length; largest increase of the share first.""",
         )
 
 

@@ -49,14 +49,10 @@ ENDS_APART = replace(
     text="""The ends of one collective lie up to {spread:ns} apart on the ranks, more than
         {limit:ns}: their clocks differ, or collectives are missing.""",
 )
-SPLIT_CAPTION = (
-    "Shares of the durations of {n:count collective} on all ranks ({every:ns}). The fastest rank's "
-    "duration is the transfer; the extra time of the others is waiting."
-)
-COLLECTIVES_CAPTION = (
-    "transfer_us is the shortest duration among the ranks; seq is the number in the process group, "
-    "or the place among those of equal name where it was not recorded."
-)
+SPLIT_CAPTION = """Shares of the durations of {n:count collective} on all ranks ({every:ns}). The
+    fastest rank's duration is the transfer; the extra time of the others is waiting."""
+COLLECTIVES_CAPTION = """transfer_us is the shortest duration among the ranks; seq is the number in
+    the process group, or the place among those of equal name where it was not recorded."""
 SOME = " Besides it, the median one of {n:count rank} and those that differ most from it."
 KEPT = " The {n:n} of {every:n} in which the ranks wait longest in all."
 MOST_LISTED = 20_000

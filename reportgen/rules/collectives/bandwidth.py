@@ -27,16 +27,13 @@ LINK = kit.Message(
         larger buckets.""",
     exhibit="bandwidth_by_size",
 )
-CAPTION = (
-    "Over all ranks, durations with waiting: bytes (the larger of input and output) per second. "
-    "The bus bandwidth is that times 2(n - 1)/n for all-reduce, (n - 1)/n for all-gather, "
-    "reduce-scatter, all-to-all, gather and scatter, as nccl-tests count."
-)
-BY_SIZE_CAPTION = (
-    "transfer_us is the median over the transfers of a process group, without waiting: each is the "
-    "shortest duration among its ranks. The best is the fastest transfer of equal collective, size "
-    "and number of ranks in any group; beyond_best_us adds up what the others take longer."
-)
+CAPTION = """Over all ranks, durations with waiting: bytes (the larger of input and output) per
+    second. The bus bandwidth is that times 2(n - 1)/n for all-reduce, (n - 1)/n for all-gather,
+    reduce-scatter, all-to-all, gather and scatter, as nccl-tests count."""
+BY_SIZE_CAPTION = """transfer_us is the median over the transfers of a process group, without
+    waiting: each is the shortest duration among its ranks. The best is the fastest transfer of
+    equal collective, size and number of ranks in any group; beyond_best_us adds up what the others
+    take longer."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
 """So many groups and sizes are listed, 0.2 MB of JSON."""

@@ -13,11 +13,9 @@ from reportgen.rules.kit import col
 from reportgen.text import join_names
 from reportgen.units import NS_PER_US
 
-CAPTION = (
-    "A group's name says its parallelism, else its collectives (send and receive: pipeline, "
-    "all-to-all: expert), else its ranks: neighbours that reduce are tensor parallel, all others "
-    "data parallel. time_us adds up all ranks, wait_us the waiting in it."
-)
+CAPTION = """A group's name says its parallelism, else its collectives (send and receive: pipeline,
+    all-to-all: expert), else its ranks: neighbours that reduce are tensor parallel, all others data
+    parallel. time_us adds up all ranks, wait_us the waiting in it."""
 _WORDS = {
     "data": re.compile(r"\b(?:dp|ddp|fsdp|hsdp)\b|data|shard|replicate"),
     "tensor": re.compile(r"\b(?:tp|mp)\b|tensor"),

@@ -33,35 +33,25 @@ UNRECORDED = {
 }
 """Parts outside the loop, where GPUs may have trained in steps that were not recorded."""
 IN_LOOP = " within the loop"
-WORKED = (
-    " GPUs were at work in {worked:pct} of the time {place}: training probably went on there and "
-    "its steps were not recorded."
-)
+WORKED = """ GPUs were at work in {worked:pct} of the time {place}: training probably went on there
+    and its steps were not recorded."""
 RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
 
 OF_STEPS = "The loop of a node lasts from its first training step to the end of its last one."
-OF_ACTIVITY = (
-    "The loop is taken to last from the first GPU activity above 10 % to the last: no steps were "
-    "recorded{elsewhere}."
-)
+OF_ACTIVITY = """The loop is taken to last from the first GPU activity above 10 % to the last: no
+    steps were recorded{elsewhere}."""
 OF_BOTH = OF_STEPS + (
     " On {n_without} of {n_nodes} nodes, {first} the first of them, no steps were recorded: there "
     "it is taken to last from the first GPU activity above 10 % to the last."
 )
-COSTS = (
-    " At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD while "
-    "they idle, {costs[2]:.2f} USD for all that their utilization leaves unused."
-)
+COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD
+    while they idle, {costs[2]:.2f} USD for all that their utilization leaves unused."""
 BY_SAMPLES = " Shares of GPU time, counted in whole samples."
-TABLE_CAPTION = (
-    "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
-    "how much of a row's time had a core above 90 %."
-)
+TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s
+    is how much of a row's time had a core above 90 %."""
 TRACED_CAPTION = "Computed from kernels, exact. Shares of {window}."
-TRACED_TABLE_CAPTION = (
-    "Computed from kernels. Shares are of the windows of all GPUs and add up to 100 %; "
-    "kernel traces do not show how busy the cores were."
-)
+TRACED_TABLE_CAPTION = """Computed from kernels. Shares are of the windows of all GPUs and add up to
+    100 %; kernel traces do not show how busy the cores were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

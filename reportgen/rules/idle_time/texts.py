@@ -37,16 +37,12 @@ NAMES: Mapping[str, tuple[str, Role]] = {
 }
 """Causes for people, and what they are about."""
 
-TABLE_CAPTION = (
-    "Each gap is split by the call that launched the operation after it: before the call "
-    "the host was late, for the reason that its thread was busy with; inside it; after "
-    f"it a kernel_gap (less than {_SMALL_GAP}) or waiting. The rows of one window "
-    "add up to its idle time; tail is after the last operation."
-)
-STRETCHES_CAPTION = (
-    "{times} nothing ran on the GPU for at least {least}; together {length:ns}, {share:pct} of the "
-    "time. The largest cause of each: {counts}.{apart}{rest}"
-)
+TABLE_CAPTION = f"""Each gap is split by the call that launched the operation after it: before the
+    call the host was late, for the reason that its thread was busy with; inside it; after it a
+    kernel_gap (less than {_SMALL_GAP}) or waiting. The rows of one window add up to its idle time;
+    tail is after the last operation."""
+STRETCHES_CAPTION = """{times} nothing ran on the GPU for at least {least}; together {length:ns},
+    {share:pct} of the time. The largest cause of each: {counts}.{apart}{rest}"""
 WORST = " {most} {node}: {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
@@ -91,11 +87,9 @@ DOING = "the host was in {name} meanwhile"
 DOING_UNKNOWN = "nothing was recorded of what the host did meanwhile"
 MORE = "In all it stands still {n:count time} for {length:ns}. "
 RECORD_STACK = " Record with with_stack=True to see the function."
-COSTS_CAPTION = (
-    "The recording of each rank is played again without one cost at a time (docs/definitions.md, "
-    "Replay): won_us is how much earlier the rank would finish. The costs do not add up, since a "
-    "host that is ahead hides several of them."
-)
+COSTS_CAPTION = """The recording of each rank is played again without one cost at a time
+    (docs/definitions.md, Replay): won_us is how much earlier the rank would finish. The costs do
+    not add up, since a host that is ahead hides several of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,10 +143,8 @@ FAULTS = (
             cause=Cause.SLOW_INPUT,
             title="The GPU waits for the data loader",
             meaning="the host waited for the next batch",
-            advice=(
-                "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that "
-                "is done, make each batch cheaper to load."
-            ),
+            advice="""Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if
+                that is done, make each batch cheaper to load.""",
         ),
         without="these waits",
     ),
@@ -164,10 +156,8 @@ FAULTS = (
             cause=Cause.SYNCHRONIZATION,
             title="The host waits in synchronizing calls",
             meaning="the host came late because it waited in synchronizing calls",
-            advice=(
-                "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the "
-                "loop, or do them every nth step."
-            ),
+            advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
+                loop, or do them every nth step.""",
         ),
         without="the synchronizing calls, once its other costs are mended,",
     ),
@@ -185,10 +175,8 @@ FAULTS = (
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host came late because it was inside calls that allocate or free memory",
-        advice=(
-            "Keep shapes steady, do not call empty_cache() in the loop, and let the caching "
-            "allocator use expandable segments."
-        ),
+        advice="""Keep shapes steady, do not call empty_cache() in the loop, and let the caching
+            allocator use expandable segments.""",
     ),
     _cost(
         Cost.HOST,
@@ -201,10 +189,8 @@ FAULTS = (
             cause=Cause.SLOW_HOST,
             title="The host is too slow to keep the GPU busy",
             meaning="the host had not yet called the next operation: it ran Python or operators",
-            advice=(
-                "Launch less and larger: larger batches, torch.compile, {graphs}{optimizers}less "
-                "Python in the loop."
-            ),
+            advice="""Launch less and larger: larger batches, torch.compile,
+                {graphs}{optimizers}less Python in the loop.""",
         ),
         without="the time of the host between its calls",
     ),
@@ -230,9 +216,7 @@ FAULTS = (
         cause=Cause.STREAM_DEPENDENCY,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",
-        advice=(
-            "Look at waits between streams, and at collectives that wait for a late rank, in "
-            "the moments of these gaps."
-        ),
+        advice="""Look at waits between streams, and at collectives that wait for a late rank, in
+            the moments of these gaps.""",
     ),
 )

@@ -49,10 +49,9 @@ IDLE_ONE = kit.Message(
     id=ONE.id,
     cause=ONE.cause,
     title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
-    text=(
-        "{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the "
-        "time from the first work to the last would be {measured:pct} shorter.{meanwhile}{unknown}"
-    ),
+    text="""{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the
+        time from the first work to the last would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
     advice="""See in the logs what the script did during the pause; to have it named, record
         framework events (steps and data loading) and a Python profile.""",
     exhibit="pauses",

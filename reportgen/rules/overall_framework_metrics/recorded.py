@@ -15,10 +15,8 @@ from reportgen.units import NS_PER_S
 
 _OPS = "operators"
 TITLE = "Recorded events, from when to when"
-CAPTION = (
-    "Durations of the events of each node, and the numbers of the training steps that ran at that "
-    "time. Operators and passes are often recorded for a few steps only."
-)
+CAPTION = """Durations of the events of each node, and the numbers of the training steps that ran at
+    that time. Operators and passes are often recorded for a few steps only."""
 
 
 @row
