@@ -45,10 +45,6 @@ class Params:
     top: int = top_k()
 
 
-def _in_order(parts: Sequence[Times]) -> Times:
-    return np.sort(np.concatenate(parts))
-
-
 @row
 class Annotation:
     """All ranges of one name on a rank, or on all.
@@ -60,7 +56,7 @@ class Annotation:
     """
 
     name: str = col()
-    duration_ns: Times = merged(_in_order)
+    duration_ns: Times = merged(lambda parts: np.sort(np.concatenate(parts)))
     count: int = derived(lambda item: item.duration_ns.size)
     sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")

@@ -50,10 +50,6 @@ class _Limits(Protocol):
     def patience(self) -> int: ...
 
 
-def _nothing(_part: NodeProfile) -> tuple[Starving, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """The differences of the two rules.
@@ -84,7 +80,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] = _nothing
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] = lambda _part: ()
 
 
 HELD_UP = Message(
