@@ -263,7 +263,6 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
-    """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]

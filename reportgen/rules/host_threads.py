@@ -128,7 +128,6 @@ def _window(trace: RankTrace) -> Window | None:
 
 
 def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
-    """Yield each thread, when it was busy, and when it was blocked."""
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
     is_work = np.isin(slices.kind, kinds) & ~step_marks(trace)

@@ -210,7 +210,6 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
 def _durations(
     trace: RankTrace, readings: Mapping[str, Reading], launched_by: operators.Rows
 ) -> dict[Grouping, DurationValues]:
-    """Return the durations of a rank's kernels by each grouping."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
@@ -343,7 +342,6 @@ def _time(rows: Rows, *, n_ranks: int) -> str:
 
 
 def _category(way: Grouping, item: DurationRow, job: RankKernels) -> str:
-    """Return whether kernels communicate or compute."""
     return category_of(job.readings[item.key[0]]) if way.is_by_kernel else item.key[-1]
 
 
@@ -401,7 +399,6 @@ def _labels(rows: Rows, way: Grouping) -> list[str]:
 
 
 def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
-    """Return all rows of one grouping."""
     is_by_name = way is Grouping.NAME
     names = ("name", "shape") if way is Grouping.SHAPE else (way.value,)
     sums_ns = [item.sum_ns for item in rows]
@@ -442,7 +439,6 @@ def _text(name: str, values: Sequence[str | None]) -> results.Column:
 
 
 def _places(by: str, order: int) -> dict[str, Place]:
-    """Return where the rankings stand that the reader chooses from."""
     group = f"top_by_{by}"
     return {
         f"{group}{way.suffix}": Place(

@@ -164,7 +164,6 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
 
 
 def _copies(trace: RankTrace) -> tuple[Copies, ...]:
-    """Return the copies and memsets of a rank, by direction, then kinds."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)

@@ -174,7 +174,6 @@ def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
 
 
 def _launched_ns(trace: RankTrace) -> Times:
-    """Return (n_slices,) ns of the GPU operations that each slice launched."""
     ops = trace.gpu_ops
     operator = operators.launching_operators(trace)
     is_known = operator != NONE

@@ -171,7 +171,6 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
 def _exhibits(
     meetings: Sequence[Meeting], every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
-    """Yield transfer and waiting where ranks compare."""
     if meetings:
         yield _split(meetings, every_ns)
         yield _arrivals(stragglers)
@@ -181,7 +180,6 @@ def _exhibits(
 
 
 def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
-    """Yield the collectives of several ranks, and who waited in them."""
     kept = _costliest(meetings)
     rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest

@@ -200,7 +200,6 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
 
 
 def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
-    """Yield the table of the jumps that last or are largest, and when they were."""
     n_all = sum(gpu.n_jumps for gpu in gpus)
     jumps = [jump for gpu in gpus for jump in gpu.jumps]
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))

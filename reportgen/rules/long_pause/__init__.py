@@ -161,7 +161,6 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
 
 
 def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
-    """Return the functions that ran where the costliest pause was."""
     place = worst.main.node, worst.main.worker
     found = [item for item in meanwhile if (item.node, item.worker) == place]
     return [hint for item in found for hint in texts.hints_of(item)]

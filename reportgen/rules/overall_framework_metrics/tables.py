@@ -381,7 +381,6 @@ def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
 
 
 def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
-    """Say which functions are one row, and which nodes are not shown."""
     text = f"The {MOST_FUNCTIONS} functions of most time are listed, the others are one row."
     if all(item.label != OTHER_FUNCTIONS for item in functions):
         text = "All functions are listed."
