@@ -181,7 +181,6 @@ def bottlenecks_of(
 
 @fact
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
-    """Return the functions that ran at the ticks with a GPU at work."""
     system, spans = part.system, part.spans
     columns = system.each(SeriesKind.GPU_UTILIZATION)
     works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
@@ -191,7 +190,6 @@ def _functions_at_work(part: NodeProfile) -> FunctionSums:
 
 
 def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
-    """Count the moments before, in and after the training loop."""
     if loop_ns is None:
         return _no_ticks()
     first = int(np.searchsorted(moments, loop_ns[0], side="left"))

@@ -217,7 +217,6 @@ def _history(samples: Samples, minute_ns: Instants) -> Counts:
 def _pair(
     one: tuple[GpuLoad, Counts], other: tuple[GpuLoad, Counts], minute_ns: Instants, params: Params
 ) -> PairDistance:
-    """Compare two GPUs, each with the histories of its samples."""
     (gpu, history), (other_gpu, other_history) = one, other
     n_samples = np.minimum(history.sum(axis=1), other_history.sum(axis=1))
     is_judged = n_samples > params.patience

@@ -136,7 +136,7 @@ def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said
     assert "No steps were recorded" in bar.caption
     found = finding(result, "GPU-3")
     assert found is not None
-    assert "GPU activity" in found.text
+    assert "GPU utilization above 10 %" in found.text
 
 
 def test_a_gpu_that_never_works_has_neither_start_nor_end_without_steps() -> None:

@@ -50,13 +50,11 @@ ENDS_APART = replace(
     text="""The same collective ends up to {spread:ns} later on one rank than on another, more than
         {limit:ns}: their clocks differ, or collectives are missing.""",
 )
-SPLIT_CAPTION = (
-    "Shares of the durations of {n:count collective}, added up over all ranks ({every:ns})."
-)
-COLLECTIVES_CAPTION = (
-    "transfer_us is the shortest duration among the ranks. seq is the number of the collective in "
-    "its process group; if it was not recorded, its position among collectives of the same name."
-)
+SPLIT_CAPTION = """Shares of the durations of {n:count collective}, added up over all ranks
+    ({every:ns})."""
+COLLECTIVES_CAPTION = """transfer_us is the shortest duration among the ranks. seq is the number of
+    the collective in its process group; if it was not recorded, its position among collectives of
+    the same name."""
 SOME = " Also shown: the median of {n:count rank}, and the ranks that differ most from it."
 KEPT = " Only the {n:n} of {every:n} with the longest waiting are listed."
 MOST_LISTED = 20_000
@@ -177,7 +175,6 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
 def _exhibits(
     meetings: Sequence[Meeting], every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
-    """Yield transfer and waiting where ranks compare."""
     if meetings:
         yield _split(meetings, every_ns)
         yield _arrivals(stragglers)
@@ -187,7 +184,6 @@ def _exhibits(
 
 
 def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
-    """Yield the collectives of several ranks, and who waited in them."""
     kept = _costliest(meetings)
     rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest

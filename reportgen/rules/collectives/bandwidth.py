@@ -27,18 +27,14 @@ LINK = kit.Message(
         bandwidth: try larger buckets.""",
     exhibit="bandwidth_by_size",
 )
-CAPTION = (
-    "The bandwidth is the number of bytes (the larger of input and output) per second of duration, "
-    "waiting included, over all ranks. The bus bandwidth follows nccl-tests: it is this times "
-    "2(n - 1)/n for all-reduce, and (n - 1)/n for all-gather, reduce-scatter, all-to-all, "
-    "gather and scatter."
-)
-BY_SIZE_CAPTION = (
-    "A transfer is the shortest duration of a collective among its ranks, without waiting; "
-    "transfer_us is the median of a process group. The best is the fastest transfer of the same "
-    "collective, size and number of ranks in any group; beyond_best_us adds up the extra time of "
-    "the other transfers."
-)
+CAPTION = """The bandwidth is the number of bytes (the larger of input and output) per second of
+    duration, waiting included, over all ranks. The bus bandwidth follows nccl-tests: it is this
+    times 2(n - 1)/n for all-reduce, and (n - 1)/n for all-gather, reduce-scatter, all-to-all,
+    gather and scatter."""
+BY_SIZE_CAPTION = """A transfer is the shortest duration of a collective among its ranks, without
+    waiting; transfer_us is the median of a process group. The best is the fastest transfer of the
+    same collective, size and number of ranks in any group; beyond_best_us adds up the extra time of
+    the other transfers."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
 """So many groups and sizes are listed, 0.2 MB of JSON."""

@@ -348,7 +348,6 @@ def _slow(
     window_ns: int,
     params: Params,
 ) -> Finding | None:
-    """Return that transfers were much slower than others of their size."""
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:

@@ -76,7 +76,6 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
 
 
 def _ratios(totals: Mapping[Part, int], parts: Parts) -> Metrics:
-    """Return the ratios of the time of all GPUs: busy, idle, and each part."""
     groups = {"gpu_busy": parts.busy, "gpu_idle": parts.idle}
     groups |= {part.value: (part,) for part in parts.order}
     every_ns = sum(totals.values())
@@ -123,11 +122,10 @@ def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
 
 
 def _caption(nodes: Sequence[Budget]) -> str:
-    """Say what initialization and finalization are."""
     with_gpus = [node for node in nodes if node.gpus]
     without = [node.node for node in with_gpus if not node.has_steps]
     if not without:
-        return texts.OF_STEPS
+        return write(texts.OF_STEPS)
     if len(without) == len(with_gpus):
         elsewhere = any(node.has_steps for node in nodes)
         return write(texts.OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")

@@ -228,11 +228,10 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         return
     gpus = [gpu for node in nodes for gpu in node.gpus]
     n_all = sum(gpu.n_stretches for gpu in gpus)
-    caption = (
-        f"Within the training loop, a GPU was at 10 % or less for at least "
-        f"{format_duration(least_idle_s)} {plural(n_all, 'time')}: "
-        f"{format_ns(sum(gpu.stretches_ns for gpu in gpus))} of GPU time in all."
-    )
+    caption = f"""Within the training loop, a GPU was at 10 % or less for at least
+        {format_duration(least_idle_s)} {plural(n_all, "time")}: {
+        format_ns(sum(gpu.stretches_ns for gpu in gpus))
+    } of GPU time in all."""
     rest = f" The {len(shown):,} longest are listed." if len(shown) < n_all else ""
     yield table(
         "idle_stretches",

@@ -22,8 +22,8 @@ TRACED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="The largest loss of GPU time: {measured:pct} {meaning}",
-    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) within {window}. In {busy:pct} of
-        it a kernel, copy or memset ran.""",
+    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) within {window}. In {busy:pct}
+        of it a kernel, copy or memset ran.""",
     advice="",
     exhibit="budget",
 )
@@ -33,38 +33,27 @@ UNRECORDED = {
 }
 """Parts outside the loop, where GPUs may have trained in steps that were not recorded."""
 IN_LOOP = " within the loop"
-WORKED = (
-    " GPUs worked in {worked:pct} of the time {place}: training probably went on there and its "
-    "steps were not recorded."
-)
+WORKED = """ GPUs worked in {worked:pct} of the time {place}: training probably went on there and
+    its steps were not recorded."""
 RECORD_ALL = "Record the steps of the whole job, or report only the recorded part (--from, --to)."
 
-OF_STEPS = (
-    "The training loop of a node lasts from the start of its first training step to the end of "
-    "its last one."
-)
-OF_ACTIVITY = (
-    "No steps were recorded{elsewhere}, so the training loop is taken to last from the first to "
-    "the last GPU utilization above 10 %."
-)
+OF_STEPS = """The training loop of a node lasts from the start of its first training step to the end
+    of its last one."""
+OF_ACTIVITY = """No steps were recorded{elsewhere}, so the training loop is taken to last from the
+    first to the last GPU utilization above 10 %."""
 OF_BOTH = OF_STEPS + (
     " On {n_without} of {n_nodes} nodes (the first of them is {first}) no steps were recorded: "
     "there it is taken to last from the first to the last GPU utilization above 10 %."
 )
-COSTS = (
-    " At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of it "
-    "while they are idle, and {costs[2]:.2f} USD for all unused utilization."
-)
+COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of
+    it while they are idle, and {costs[2]:.2f} USD for all unused utilization."""
 BY_SAMPLES = " Shares of the time of all GPUs, counted in whole samples."
-TABLE_CAPTION = (
-    "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
-    "the part of a row's time in which a core was above 90 %."
-)
+TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s
+    is the part of a row's time in which a core was above 90 %."""
 TRACED_CAPTION = "Calculated from the exact times of kernels and copies. Shares of {window}."
-TRACED_TABLE_CAPTION = (
-    "Calculated from the exact times of kernels and copies. Shares are of the recorded time of all "
-    "GPUs and add up to 100 %. Kernel traces do not show how busy the cores were."
-)
+TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies. Shares are of the
+    recorded time of all GPUs and add up to 100 %. Kernel traces do not show how busy the cores
+    were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

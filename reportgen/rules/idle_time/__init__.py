@@ -261,7 +261,6 @@ def _fault(
 
 
 def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
-    """Return that the recording is of a start, ``None`` where it is not."""
     longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
     if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
         return None

@@ -37,16 +37,13 @@ NAMES: Mapping[str, tuple[str, Role]] = {
 }
 """Causes for people, and what they are about."""
 
-TABLE_CAPTION = (
-    "A gap has up to three parts, divided by the call that launched the next operation. Before the "
-    "call the host was late: the cause is the work of its thread. The second part is the call. "
-    f"After the call it is kernel_gap (less than {_SMALL_GAP}) or waiting. tail is the idle time "
-    "after the last operation. The rows of one window add up to its idle time."
-)
-STRETCHES_CAPTION = (
-    "{times} nothing ran on a GPU for at least {least}: {length:ns} in all, {share:pct} of the "
-    "{every:ns} of GPU time. Main causes, with the number of intervals: {counts}.{apart}{rest}"
-)
+TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launched the next
+    operation. Before the call the host was late: the cause is the work of its thread. The second
+    part is the call. After the call it is kernel_gap (less than {_SMALL_GAP}) or waiting. tail is
+    the idle time after the last operation. The rows of one window add up to its idle time."""
+STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
+    {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
+    {counts}.{apart}{rest}"""
 WORST = " {most} {node} it was {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
@@ -91,11 +88,9 @@ DOING = "at this time the host was in {name}"
 DOING_UNKNOWN = "the recording does not show the work of the host at this time"
 MORE = "In all it stops {n:count time}, for {length:ns}. "
 RECORD_STACK = " Record with with_stack=True to see the function."
-COSTS_CAPTION = (
-    "The recording of each rank is simulated again, each time with one cost removed; won_us is how "
-    "much earlier the rank would then finish. Do not add these gains up: while the host runs ahead "
-    "of the GPU, removing one cost may save nothing."
-)
+COSTS_CAPTION = """The recording of each rank is simulated again, each time with one cost removed;
+    won_us is how much earlier the rank would then finish. Do not add these gains up: while the host
+    runs ahead of the GPU, removing one cost may save nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +115,8 @@ def _fault(
         id=finding_id,
         title=f"{title}: {{measured:pct}} of the time",
         text=(
-            f"{{idling}} for {{lost:ns}}, {{measured:pct}} of the GPU time within {{window}}, because "
-            f"{meaning}."
-            "{of_worst}"
+            f"{{idling}} for {{lost:ns}}, {{measured:pct}} of the GPU time within {{window}}, "
+            f"because {meaning}.{{of_worst}}"
         ),
         advice=advice,
         exhibit="idle_shares",
@@ -153,10 +147,8 @@ FAULTS = (
             cause=Cause.SLOW_INPUT,
             title="The GPU waits for the data loader",
             meaning="the host waited for the next batch",
-            advice=(
-                "Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor; if "
-                "this is already done, make each batch cheaper to load."
-            ),
+            advice="""Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor;
+                if this is already done, make each batch cheaper to load.""",
         ),
         without="these waits",
     ),
@@ -168,10 +160,8 @@ FAULTS = (
             cause=Cause.SYNCHRONIZATION,
             title="The host waits in synchronizing calls",
             meaning="the host waited in synchronizing calls",
-            advice=(
-                "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the "
-                "loop, or do them only every few steps."
-            ),
+            advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
+                loop, or do them only every few steps.""",
         ),
         without="the synchronizing calls, after its other costs are fixed,",
     ),
@@ -189,10 +179,8 @@ FAULTS = (
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host was inside calls that allocate or free memory",
-        advice=(
-            "Keep shapes constant, do not call empty_cache() in the loop, and let the caching "
-            "allocator use expandable segments."
-        ),
+        advice="""Keep shapes constant, do not call empty_cache() in the loop, and let the caching
+            allocator use expandable segments.""",
     ),
     _cost(
         Cost.HOST,
@@ -205,10 +193,8 @@ FAULTS = (
             cause=Cause.SLOW_HOST,
             title="The host is too slow to keep the GPU busy",
             meaning="the host had not yet called the next operation: it ran Python or operators",
-            advice=(
-                "Launch fewer and larger kernels: larger batches, torch.compile, "
-                "{graphs}{optimizers}less Python in the loop."
-            ),
+            advice="""Launch fewer and larger kernels: larger batches, torch.compile,
+                {graphs}{optimizers}less Python in the loop.""",
         ),
         without="the time of the host between its calls",
     ),
@@ -234,9 +220,7 @@ FAULTS = (
         cause=Cause.STREAM_DEPENDENCY,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",
-        advice=(
-            "In the timeline, look for waits between streams, and for collectives that wait for a "
-            "late rank, at the times of these gaps."
-        ),
+        advice="""In the timeline, look for waits between streams, and for collectives that wait for
+            a late rank, at the times of these gaps.""",
     ),
 )

@@ -276,15 +276,11 @@ def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> F
     return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
         measured=worst.work_p95_pct,
         threshold=params.threshold_p95,
-        where=_longest(worst, minutes_ns),
+        where=kit.longest_minutes(worst.node, worst.gpu, minutes_ns, last_ns=worst.last_ns),
         gpu=worst,
         params=params,
         concerned=part_of(len(gpus), len(every), "GPU"),
     )
-
-
-def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
 
 
 def _is_held_up(gpu: GpuUse, params: Params) -> bool:

@@ -181,7 +181,6 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: FrameworkSums) -> results.Reason | str | None:
-    """Return why nothing can be added up."""
     if job.loop.n_spans and not job.n_lasting:
         text = "Of {n:count framework event} none lasts: all are instants."
         return write(text, n=job.loop.n_spans)
@@ -221,7 +220,6 @@ def _between_pct(job: FrameworkSums, details: Details) -> float:
 
 
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
-    """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
     step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
     whole_ns = step_ns + between_ns
     return {

@@ -281,7 +281,6 @@ def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.M
 
 
 def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
-    """Return when nodes were not sampled for minutes, node by node."""
     first_ns = min(its.first_ns for its in recordings.values())
     last_ns = max(its.last_ns for its in recordings.values())
     return [
@@ -297,7 +296,6 @@ def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
 
 
 def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording]) -> Finding:
-    """Return the reading of the node that was not sampled for longest."""
     ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
     total_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
     worst = max(total_ns, key=lambda node: total_ns[node])

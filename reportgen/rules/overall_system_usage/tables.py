@@ -117,7 +117,6 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
 
 
 def _active(role: Role, total: DeviceCounts) -> Exhibit:
-    """Return the shares of active and idle samples of all GPUs or cores."""
     job, loop = total.job, total.loop
     in_loop = ""
     if loop and loop.n_samples:
