@@ -158,8 +158,8 @@ def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, 
 def _of_part(part: PartDifference) -> str:
     low, high = map(format_difference, part.interval_s)
     return (
-        f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
-        f"{format_difference(part.difference_s)} (99 % interval {low} to {high})."
+        f"The whole step varies too much to show it, but {WORDS[part.key]} changed by "
+        f"{format_difference(part.difference_s)} per step (99.5 % interval {low} to {high})."
     )
 
 

@@ -61,7 +61,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartDifference:
-    """A part of each step, by its key in the waterfall: means in seconds, a 99 % interval."""
+    """A part of each step, by its key in the waterfall: means in seconds, a 99.5 % interval."""
 
     key: str
     difference_s: float
