@@ -124,8 +124,8 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
-    assert "ran 1 time in the recorded window" in found.text
+    assert found.title.startswith("aten::cudnn_convolution takes 66.7 % of the time")
+    assert "ran 1 time in the recorded steps" in found.text
     assert found.measured == 66.6667
 
 
