@@ -48,7 +48,7 @@ _MOST_PAIRS, _LEAST_PAIRS, _SUBSETS = 24, 9, 4_000
 LEAST_RATIO = 0.005
 """Smaller differences are none: two runs of one job on one machine differ by about as much."""
 _Z_POWER = 0.84
-"""A difference of 1.96 + 0.84 standard errors is found in four of five cases (power 0.8)."""
+"""A difference that exceeds the interval by 0.84 standard errors is found in four of five cases."""
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +85,8 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
     """
     (low, high), (lowest, highest), error_ns = _intervals(before, after)
     least_ns = max(
-        error_ns * (_Z_95 + _Z_POWER), LEAST_RATIO * float(np.median(before) + np.median(after)) / 2
+        (highest - lowest) / 2 + error_ns * _Z_POWER,
+        LEAST_RATIO * float(np.median(before) + np.median(after)) / 2,
     )
     p50_s = float(np.median(before)) / NS_PER_S, float(np.median(after)) / NS_PER_S
     mean_s = float(before.mean()) / NS_PER_S, float(after.mean()) / NS_PER_S
