@@ -110,7 +110,7 @@ def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path
 
 
 def test_kernels_of_a_graph_say_what_was_recorded_with_their_nodes(tmp_path: Path) -> None:
-    """As PyTorch's ``mark_kernels`` writes it; the name of an event outside of a graph is not that."""
+    """As ``mark_kernels`` of PyTorch writes it; other events may have a name, too."""
     noted = [("layers.0.attention", 7), ("/home/ada/x", 8), ("of no graph", 0), (5, 9), ([1], None)]
     events = [launch(0, 1)]
     for at, (name, node) in enumerate(noted):
