@@ -17,7 +17,16 @@ import numpy as np
 from reportgen.facts import device_busy, idle, replay, traced_steps
 from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.idle import Gaps, HostCause
-from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
+from reportgen.facts.intervals import (
+    Union,
+    clip,
+    covered_each,
+    gaps_of,
+    join,
+    longest_of,
+    minus,
+    union_of,
+)
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import Change, Places, Track
 from reportgen.profile.memo import fact
@@ -111,6 +120,7 @@ class HostCosts:
         won_ns: by how much the rank would be done sooner without each cost.
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
+        longest_row: the row of small kernels in which the host launches longest, or ``None``.
         n_syncs: synchronizing calls in the window.
         n_small: small kernels in runs.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
@@ -124,6 +134,7 @@ class HostCosts:
     won_ns: Mapping[Cost, int]
     stops: tuple[Once, ...]
     first_use: Once | None
+    longest_row: Once | None
     n_syncs: int
     n_small: int
     suits_graphs: bool
@@ -154,6 +165,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     )
     once = join((first_use, stopped))
     small, n_small = _small(trace, track, once)
+    assert small.spared is not None
+    row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
     others = (
         Change(spared=loader),
         replay.from_pinned(trace, track),
@@ -187,6 +200,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         },
         stops=stops,
         first_use=_as_once(trace, first_use),
+        longest_row=_as_once(trace, longest_of(row)),
         n_syncs=int(is_sync.sum()),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),

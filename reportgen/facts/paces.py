@@ -29,6 +29,9 @@ FAR_MORE = 1.2
 MOST_COMPARED = 4096
 """So many steps of each worker are compared one by one; of more, each 2nd, 4th, 8th …"""
 
+GPU_OPERATORS = "gpu_functions-dev:"
+"""The phase of a GPU's operators begins with it; the number of the GPU follows."""
+
 Floats = NDArray[np.float64]
 
 
@@ -52,6 +55,7 @@ class Pace:
 
     Attributes:
         loop_ns: from the worker's first to its last step of any phase.
+        gpu: ``gpu1`` where the GPU's operators name a separate GPU for each worker of the node.
         number, start_ns, forward_ns: (n,) numbers and starts of steps, and how long the forward
             passes in each took; steps without any are left out, and of many only some are kept.
     """
@@ -64,6 +68,7 @@ class Pace:
     number: Integers
     start_ns: Integers
     forward_ns: Integers
+    gpu: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +105,7 @@ class LaggingWorker:
 def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
     """Return the pace of each worker and step phase of one node."""
     forward = spans.where(spans.in_phases((FORWARD,)))
-    paces = []
+    paces, gpus = [], _gpus_of(spans)
     for its in steps_of(spans):
         own = forward.where(forward.worker == forward.workers.index(its.worker))
         row = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
@@ -119,9 +124,23 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
                 number=its.number[is_kept],
                 start_ns=its.start_ns[is_kept],
                 forward_ns=forward_ns[is_kept],
+                gpu=gpus.get(its.worker),
             )
         )
     return tuple(paces)
+
+
+def _gpus_of(spans: SpanTable) -> dict[str, str]:
+    """Return the GPU of each worker; nothing unless each has one that no other has."""
+    own = spans.where(spans.in_phases(it for it in spans.phases if it.startswith(GPU_OPERATORS)))
+    n_phases = max(len(own.phases), 1)
+    pairs = np.unique(own.worker.astype(np.int64) * n_phases + own.phase).tolist()
+    gpus = {
+        own.phases[pair % n_phases].replace(GPU_OPERATORS, "gpu"): own.workers[pair // n_phases]
+        for pair in pairs
+    }
+    workers = {worker: gpu for gpu, worker in gpus.items()}
+    return workers if len(workers) == len(pairs) else {}
 
 
 def _stride(n_steps: int) -> int:

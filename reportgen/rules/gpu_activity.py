@@ -358,11 +358,24 @@ def _exposed(
         threshold=limit_pct,
         severity=kit.fault_severity(share_pct / 100),
         share=share_pct / 100,
+        where=_longest_alone(ranks),
         exposed=exposed_ns,
         window=window,
         hidden=pct_of(total.overlap_ns, total.communication_ns),
         waiting=waiting,
     )
+
+
+def _longest_alone(ranks: Sequence[RankActivity]) -> results.Where:
+    """Return where and when communication ran longest with nothing computed beside it."""
+    alone = (
+        (end_ns - start_ns, rank.node, start_ns, end_ns)
+        for rank in ranks
+        for item in rank.exchanges
+        for start_ns, end_ns in item.alone_ns
+    )
+    longest = max(alone, key=lambda found: found[0], default=None)
+    return results.Where() if longest is None else kit.stretch(longest[1], None, *longest[2:])
 
 
 def _waited_ns(ranks: Sequence[RankActivity]) -> int | None:

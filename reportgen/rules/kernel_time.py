@@ -328,7 +328,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         threshold=params.threshold_won_pct,
         severity=kit.fault_severity(most.share_pct(Cost.SMALL) / 100),
         share=most.share_pct(Cost.SMALL) / 100,
-        where=results.Where(node=most.node),
+        where=_longest_row(most),
         job=job,
         most=most,
         won=most.won_ns[Cost.SMALL],
@@ -338,6 +338,14 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         tiny_us=TINY_NS // NS_PER_US,
         **kit.launching(job.costs),
     )
+
+
+def _longest_row(most: HostCosts) -> results.Where:
+    """Return when a rank launches its longest row of small kernels."""
+    row = most.longest_row
+    if row is None:
+        return results.Where(node=most.node)
+    return kit.stretch(most.node, None, row.start_ns, row.end_ns)
 
 
 def _time(rows: Rows, *, n_ranks: int) -> str:

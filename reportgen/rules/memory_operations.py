@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
-from reportgen.facts.intervals import clip, overlap_ns, union_of
+from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
 from reportgen.merging import merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
@@ -145,7 +145,8 @@ class RankCopies:
         headlines: the window in which each device is judged.
         exposed_ns: copies and memsets of all devices in these windows while no kernel ran.
         hideable_ns: kernels of all devices in these windows while no copy or memset ran.
-        direction_ns: the same of each direction by itself; directions may overlap.
+        longest: of each device the longest of these stretches of copies and memsets.
+        direction_ns: ``exposed_ns`` of each direction by itself; directions may overlap.
         pinned: of each rank.
     """
 
@@ -155,6 +156,7 @@ class RankCopies:
     headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
     exposed_ns: int = kit.merged(sum, default=0)
     hideable_ns: int = kit.merged(sum, default=0)
+    longest: tuple[results.Where, ...] = kit.merged(kit.concat, default=())
     direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
     pinned: tuple[Pinned, ...] = kit.merged(kit.concat, default=())
 
@@ -175,6 +177,7 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         headlines=(window,) * len(devices),
         exposed_ns=sum(time.busy_ns - time.kernel_ns for time in times),
         hideable_ns=sum(time.busy_ns - time.memory_ns for time in times),
+        longest=tuple(filter(None, (_longest(trace, window, unions) for unions in devices))),
         direction_ns=kit.sum_by_key(_exposed(trace, window, unions) for unions in devices),
     )
 
@@ -244,6 +247,16 @@ def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str
         ran = clip(union_of(ops.start_ns[rows], ops.end_ns[rows]), window.start_ns, window.end_ns)
         found[direction] = ran.length_ns - overlap_ns(ran, unions.kernel)
     return found
+
+
+def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.Where | None:
+    """Return when copies and memsets of a device run longest without a kernel."""
+    exposed = minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel)
+    found = longest_of(exposed)
+    if not found.start_ns.size:
+        return None
+    edges_ns = (int(edge[0]) + trace.origin_ns for edge in (found.start_ns, found.end_ns))
+    return kit.stretch(trace.node, f"gpu{unions.device}", *edges_ns)
 
 
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
@@ -323,6 +336,7 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
         measured=share_pct,
         threshold=limit_pct,
         share=share_pct / 100,
+        where=max(job.longest, key=lambda item: (item.end_s or 0) - (item.start_s or 0)),
         advice=ADVICE.get(main) or _advice_across_the_link(copies, can_hide=can_hide),
         main=main,
         exposed=job.exposed_ns,

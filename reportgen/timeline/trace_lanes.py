@@ -165,7 +165,9 @@ class _Tree:
         host = self.add(LaneKind.HOST, "host", rank)
         for item in fields(slices):
             forget(getattr(slices, item.name))
-        input_type = self.details.of_rows([slices.input_type[rows]], self._input_type)
+        inputs = (slices.input_type[rows] + 1) * (len(self.trace.input_dims) + 1)
+        inputs += slices.input_dims[rows] + 1  # one number: two columns would take ten of memory
+        detail = self.details.of_rows([inputs], self._said_of_slice)
         groups = []
         for codes, places in grouped(np.concatenate([slices.thread[rows], calls.thread])):
             here = places[places < rows.size]
@@ -177,7 +179,7 @@ class _Tree:
                 np.concatenate([_picked(slices.start_ns, own), calls.start_ns[called]]),
                 np.concatenate([_picked(slices.duration_ns, own), calls.duration_ns[called]]),
                 np.concatenate([_picked(slices.name, own), calls.name[called]]),
-                detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
+                detail=np.concatenate([detail[here], np.zeros(called.size, np.int32)]),
                 flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
                 source=np.concatenate([own, called + slices.start_ns.size]),
             )
@@ -196,8 +198,14 @@ class _Tree:
         has_processes = len({thread.pid for thread in threads}) > 1
         return f"thread {thread.tid}" + (f" of process {thread.pid}" if has_processes else "")
 
-    def _input_type(self, code: int) -> str:
-        return "" if code == NONE else f"first input {self.trace.input_types[code]}"
+    def _said_of_slice(self, inputs: int) -> str:
+        """Write the type of an operator's first input of floating point, and the sizes of all."""
+        input_type, input_dims = divmod(inputs, len(self.trace.input_dims) + 1)
+        said = [f"first input {self.trace.input_types[input_type - 1]}"] if input_type else []
+        if input_dims:
+            sizes = self.trace.input_dims[input_dims - 1].replace("],[", "] [")
+            said.append(f"sizes of inputs {sizes}")
+        return ", ".join(said)
 
     def _add_gpus(self, rank: int) -> None:
         trace = self.trace

@@ -120,3 +120,19 @@ def test_steps_of_workers_are_matched_by_their_number() -> None:
     assert found is not None
     assert found.extra_ratio == pytest.approx(1 - 1 / 1.1)
     assert [pace.number.tolist()[:2] for pace in whole] == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize(
+    ("devices", "gpus"), [((0, 1), ["gpu0", "gpu1"]), ((0, 0), [None, None]), ((), [None, None])]
+)
+def test_a_worker_has_the_gpu_that_only_its_operators_name(
+    devices: tuple[int, ...], gpus: list[str | None]
+) -> None:
+    workers = ("algo-1-27", "algo-1-28")
+    rows = [(TRAIN, TRAIN, START_S, START_S + 1, {"worker": worker}) for worker in workers]
+    rows += [
+        (f"gpu_functions-dev:{gpu}", "aten::mm", START_S, START_S + 0.5, {"worker": worker})
+        for worker, gpu in zip(workers, devices, strict=False)
+    ]
+
+    assert [pace.gpu for pace in paces_of(span_table(rows))] == gpus

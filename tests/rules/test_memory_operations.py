@@ -65,6 +65,9 @@ def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_faul
         assert found["COPY-2"].measured == 10.0
         assert "mostly DtoD" in found["COPY-2"].title
         assert found["COPY-2"].estimate is not None
+        where = found["COPY-2"].where
+        assert (where.node, where.device) == ("rank 0", "gpu0")
+        assert (where.start_s, where.end_s) == (pytest.approx(180e-6), pytest.approx(200e-6))
 
 
 @pytest.mark.parametrize(

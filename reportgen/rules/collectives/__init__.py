@@ -135,7 +135,9 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         what_if = by_step.without_stragglers(grid, shared, waiting)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
         findings = [
-            *faults_of(ranks, shared, waiting, params, what_if=said),
+            *faults_of(
+                ranks, shared, waiting, params, what_if=said, is_one_clock=not aligned.shifts
+            ),
             clocks.finding_of(aligned.shifts),
             bandwidth.share_of_link(shared, params.link_gb_per_s),
         ]

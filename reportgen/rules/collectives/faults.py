@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -180,10 +180,12 @@ def faults_of(
     params: Params,
     *,
     what_if: str,
+    is_one_clock: bool,
 ) -> list[Finding | None]:
     """Return the late rank or host, and slow transfers, as far as they are faults.
 
-    ``what_if`` is a sentence on the steps without waiting for others.
+    ``what_if`` is a sentence on the steps without waiting for others; where the clocks differ, no
+    collective is named as the place of a finding, as its times were moved.
 
     A host that comes late because the transfers among its own ranks are slow is a slow link.
     """
@@ -195,10 +197,17 @@ def faults_of(
     place = exchanges.located(slow, hosts) if slow else None
     late = exchanges.late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
-    return [
+    found = (
         _slow_host(host, waiting, window_ns, params, slow=slow, place=place, what_if=what_if)
         if host
-        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if),
+        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if)
+    )
+    if found:
+        late_ranks = host.ranks if host else (late[0].rank,)
+        where = _longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock)
+        found = replace(found, where=where)
+    return [
+        found,
         _slow(ranks, slow, place, window_ns, params) if slow else None,
     ]
 
@@ -302,7 +311,6 @@ def _waiting(
         threshold=params.threshold_window_pct,
         severity=kit.fault_severity(share_pct / 100),
         share=share_pct / 100,
-        where=results.Where(node=of_rank[late.rank].node),
         late=late,
         window=window_ns,
         every=every_ns,
@@ -312,6 +320,27 @@ def _waiting(
         mates=write(MATES, host=host) if host and has_mates else "",
         apart=_apart(waiting),
     )
+
+
+def _longest_wait(
+    ranks: Sequence[RankCollectives],
+    meetings: Sequence[Meeting],
+    waiting: Waiting,
+    late: Collection[int],
+    *,
+    is_one_clock: bool,
+) -> results.Where:
+    """Return the first of the late ranks, and when the others waited longest for them."""
+    node = next(rank.node for rank in ranks if rank.rank == min(late))
+    if not is_one_clock:
+        return results.Where(node=node)
+    is_late = np.isin(np.array(waiting.ranks)[waiting.rank_place], list(late))
+    lost_ns = np.zeros(len(meetings), dtype=np.int64)
+    np.add.at(lost_ns, waiting.meeting, np.where(is_late, -waiting.lost_ns, waiting.lost_ns))
+    own = np.unique(waiting.meeting[is_late])
+    meeting = meetings[int(own[np.argmax(lost_ns[own])])]
+    end_ns = max(item.end_ns for item in meeting.members)
+    return kit.stretch(node, None, meeting.start_ns, end_ns)
 
 
 def _slow(

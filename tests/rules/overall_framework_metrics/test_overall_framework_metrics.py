@@ -124,8 +124,8 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
-    assert "ran 1 time in the recorded window" in found.text
+    assert found.title.startswith("aten::cudnn_convolution takes 66.7 % of the time")
+    assert "ran 1 time in the recorded steps" in found.text
     assert found.measured == 66.6667
 
 
@@ -249,9 +249,12 @@ def test_a_worker_that_lags_for_a_time_is_told_with_that_time() -> None:
     found = finding(run(RULE, node(slow)), "STRAG-1")
 
     assert found is not None
-    assert found.title == "algo-1-29 is slower than the other workers by 100.0 % for a time"
+    assert (
+        found.title
+        == "For a time the forward passes of algo-1-29 take 100.0 % longer than those of others"
+    )
     assert found.text.startswith(
-        "It lags only from step 80 to 119. The forward passes of algo-1-29"
+        "algo-1-29 lags behind only from step 80 to 119. The forward passes"
     )
     assert (found.where.start_s, found.where.end_s) == (START_S + 80, START_S + 119)
 
