@@ -30,10 +30,6 @@ def _no_ticks() -> Counts:
     return np.zeros(3, dtype=np.int64)
 
 
-def _no_minutes() -> Instants:
-    return np.zeros((0, 2), dtype=np.int64)
-
-
 def _added_by_minute(parts: Sequence[Instants]) -> Instants:
     """Return (n, 2) minutes in order, and the sum over all parts of what each of them has."""
     every = np.concatenate(parts)
@@ -81,7 +77,9 @@ class Bottlenecks:
     n_gpu_ticks: int = merged(sum, default=0)
     n_low_ticks: int = merged(sum, default=0)
     n_unsampled_ticks: int = merged(sum, default=0)
-    ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
+    ticks_by_minute: Instants = merged(
+        _added_by_minute, default_factory=lambda: np.zeros((0, 2), dtype=np.int64)
+    )
     n_felt: int = merged(sum, default=0)
     is_any_touched: bool = merged(any, default=False)
     n_loops: int = merged(sum, default=0)

@@ -111,7 +111,6 @@ class HostCosts:
         won_ns: by how much the rank would be done sooner without each cost.
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
-        n_syncs: synchronizing calls in the window.
         n_small: small kernels in runs.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
@@ -124,7 +123,6 @@ class HostCosts:
     won_ns: Mapping[Cost, int]
     stops: tuple[Once, ...]
     first_use: Once | None
-    n_syncs: int
     n_small: int
     suits_graphs: bool
     trains: bool
@@ -187,7 +185,6 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         },
         stops=stops,
         first_use=_as_once(trace, first_use),
-        n_syncs=int(is_sync.sum()),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),

@@ -330,7 +330,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching(job.costs),
+        **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
 
 

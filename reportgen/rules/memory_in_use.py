@@ -153,8 +153,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        text = "This recording holds no memory in bytes; reportgen record measures it."
-        missing = results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
+        missing = "This recording holds no memory in bytes; reportgen record measures it."
         return Outcome(missing=missing)
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import device_busy, exchanges
@@ -52,22 +51,12 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """The steps of a rank, (n,) each: as of ``StepRows``; ``start_ns`` is UTC."""
-
-    number: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    period_ns: NDArray[np.int64]
-    pace_ns: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
     window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
-    communication ran in it.
+    communication ran in it. Starts of ``steps`` are UTC.
     """
 
     rank: int
@@ -78,7 +67,7 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: tuple[Exchange, ...]
-    steps: Steps | None
+    steps: StepRows | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -99,16 +88,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
-        steps=None if steps is None else _steps_of(trace, steps),
-    )
-
-
-def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
-    return Steps(
-        number=steps.number,
-        start_ns=trace.origin_ns + steps.start_ns,
-        period_ns=steps.period_ns,
-        pace_ns=steps.pace_ns,
+        steps=steps and replace(steps, start_ns=trace.origin_ns + steps.start_ns),
     )
 
 

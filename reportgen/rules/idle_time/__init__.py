@@ -248,7 +248,7 @@ def _fault(
         window=_window(told) if won is None else kit.window_name([won.window]),
         idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
-        **kit.launching(costs),
+        **kit.launching((rank.suits_graphs for rank in costs), (rank.trains for rank in costs)),
     )
 
 

@@ -171,7 +171,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is not None or any(item.aws_entry for item in job.series):
         return missing
     if not job.series:
