@@ -30,11 +30,18 @@ def _no_ticks() -> Counts:
     return np.zeros(3, dtype=np.int64)
 
 
+def _no_minutes() -> Instants:
+    return np.zeros((0, 2), dtype=np.int64)
+
+
 def _added_by_minute(parts: Sequence[Instants]) -> Instants:
     """Return (n, 2) minutes in order, and the sum over all parts of what each of them has."""
-    every = np.concatenate(parts)
-    minutes, code = np.unique(every[:, 0], return_inverse=True)
-    return np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
+    total = _no_minutes()
+    for part in parts:  # one by one: all of them at once are large
+        every = np.concatenate([total, part])
+        minutes, code = np.unique(every[:, 0], return_inverse=True)
+        total = np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
+    return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,9 +84,7 @@ class Bottlenecks:
     n_gpu_ticks: int = merged(sum, default=0)
     n_low_ticks: int = merged(sum, default=0)
     n_unsampled_ticks: int = merged(sum, default=0)
-    ticks_by_minute: Instants = merged(
-        _added_by_minute, default_factory=lambda: np.zeros((0, 2), dtype=np.int64)
-    )
+    ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
     n_felt: int = merged(sum, default=0)
     is_any_touched: bool = merged(any, default=False)
     n_loops: int = merged(sum, default=0)

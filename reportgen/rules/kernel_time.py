@@ -223,11 +223,13 @@ def _durations(
 
     # ``NONE`` is the last of a vocabulary, as it is in Python's counting from the end.
     shapes = [*(shape_name(text) for text in trace.shapes), NOT_TOLD]
-    callers = [*trace.names, NOT_TOLD]
+    callers = [*trace.names, *trace.labels, NOT_TOLD]
     categories = {text: category_of(reading) for text, reading in readings.items()}
     nothing = np.zeros(rows.shape, dtype=np.int64)
     operator, launched_by = np.full_like(nothing, NONE), launched_by[rows]
     operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
+    noted = ops.annotation[rows]
+    operator[noted != NONE] = noted[noted != NONE] + len(trace.names)  # more than who ran the graph
     return {
         Grouping.NAME: by(nothing, lambda text, _: (text,)),
         Grouping.SHAPE: by(ops.shape[rows], lambda text, code: (text, shapes[code])),
@@ -322,7 +324,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
     return TINY.fault(
         most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        where=results.Where(node=most.node),
+        where=_longest_row(most),
         job=job,
         most=most,
         won=most.won_ns[Cost.SMALL],
@@ -332,6 +334,14 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         tiny_us=TINY_NS // NS_PER_US,
         **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
+
+
+def _longest_row(most: HostCosts) -> results.Where:
+    """Return when a rank launches its longest row of small kernels."""
+    row = most.longest_row
+    if row is None:
+        return results.Where(node=most.node)
+    return kit.stretch(most.node, None, row.start_ns, row.end_ns)
 
 
 def _time(rows: Rows, *, n_ranks: int) -> str:
