@@ -24,7 +24,7 @@ from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
-from reportgen.units import NS_PER_S, pct_of
+from reportgen.units import pct_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,7 +326,7 @@ def _slow(
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    first = slow.meetings[0].members[0]
+    first, last = slow.meetings[0].members[0], slow.meetings[-1]
     said = ""
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
@@ -334,9 +334,8 @@ def _slow(
     return SLOW_LINK.fault(
         share_pct,
         threshold=params.threshold_slow_pct,
-        where=results.Where(
-            start_s=slow.meetings[0].start_ns / NS_PER_S,
-            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        where=kit.stretch(
+            None, None, slow.meetings[0].start_ns, max(item.end_ns for item in last.members)
         ),
         n_slow=len(slow.meetings),
         n_alike=len(slow.alike),

@@ -16,7 +16,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AGREEMENT_FROM = 0.7
 """A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
@@ -218,12 +218,9 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
     rest = f" The {len(spans):,} lasting and largest of {n_all:,}." if len(spans) < n_all else ""
     yield kit.intervals(
         [
-            kit.Interval(
-                node=jump.node,
-                device=jump.gpu,
-                what=f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
-                start_s=seconds(jump.start_ns),
-                end_s=seconds(jump.end_ns),
+            kit.interval(
+                f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
+                kit.stretch(jump.node, jump.gpu, jump.start_ns, jump.end_ns),
             )
             for jump in spans
         ],

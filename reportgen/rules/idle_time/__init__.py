@@ -199,11 +199,7 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
         yield message.fault(
             worst.share_pct(cost),
             threshold=limit_pct,
-            where=Where(
-                node=worst.node,
-                start_s=once.start_ns / NS_PER_S,
-                end_s=once.end_ns / NS_PER_S,
-            ),
+            where=kit.stretch(worst.node, None, once.start_ns, once.end_ns),
             stop=worst,
             once=once,
             longest=once,
