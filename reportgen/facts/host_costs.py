@@ -121,7 +121,6 @@ class HostCosts:
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
         longest_row: the row of small kernels in which the host launches longest, or ``None``.
-        n_small: small kernels in runs.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
             holds nothing of the host.

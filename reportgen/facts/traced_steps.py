@@ -52,7 +52,6 @@ class StepRows:
         gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
         gpu_span_ns: from the start of the first of them to the end of the last, 0 without any.
         loader_ns: how long in its period the host waited for a batch.
-        n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
     """

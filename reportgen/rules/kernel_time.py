@@ -147,7 +147,6 @@ class RankKernels:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
@@ -155,7 +154,6 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        costs: costs of the host of each rank.
     """
 
     n_ops: int = merged(sum)

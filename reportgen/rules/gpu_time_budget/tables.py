@@ -146,8 +146,6 @@ class Budget:
     """One node, or one rank whose kernels were traced.
 
     Attributes:
-        n_ticks: sampling instants.
-        has_events: whether framework events were recorded.
         has_steps: whether the loop is that of its steps, not the time of its GPU activity.
         stretches: the longest stretches in which one of its GPUs idles within the loop.
         window: of the rank, ``None`` for a node and without GPU operations.

@@ -112,8 +112,6 @@ class NodePauses:
     """One node, or all of them merged.
 
     Attributes:
-        loop: its steps.
-        n_workers: workers with steps.
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
         n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
