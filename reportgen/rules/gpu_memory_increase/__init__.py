@@ -135,7 +135,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     if not jumps:
         return None
     lasting = [jump for jump in jumps if jump.is_lasting]
-    worst = max(lasting or jumps, key=lambda jump: jump.height_pct)
+    worst = max(lasting or jumps, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
     return (STAYED_UP if lasting else WITH_LOAD).finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
