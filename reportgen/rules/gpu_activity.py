@@ -92,8 +92,6 @@ TABLE_CAPTION = """Window gpu: from the first start to the last end of a GPU ope
     Window steps: from the start of the first step to the end of the last, or of the last GPU
     operation launched inside. All times are unions: what runs at the same time counts once.
     window_start_us is in the trace's own clock."""
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -288,9 +286,13 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
     apart = " Recorded far apart: all begin with the first." if use.is_apart else ""
-    rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
+    rest = (
+        f" The first {kit.MOST_LINES} of {len(owners)} GPUs."
+        if len(owners) > kit.MOST_LINES
+        else ""
+    )
     named = _means(owners)
-    for place, item in enumerate(devices[:MOST_LINES]):
+    for place, item in enumerate(devices[: kit.MOST_LINES]):
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     with np.errstate(invalid="ignore"):
         lines = [
@@ -324,7 +326,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(nodes) == 1:
         return [("mean of GPUs", nodes.popitem()[1])]
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
-    return means[:MOST_LINES]
+    return means[: kit.MOST_LINES]
 
 
 def _exposed(

@@ -19,8 +19,6 @@ from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MOST_CELLS = 1_000
 """Points of a line: more than a screen has columns of pixels for it."""
 _OWN = "chosen: the rest is what a larger batch or one more loader process takes"
@@ -232,7 +230,7 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
     """Return the use over time of the GPUs that use most; without GPUs, of the hosts."""
-    shown = sorted(devices, key=lambda device: -device.max_pct)[:MAX_LINES]
+    shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
     aligned = align([device.curve for device in shown], cells=MOST_CELLS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
