@@ -26,11 +26,9 @@ FULL_FROM = 1_000
 docs/definitions.md, Launch queue."""
 ABOUT = About(
     checks="How many launched operations wait on each stream.",
-    reading=(
-        "A queue that never empties means that the host keeps up with the GPU. At about 1,024 "
-        "CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; "
-        "HIP's is longer."
-    ),
+    reading="""A queue that never empties means that the host keeps up with the GPU. At about 1,024
+        CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; HIP's
+        is longer.""",
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
     section=results.Section(id="launches", title="Launches", order=100),
 )
@@ -38,11 +36,9 @@ FULL = kit.Message(
     id="QUEUE-1",
     cause=results.Cause.FULL_LAUNCH_QUEUE,
     title=f"The launch queue holds {FULL_FROM:,} operations or more {{measured:pct}} of the time",
-    text=(
-        "For {q.full_ns:ns} of {q.length_ns:ns} stream {q.stream} of {q.node} held at least "
-        f"{FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for "
-        "{q.blocked_ns:ns} of it. Meanwhile the GPU is the bottleneck, not the host."
-    ),
+    text=f"""For {{q.full_ns:ns}} of {{q.length_ns:ns}} stream {{q.stream}} of {{q.node}} held at
+        least {FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for
+        {{q.blocked_ns:ns}} of it. Meanwhile the GPU is the bottleneck, not the host.""",
     advice="Speed up the GPU's work; the host's does not matter here.",
     exhibit="queue_depth",
 )
@@ -150,11 +146,9 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
         queues,
         StreamQueue,
         title="Queues by rank, device and stream",
-        caption=(
-            "From the first recorded launch to the last start: mean and largest depth. full: the "
-            f"time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which "
-            f"the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs."
-        ),
+        caption=f"""From the first recorded launch to the last start: mean and largest depth. full:
+            the time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which
+            the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs.""",
     )
     return Outcome(
         missing=missing,
