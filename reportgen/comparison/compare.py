@@ -192,11 +192,13 @@ def _certainty_of_means(step: StepDifference) -> str:
 
 
 def _changes(conditions: Sequence[Condition]) -> str:
-    """Return a sentence on the settings that differ, which the change was probably about."""
-    changed = [
-        f"{item.what} from {item.before} to {item.after}" for item in changed_settings(conditions)
-    ]
-    return f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    """Return sentences on the settings that differ, and on what the numbers do not account for."""
+    settings = changed_settings(conditions)
+    changed = [f"{item.what} from {item.before} to {item.after}" for item in settings]
+    text = f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    others = [it.what for it in conditions if it.same is False and it not in settings]
+    more = f" The jobs differ in {join_names(others, most=_MOST_SETTINGS)}." if others else ""
+    return f"{text}{more}"
 
 
 def _rates(step: StepDifference) -> str:

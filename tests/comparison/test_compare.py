@@ -169,6 +169,7 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
 
     assert comparison.verdict is Verdict.NO_DIFFERENCE
     assert comparison.warnings == ("GPU: A100 before, V100 after",)
+    assert comparison.lead.endswith("The jobs differ in GPU.")
     assert refused.verdict is Verdict.NOT_COMPARABLE
     assert refused.step is None
     assert "framework events" in refused.reason
