@@ -110,10 +110,9 @@ def why_not(before: Run, after: Run) -> str:
     assert before.steps is not None
     assert after.steps is not None
     if before.steps.phase != after.steps.phase:
-        return (
-            f"The steps have no phase in common: {before.steps.phase or 'none'} in “{before.label}”, "
-            f"{after.steps.phase or 'none'} in “{after.label}”."
-        )
+        sides = ((before.steps.phase, before.label), (after.steps.phase, after.label))
+        phases = ", ".join(f"{phase or 'none'} in “{label}”" for phase, label in sides)
+        return f"The steps have no phase in common: {phases}."
     return ""
 
 

@@ -119,8 +119,8 @@ def _walk(place: str) -> Iterator[Found]:
             except OSError:
                 continue
             yield os.path.abspath(folder), path, f"{stat.st_size}-{stat.st_mtime_ns}"  # noqa: PTH100
-            names.clear()
-            continue
+            if os.path.basename(folder) == _FOLDER:  # noqa: PTH119
+                names.clear()
         names[:] = sorted(name for name in names if name not in _RAW_FOLDERS)
 
 
@@ -205,7 +205,8 @@ def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
 
 
 def _unreadable(folder: str, version: str, problem: str) -> JobRow:
-    name = PurePosixPath(folder).parent.name or folder
+    path = PurePosixPath(folder)
+    name = (path.parent if path.name == _FOLDER else path).name or folder
     return JobRow(
         job=name,
         group=group_of(name),

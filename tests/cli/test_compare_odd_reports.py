@@ -63,7 +63,7 @@ def test_a_report_of_format_1_is_compared_as_far_as_it_goes(tmp_path: Path, job:
     comparison = load(tmp_path / "out")
     assert answer.return_value == 4
     assert comparison.reason == (
-        "before was made by an older version, which did not keep the steps; report the job again."
+        "“before” was made by an older version, which did not keep the steps; report the job again."
     )
     assert comparison.findings
     assert {row.state.value for row in comparison.findings} == {"unchanged"}

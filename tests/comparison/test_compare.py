@@ -182,7 +182,7 @@ def test_steps_of_different_phases_are_not_compared() -> None:
     comparison = compare(train, judged)
 
     assert comparison.verdict is Verdict.NOT_COMPARABLE
-    assert "TRAIN in before, EVAL in after" in comparison.reason
+    assert "TRAIN in “before”, EVAL in “after”" in comparison.reason
 
 
 def test_the_json_keeps_its_contract_and_comes_back_equal(tmp_path) -> None:
