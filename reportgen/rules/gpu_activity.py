@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -43,9 +44,10 @@ UNEVEN = kit.Message(
     id="ACT-2",
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
-    title="The ranks compute unevenly: {name} {measured:pct} above the mean",
-    text="""{name} computes {compute:ns} where the mean of {n_gpus} GPUs is {mean:ns}; each in its
-        own window: {window}. The others wait for it.""",
+    title="The ranks compute unevenly: {name} {measured:pct} above the others",
+    text="""{name} computes {compute:pct} of its window, the other GPUs {others:pct} of theirs
+        (mean; windows: {window}). The others wait for it; with equal shares of the work each would
+        compute {saved:pct} of the window less than it does.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
@@ -66,44 +68,32 @@ WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see the col
 SHARES = {
     "active_time": (
         "GPU active time",
-        (
-            "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run "
-            "{kernel:pct} of it, which is what nvidia-smi calls GPU-Util."
-        ),
+        """Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct}
+            of it, which is what nvidia-smi calls GPU-Util.""",
     ),
     "activity_split": (
         "Work of the GPUs",
-        (
-            "Shares of {window}. Every moment is in one part; memory operations are copies and "
-            "memsets while no kernel ran."
-        ),
+        """Shares of {window}. Every moment is in one part; memory operations are copies and memsets
+            while no kernel ran.""",
     ),
     "overlap": (
         "Overlap of communication and compute",
-        (
-            "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of "
-            "{window}."
-        ),
+        """Shares of the {communication:ns} in which communication kernels ran, {share:pct} of
+            {window}.""",
     ),
     "activity_sums": (
         "Durations of kernels, memory operations and synchronization",
-        (
-            "Durations added up over the whole trace, also where they ran at the same time; "
-            "synchronization is the host's waiting calls and the waits that devices recorded."
-        ),
+        """Durations added up over the whole trace, also where they ran at the same time;
+            synchronization is the host's waiting calls and the waits that devices recorded.""",
     ),
 }
 """Titles and captions of the exhibits of shares."""
-TABLE_CAPTION = (
-    "Window gpu: from the first start to the last end of a GPU operation of the rank. Window "
-    "steps: from the start of the first step to the end of the last, or of the last GPU operation "
-    "launched inside. All times are unions: what runs at the same time counts once. "
-    "window_start_us is in the trace's own clock."
-)
+TABLE_CAPTION = """Window gpu: from the first start to the last end of a GPU operation of the rank.
+    Window steps: from the start of the first step to the end of the last, or of the last GPU
+    operation launched inside. All times are unions: what runs at the same time counts once.
+    window_start_us is in the trace's own clock."""
 MOST_LINES = 16
 """More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
-LEAST_SAVED_RATIO = 0.01
-"""Uneven ranks that cost less than 1 % of the window are not worth a finding."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -131,7 +121,7 @@ class Params:
         "the window",
     )
     threshold_imbalance_pct: float = kit.share_limit(
-        25.0, "ranks are uneven when one computes by this much more than the mean"
+        10.0, "ranks are uneven when one computes by this much more than the mean of the others"
     )
     communication_names: str | None = kit.communication_names()
 
@@ -273,7 +263,6 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
-    """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
@@ -316,10 +305,8 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             "GPU utilization over time: {share:pct} on average",
             share=pct_of(total.busy_ns, total.window_ns),
         ),
-        caption=(
-            f"Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran, over "
-            f"{window}.{apart}{rest}"
-        ),
+        caption=f"""Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran,
+            over {window}.{apart}{rest}""",
         columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
         role=Role.GPU,
     )
@@ -396,23 +383,24 @@ def _uneven(
     """Compare the ranks by the compute in their headline windows; one device has no peers."""
     if len(rows) < 2:
         return None
-    worst = max(rows, key=lambda item: item.compute_ns)
-    mean_ns = sum(item.compute_ns for item in rows) / len(rows)
-    above_ns = worst.compute_ns - mean_ns
-    saved_ratio = above_ns / worst.window_ns
-    if pct_of(above_ns, mean_ns) < limit_pct or saved_ratio < LEAST_SAVED_RATIO:
+    ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
+    worst_ratio, worst = max(zip(ratios, rows, strict=True), key=itemgetter(0))
+    others_ratio = (sum(ratios) - worst_ratio) / (len(rows) - 1)
+    saved_ratio = worst_ratio - sum(ratios) / len(rows)
+    above_pct = pct_of(worst_ratio - others_ratio, others_ratio)
+    if above_pct < limit_pct or saved_ratio < kit.CHEAP_RATIO:
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
     return UNEVEN.finding(
-        measured=pct_of(above_ns, mean_ns),
+        measured=above_pct,
         threshold=limit_pct,
         where=results.Where(node=node, device=device),
         share=saved_ratio,
         name=device_label(node, device, n_nodes=len(ranks)),
-        compute=worst.compute_ns,
-        n_gpus=len(rows),
-        mean=mean_ns,
+        compute=100 * worst_ratio,
+        others=100 * others_ratio,
+        saved=100 * saved_ratio,
         window=window,
     )
 

@@ -32,11 +32,9 @@ ABOUT = About(
     section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
-_TEXT = (
-    "In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received "
-    "close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s "
-    "for {longest.duration_s:s}. "
-)
+_TEXT = """In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received
+    close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s
+    for {longest.duration_s:s}. """
 AT_LIMIT = kit.Message(
     id="SYS-5",
     cause=results.Cause.NETWORK_INPUT,

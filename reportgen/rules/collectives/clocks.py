@@ -24,11 +24,9 @@ SHIFTED = kit.Message(
     unit="us",
     exhibit="clocks",
 )
-CAPTION = (
-    "By the ends of the collectives that a clock shares with others: the median of how much later "
-    "they end; bound_us is half of the range of nine of ten of them. A clock that may agree is not "
-    "moved."
-)
+CAPTION = """By the ends of the collectives that a clock shares with others: the median of how much
+    later they end; bound_us is half of the range of nine of ten of them. A clock that may agree is
+    not moved."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -213,7 +213,6 @@ def _usual(loads: Sequence[InputLoad]) -> InputLoad:
 def _waits(
     message: kit.Message, job: NodeLoaders, params: Params, cause: Cause, **limits: Any
 ) -> Finding:
-    """Return a finding that the loop waits, with its cause."""
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
         load = _usual(job.load)
@@ -236,7 +235,6 @@ def _waits(
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of how batches are handed over."""
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
         share = job.hand_over_ratio
@@ -274,7 +272,6 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
 
 
 def _are_used_up(loads: Sequence[InputLoad]) -> bool:
-    """Return whether the cores of the usual node are used up."""
     return bool(loads) and float(np.median([load.hot_ratio for load in loads])) >= USED_UP_RATIO
 
 

@@ -52,9 +52,12 @@ samples meet such a core by chance as well, but hardly in every third."""
 
 ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
-    reading="""Every minute the last samples of each GPU are judged: under-used when even the 95th
-        percentile is low, fluctuating when the 95th percentile is high but the 5th is close to
-        zero. Utilization is the share of the time in which at least one kernel ran.""",
+    reading="""Once a minute the latest samples of each GPU are checked: it is under-used if even
+        the 95th percentile is low, and it swings if the 95th percentile is high but the 5th is
+        close to zero. The working time of a GPU is the training loop; without recorded steps it is
+        the job without an idle start and end. Utilization is the share of the time in which at
+        least one kernel ran. The counters are SageMaker's and begin only after “patience” samples;
+        findings need 60.""",
     advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
@@ -100,8 +103,8 @@ def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
 
 
 def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
-    caption = """Mean and percentiles over the whole job; 'at work' leaves out what lies before and
-        after the training loop (without step events: the idle start and end)."""
+    caption = """Mean and percentiles over the whole job; the columns “work …” are of the working
+        time of the GPU alone."""
     yield kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
     n_nodes = len({gpu.node for gpu in gpus})
     labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
@@ -273,15 +276,11 @@ def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> F
     return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
         measured=worst.work_p95_pct,
         threshold=params.threshold_p95,
-        where=_longest(worst, minutes_ns),
+        where=kit.longest_minutes(worst.node, worst.gpu, minutes_ns, last_ns=worst.last_ns),
         gpu=worst,
         params=params,
         concerned=part_of(len(gpus), len(every), "GPU"),
     )
-
-
-def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
 
 
 def _is_held_up(gpu: GpuUse, params: Params) -> bool:

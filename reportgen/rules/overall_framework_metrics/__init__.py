@@ -126,6 +126,14 @@ STRAGGLER = Message(
         temperature of its GPU, other load on its node.""",
     exhibit="workers",
 )
+STRAGGLER_FOR_A_TIME = replace(
+    STRAGGLER,
+    title="For a time, the {what} of {pace.worker} take {measured:pct} longer than those of other "
+    "processes",
+    text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
+    advice="""Look for what began and ended on the node of {pace.worker} with these steps: other
+        load, a GPU whose clock fell, longer batches.""",
+)
 _WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
 """Recorded steps that are longer by less are no reason to record less."""
@@ -173,7 +181,6 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: FrameworkSums) -> results.Reason | str | None:
-    """Return why nothing can be added up."""
     if job.loop.n_spans and not job.n_lasting:
         text = "Of {n:count framework event} none lasts: all are instants."
         return write(text, n=job.loop.n_spans)
@@ -213,7 +220,6 @@ def _between_pct(job: FrameworkSums, details: Details) -> float:
 
 
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
-    """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
     step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
     whole_ns = step_ns + between_ns
     return {
@@ -321,15 +327,20 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
     found = find_straggler(job.paces, above_pct=above_pct)
     if found is None:
         return None
-    worker = found.pace.worker
-    finding = STRAGGLER.finding(
+    worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
+    if found.is_for_a_time:
+        reach = f"{found.pace.number[0]} to {found.pace.number[-1]}"
+        start_s, end_s = (seconds(found.pace.start_ns[at]) for at in (0, -1))
+        where, message = Where(start_s=start_s, end_s=end_s), STRAGGLER_FOR_A_TIME
+    finding = message.finding(
         measured=found.longer_pct,
-        where=replace(_where(job.loop), node=worker.rpartition("-")[0] or None, device=worker),
+        where=replace(where, node=worker.rpartition("-")[0] or None, device=worker),
         severity=fault_severity(found.extra_ratio),
         share=found.extra_ratio,
         found=found,
         pace=found.pace,
         gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
+        reach=reach,
         what="forward passes" if found.by_forward else "steps",
         wait=_WAITED_FOR if found.is_waited_for else "",
         share_pct=100 * found.extra_ratio,

@@ -113,7 +113,7 @@ TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowSeries:
-    """A series with too many outliers, as far as it is known; ``phase`` in a word."""
+    """A series with too many outliers or slow steps, as far as it is known; ``phase`` in a word."""
 
     worker: str
     phase: str
@@ -126,6 +126,7 @@ class SlowSeries:
     threshold_s: float | None = None
     extra_ratio: float | None = None
     cause: str = ""
+    are_outliers: bool = True
 
 
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
@@ -151,9 +152,10 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     finding = _outliers(slow, named_worker(job.series), params)
     if n_judged and not slow:
         finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
+    findings = [found for found in (finding, _slower(job.series)) if found]
     return Outcome(
-        missing=_missing(job, params),
-        findings=[finding, _slower(job.series)],
+        missing=None if findings else _missing(job, params),
+        findings=findings,
         exhibits=tables.exhibits_of_series(job.series, job.use, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
@@ -213,7 +215,7 @@ def _is_costly(series: StepSeries) -> bool:
     cost = series.slow_extra_ns / max(series.loop_ns, 1)
     is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
     is_random = is_some and period_of(series.slow.step.tolist()) is None
-    return series.aws_entry is not None and is_random and cost >= kit.CHEAP_RATIO
+    return is_random and cost >= kit.CHEAP_RATIO
 
 
 def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
@@ -246,6 +248,7 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
         extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
         where=kit.at_worker(series.worker, min(starts_ns), max(ends_ns)),
+        are_outliers=is_many,
     )
 
 
@@ -274,7 +277,7 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-    message = SLOW if worst.n_outliers > params.n_outliers else FEW
+    message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
     return message.finding(
         measured=float(worst.n_outliers),

@@ -281,7 +281,7 @@ def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
         slow_extra_ns=float(extra_ns[is_slow].sum()),
         loop_ns=steps.loop_ns,
         slow=steps.where(is_slow),
-        slowdown=slowdown_of(times) if is_judged else None,
+        slowdown=slowdown_of(times),
         outliers=_listed(outliers, stats_s["p50"]),
         slowest=_listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
