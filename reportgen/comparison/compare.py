@@ -215,7 +215,8 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
-        return f"{sure}{_doubt(step)} A change of {least:.1f} % or more would have shown."
+        shown = f"Runs like these show a change of {least:.1f} % in four of five cases."
+        return f"{sure}{_doubt(step)} {shown}"
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
         sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"
