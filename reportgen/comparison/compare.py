@@ -188,7 +188,8 @@ def _certainty_of_means(step: StepDifference) -> str:
         f"{100 * value / step.before_mean_s:+.1f}"
         for value in (step.step_mean_difference_s, *step.mean_interval_s)
     )
-    return f"The means differ surely, by {change} % (99.8 % interval {low} to {high} %)."
+    sure = f"{change} % (99.8 % interval {low} to {high} %)"
+    return f"More certain is the difference of the means, {sure}."
 
 
 def _changes(conditions: Sequence[Condition]) -> str:
