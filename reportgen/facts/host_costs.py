@@ -179,7 +179,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         join((loader, first_use, stopped)),
     )
     sync_ns = replay.won_ns(track, (*others, small, sync)) - replay.won_ns(track, (*others, small))
-    if _turnaround_ns(track, gaps, late_ns, is_sync) < TURNAROUND_RATIO * sync_ns:
+    if _turnaround_ns(track, gaps, late_ns, is_sync, once) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
     before_work = (*others, sync) if sync_ns else others
     work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
@@ -226,10 +226,13 @@ def _synchronizes(trace: RankTrace, track: Track) -> Mask:
     return np.asarray(is_named | replay.waits_of(trace, track, is_read_back))
 
 
-def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask) -> int:
+def _turnaround_ns(
+    track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
+) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
     0 if it mostly idles much longer: then the host does something else, which is what it lacks.
+    What it does ``once`` is a cost of its own.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0
@@ -237,7 +240,8 @@ def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sy
     after = np.searchsorted(low_ns, gaps.low_ns, side="right") - 1
     begins_in = (after >= 0) & (gaps.low_ns <= high_ns[np.maximum(after, 0)])
     loader_ns = late_ns[HostCause.DATALOADER]
-    rest_ns = (gaps.high_ns - gaps.low_ns - loader_ns)[begins_in]
+    once_ns = covered_each(once, gaps.low_ns, gaps.high_ns)
+    rest_ns = np.maximum(gaps.high_ns - gaps.low_ns - loader_ns - once_ns, 0)[begins_in]
     n_calls = np.searchsorted(low_ns, gaps.high_ns[begins_in]) - after[begins_in]
     turnaround_ns = int(np.minimum(rest_ns, n_calls * TURNAROUND_NS).sum())
     return turnaround_ns if turnaround_ns >= 0.5 * rest_ns.sum() else 0
@@ -314,7 +318,10 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
 def _stops(
     trace: RankTrace, track: Track, gaps: Gaps, late_ns: Mapping[str, Times], first_use: Union
 ) -> tuple[Once, ...]:
-    """Return single long stretches for which the host came late, but not for a batch."""
+    """Return single long stretches for which the host came late, but not for a batch.
+
+    Where many are as long, those before an operation that seldom follows such a stretch.
+    """
     if not gaps.low_ns.size:
         return ()
     loader_ns = late_ns[HostCause.DATALOADER]
@@ -322,10 +329,15 @@ def _stops(
     known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
     host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
     longest_ns = int(host_ns.max())
-    if longest_ns < max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns):
+    least_ns = max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns)
+    if longest_ns < least_ns:
         return ()
     places = np.flatnonzero(host_ns >= COMPARABLE * longest_ns)
     most = max(1, int(MOST_SINGLE_PER_STEP * trace.steps.start_ns.size))
+    if places.size > most:
+        before = trace.gpu_ops.name[gaps.before[places]]
+        is_rare = np.bincount(before)[before] <= most
+        places = places[is_rare & (host_ns[places] >= least_ns)]
     if places.size > most:
         return ()
     return tuple(

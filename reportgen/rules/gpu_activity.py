@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -45,9 +46,10 @@ UNEVEN = kit.Message(
     id="ACT-2",
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
-    title="The ranks compute unevenly: {name} {measured:pct} above the mean",
-    text="""{name} computes for {compute:ns}; the mean of {n_gpus} GPUs is {mean:ns}. Each is
-        measured in its own recording: {window}. The others wait for this GPU.""",
+    title="The ranks compute unevenly: {name} {measured:pct} above the others",
+    text="""{name} computes for {compute:pct} of its recorded time, the other GPUs for {others:pct}
+        (mean; recorded: {window}). They wait for it. With equal shares of the work it would compute
+        {saved:pct} of the recorded time less.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
@@ -96,8 +98,6 @@ TABLE_CAPTION = """The window “gpu” lasts from the first start to the last e
     count once. window_start_us is on the clock of the trace."""
 MOST_LINES = 16
 """More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
-LEAST_SAVED_RATIO = 0.01
-"""Uneven ranks that cost less than 1 % of the window are not worth a finding."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -125,7 +125,7 @@ class Params:
         "the window",
     )
     threshold_imbalance_pct: float = kit.share_limit(
-        25.0, "ranks are uneven when one computes by this much more than the mean"
+        10.0, "ranks are uneven when one computes by this much more than the mean of the others"
     )
     communication_names: str | None = kit.communication_names()
 
@@ -387,23 +387,24 @@ def _uneven(
     """Compare the ranks by the compute in their headline windows; one device has no peers."""
     if len(rows) < 2:
         return None
-    worst = max(rows, key=lambda item: item.compute_ns)
-    mean_ns = sum(item.compute_ns for item in rows) / len(rows)
-    above_ns = worst.compute_ns - mean_ns
-    saved_ratio = above_ns / worst.window_ns
-    if pct_of(above_ns, mean_ns) < limit_pct or saved_ratio < LEAST_SAVED_RATIO:
+    ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
+    worst_ratio, worst = max(zip(ratios, rows, strict=True), key=itemgetter(0))
+    others_ratio = (sum(ratios) - worst_ratio) / (len(rows) - 1)
+    saved_ratio = worst_ratio - sum(ratios) / len(rows)
+    above_pct = pct_of(worst_ratio - others_ratio, others_ratio)
+    if above_pct < limit_pct or saved_ratio < kit.CHEAP_RATIO:
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
     return UNEVEN.finding(
-        measured=pct_of(above_ns, mean_ns),
+        measured=above_pct,
         threshold=limit_pct,
         where=results.Where(node=node, device=device),
         share=saved_ratio,
         name=device_label(node, device, n_nodes=len(ranks)),
-        compute=worst.compute_ns,
-        n_gpus=len(rows),
-        mean=mean_ns,
+        compute=100 * worst_ratio,
+        others=100 * others_ratio,
+        saved=100 * saved_ratio,
         window=window,
     )
 

@@ -224,11 +224,13 @@ def _durations(
 
     # ``NONE`` is the last of a vocabulary, as it is in Python's counting from the end.
     shapes = [*(shape_name(text) for text in trace.shapes), NOT_TOLD]
-    callers = [*trace.names, NOT_TOLD]
+    callers = [*trace.names, *trace.labels, NOT_TOLD]
     categories = {text: category_of(reading) for text, reading in readings.items()}
     nothing = np.zeros(rows.shape, dtype=np.int64)
     operator, launched_by = np.full_like(nothing, NONE), launched_by[rows]
     operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
+    noted = ops.annotation[rows]
+    operator[noted != NONE] = noted[noted != NONE] + len(trace.names)  # more than who ran the graph
     return {
         Grouping.NAME: by(nothing, lambda text, _: (text,)),
         Grouping.SHAPE: by(ops.shape[rows], lambda text, code: (text, shapes[code])),

@@ -13,6 +13,7 @@ from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.replay import LONG_CALL_NS, launches_of
 from reportgen.facts.resample import ThinCurve, thin
+from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules import kit
@@ -117,9 +118,8 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int6
     rows = np.flatnonzero(ops.launch != NONE)
     start_ns = ops.start_ns[rows]
     joined_ns = np.minimum(launch_end_ns(trace)[rows], start_ns)
-    streams = zip(ops.device[rows].tolist(), ops.stream[rows].tolist(), strict=True)
-    for device, stream in sorted(set(streams)):
-        here = (ops.device[rows] == device) & (ops.stream[rows] == stream)
+    for _, here in rows_by_code(joint_codes(ops.device[rows], ops.stream[rows])):
+        device, stream = (int(column[rows[here[0]]]) for column in (ops.device, ops.stream))
         time_ns = np.concatenate([joined_ns[here], start_ns[here]])
         change = np.repeat(np.array([1, -1], dtype=np.int8), time_ns.size // 2)
         depth = np.cumsum(change[np.argsort(time_ns, kind="stable")], dtype=np.int64)

@@ -45,18 +45,26 @@ def test_exposed_communication_says_when_it_lasted_longest() -> None:
     assert where.end_s == pytest.approx(140e-6)
 
 
-@pytest.mark.parametrize(("most_us", "is_fault"), [(60.0, False), (90.0, True)])
-def test_uneven_ranks_are_named(most_us: float, is_fault: bool) -> None:
+@pytest.mark.parametrize(
+    ("usual_us", "most_us", "is_fault"),
+    [(80.0, 87.9, False), (80.0, 88.1, True), (20.0, 24.0, False), (20.0, 27.0, True)],
+)
+def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(
+    usual_us: float, most_us: float, is_fault: bool
+) -> None:
     def rank(number: int, compute_us: float) -> RankTrace:
         gpu = [("k", 0.0, compute_us), ("ncclKernel", compute_us, 100 - compute_us)]
         return rank_trace(gpu=gpu, rank=number)
 
-    findings = run(RULE, rank(0, 50.0), rank(1, most_us)).findings
+    findings = run(RULE, rank(0, usual_us), rank(1, most_us)).findings
     uneven = [item for item in findings if item.id == "ACT-2"]
 
     assert bool(uneven) is is_fault
     if uneven:
         assert uneven[0].where.node == "rank 1"
+        assert uneven[0].estimate is not None
+        # With equal shares each would compute half of the difference less.
+        assert uneven[0].estimate.share_ratio == pytest.approx((most_us - usual_us) / 200)
 
 
 @pytest.mark.parametrize(

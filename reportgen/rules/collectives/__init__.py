@@ -127,6 +127,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "n_collectives": len(shared),
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
+    transfers = bandwidth.transfers_of(shared, params.link_gb_per_s)
     grid, what_if = by_step.grid_of(ranks), None
     if shared:
         waiting = exchanges.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
@@ -137,7 +138,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
                 ranks, shared, waiting, params, what_if=said, is_one_clock=not aligned.shifts
             ),
             clocks.finding_of(aligned.shifts),
-            bandwidth.share_of_link(shared, params.link_gb_per_s),
+            bandwidth.share_of_link(transfers, params.link_gb_per_s),
         ]
         metrics |= {
             "waiting_us": sum(waits_ns.values()) / NS_PER_US,
@@ -156,7 +157,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
             *by_step.exhibits_of(ranks, shared, grid, what_if),
             *([clocks.table_of(aligned.shifts)] if aligned.shifts else ()),
             *groups.tables_of(shared),
-            *bandwidth.tables_of(ranks, shared, link_gb_per_s=params.link_gb_per_s),
+            *bandwidth.tables_of(ranks, transfers, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),
         ],
         metrics=metrics,

@@ -112,14 +112,13 @@ def bus_factor(name: str, group_size: int | None) -> float | None:
 
 
 def tables_of(
-    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], *, link_gb_per_s: float | None
+    ranks: Sequence[RankCollectives], found: Sequence[Transfers], *, link_gb_per_s: float | None
 ) -> Iterator[Exhibit]:
     """Yield bandwidths where sizes are known: of all durations, and of transfers by size."""
     if rows := _bandwidths(ranks):
         yield kit.table(
             "bandwidth", rows, Bandwidth, title="Bandwidth of collectives", caption=CAPTION
         )
-    found = transfers_of(meetings, link_gb_per_s)
     if not found:
         return
     rest = f" {MOST_ROWS:,} of {len(found):,} are listed." if len(found) > MOST_ROWS else ""
@@ -164,9 +163,9 @@ def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> li
     return sorted(rows, key=lambda item: (-item.beyond_ns, item.name, item.bytes, item.group))
 
 
-def share_of_link(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> Finding | None:
+def share_of_link(transfers: Sequence[Transfers], link_gb_per_s: float | None) -> Finding | None:
     """Return which share of a link the transfers reach, weighted by their time."""
-    found = [item for item in transfers_of(meetings, link_gb_per_s) if item.bus]
+    found = [item for item in transfers if item.bus]
     if not link_gb_per_s or not found:
         return None
     buses = [_bus_gb_per_s(item, item.sum_ns / item.count) or 0.0 for item in found]

@@ -70,10 +70,8 @@ class Grid:
 
         Exchanges outside of all columns are left out.
         """
-        found, row = (
-            np.zeros(self.period_ns.shape),
-            {rank: at for at, rank in enumerate(self.ranks)},
-        )
+        found = np.zeros(self.period_ns.shape)
+        row = {rank: at for at, rank in enumerate(self.ranks)}
         for item, value_ns in values_ns:
             starts, ends, columns = self.of_rank[item.rank]
             at_ns = item.launch_ns if self.has_steps else item.end_ns
