@@ -39,12 +39,13 @@ QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
 ABOUT = About(
-    checks="Whether the job spends too long on start-up before its first training step.",
-    reading="""Initialization runs from the first sample to the first step, the training loop from
-        the first to the last training step, finalization from there to the last sample.
-        Validation before or after the loop is no part of it.""",
-    advice="""Stream the data instead of copying them first, use a smaller image, cache what is
-        downloaded or compiled, and move preprocessing out of the training job.""",
+    checks="Whether the start-up before the first training step takes too long.",
+    reading="""Initialization is the time from the first sample to the first training step. The
+        training loop lasts from there to the end of the last training step, and finalization from
+        there to the last sample. Evaluation before or after the training loop is not part of the
+        loop.""",
+    advice="""Stream the data instead of copying them first, use a smaller image, cache downloads
+        and compiled code, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
@@ -59,11 +60,11 @@ LONG = kit.Message(
     unit="s",
     exhibit="phases",
 )
-SHORT_ADVICE = "Nothing to do unless such short jobs run often; then keep the container warm."
-QUIET = """ Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the
-    time went into something else, such as imports, compilation or the start of processes."""
-UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
-    start-up is unknown."""
+SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
+QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
+    it was spent on something else, such as imports, compilation or the start of processes."""
+UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
+    was start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
 AWS_END = "in AWS's result the loop ends where its last step begins"
 FIRST_STEP = "first training step"
@@ -356,7 +357,7 @@ def _meanwhile(rates: Sequence[StartupRate]) -> str:
         for rate in incoming
         if rate.node == busiest.node
     ]
-    return f" Meanwhile on {busiest.node} on average: {', '.join(told)}."
+    return f" During this time {busiest.node} had on average: {', '.join(told)}."
 
 
 def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhibit]:
@@ -384,8 +385,9 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
             rates,
             StartupRate,
             title="Network and disks before the first step",
-            caption="""Means over the samples before the node's first step, and over its training
-                loop. Received and sent add up the container's and the platform's network.""",
+            caption="""Means over the samples before the first step of the node, and over its
+                training loop. Received and sent are the traffic of the training container and of
+                SageMaker's own processes together.""",
         )
 
 

@@ -122,9 +122,9 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
         every,
         Pause,
         title="Long pauses",
-        caption="""Pauses of workers that wait for each other have one row each. The loss is the
-            time
-            beyond the usual length, as a share of the worker's loop.""",
+        caption="""Pauses of training processes that wait for each other have one row each. The loss
+            is the time beyond the usual length, as a share of the time from the first to the last
+            step of the process.""",
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [item for item in meanwhile if (item.node, item.worker) in places]
@@ -152,7 +152,7 @@ def _functions(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
             rows,
             _Function,
             title="Functions in pauses and otherwise",
-            caption="Shares of the time; a function inside another counts in both.",
+            caption="Shares of the time; a function inside another one counts in both.",
         )
 
 
@@ -181,7 +181,7 @@ def _gauges(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
             rows,
             _Gauge,
             title="How busy the node was inside and outside pauses",
-            caption="Means over the samples of the loop; without a value where no sample fell.",
+            caption="Means over the samples of the loop; empty if there are no samples.",
         )
 
 
@@ -193,5 +193,6 @@ def _rates(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
             rows,
             _Rate,
             title="Network and disks inside and outside pauses",
-            caption="Means over the samples; those of the network add up container and platform.",
+            caption="""Means over the samples. Network is the traffic of the training container and
+                of SageMaker's own processes together.""",
         )
