@@ -87,7 +87,7 @@ def test_many_workers_are_drawn_as_their_mean() -> None:
     found = paces(run(RULE, node(rows)))
 
     assert [column.name for column in found.columns] == ["time_s", "mean of the workers"]
-    assert "Mean of 9 workers" in found.caption
+    assert "Mean of 9 training processes" in found.caption
 
 
 def test_workers_whose_clocks_are_years_apart_have_few_stretches() -> None:
