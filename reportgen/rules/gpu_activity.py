@@ -344,11 +344,9 @@ def _exposed(
     waiting = WAITING_UNKNOWN if waited_ns is None else ""
     if waited_ns:
         waiting = write(WITHOUT_WAITING, waited=waited_ns)
-    return EXPOSED.finding(
-        measured=share_pct,
+    return EXPOSED.fault(
+        share_pct,
         threshold=limit_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         where=_longest_alone(ranks),
         exposed=exposed_ns,
         window=window,

@@ -322,11 +322,9 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         return None
     if not most.won_ns[Cost.SMALL]:
         return None
-    return TINY.finding(
-        measured=most.share_pct(Cost.SMALL),
+    return TINY.fault(
+        most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        severity=kit.fault_severity(most.share_pct(Cost.SMALL) / 100),
-        share=most.share_pct(Cost.SMALL) / 100,
         where=_longest_row(most),
         job=job,
         most=most,

@@ -318,11 +318,9 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
     copies = [item for item in job.rows if item.direction == main]
     total = kit.merge(copies)
     can_hide = job.hideable_ns >= job.exposed_ns / 2
-    return EXPOSED.finding(
-        severity=kit.fault_severity(share_pct / 100),
-        measured=share_pct,
+    return EXPOSED.fault(
+        share_pct,
         threshold=limit_pct,
-        share=share_pct / 100,
         where=max(job.longest, key=lambda item: (item.end_s or 0) - (item.start_s or 0)),
         advice=ADVICE.get(main) or _advice_across_the_link(copies, can_hide=can_hide),
         main=main,

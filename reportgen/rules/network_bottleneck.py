@@ -54,9 +54,9 @@ AT_OWN_MAXIMUM = replace(
 
 IN_GAPS = replace(
     AT_LIMIT,
-    title="GPUs are idle while the network is at its limit: {share_pct:pct} of the working time",
+    title="GPUs are idle while the network is at its limit: {measured:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
-        single samples hardly show: {share_pct:pct} of the time from their first to their last work
+        single samples hardly show: {measured:pct} of the time from their first to their last work
         (in each sample the GPU that is idle most counts). During this time the node received
         {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate that does not fall when GPUs
         are idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
@@ -285,13 +285,10 @@ def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
         return []
-    found = IN_GAPS.finding(
-        measured=100 * worst.ratio,
+    found = IN_GAPS.fault(
+        100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=kit.stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        severity=kit.fault_severity(worst.ratio),
-        share=worst.ratio,
-        share_pct=100 * worst.ratio,
         worst=worst,
     )
     return [found]

@@ -166,7 +166,8 @@ class Staged:
     @cached_property
     def track(self) -> Track:
         """Return the values of all counters, one after the other."""
-        return Track(**self._columns("track", Track))
+        columns = self._columns("track", Track)
+        return Track(time_ns=columns["time_ns"], value=columns["value"])
 
     @cached_property
     def arrows(self) -> Arrows:

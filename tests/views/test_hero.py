@@ -90,8 +90,7 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
         "The GPUs worked in 10.0 % of their time in the recorded loop and in 45.0 % before or "
         "after it."
         if is_told
-        else "The GPUs worked in 10.0 % of their time; 90.0 % of it went by before or after "
-        "training."
+        else "The GPUs worked in 10.0 % of their time; another 90.0 % was before or after training."
     )
 
 

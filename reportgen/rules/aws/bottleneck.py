@@ -100,9 +100,9 @@ UNTOUCHED_ADVICE = (
 )
 STARVED = replace(
     HELD_UP,
-    title="{words.waits_for}: {lost_pct:pct} of the working time",
+    title="{words.waits_for}: {measured:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
-        single samples hardly show: {lost_pct:pct} of the time from their first to their last work
+        single samples hardly show: {measured:pct} of the time from their first to their last work
         (in each sample the GPU that is idle most counts). During this time
         {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
         {worst.busy_cores:.1f} computed (means).""",
@@ -277,16 +277,13 @@ def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
     worst = worst_of(job.starving)
     if worst is None:
         return None
-    return replace(STARVED, id=words.finding_id, cause=words.cause).finding(
-        measured=100 * worst.ratio,
+    return replace(STARVED, id=words.finding_id, cause=words.cause).fault(
+        100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        severity=fault_severity(worst.ratio),
-        share=worst.ratio,
         advice=words.advice,
         words=words,
         worst=worst,
-        lost_pct=100 * worst.ratio,
     )
 
 

@@ -108,8 +108,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     ranks = [rank for rank in every if rank.exchanges]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    aligned = clocks.align(ranks)
-    ranks, meetings = aligned.ranks, aligned.meetings
+    ranks, meetings, shifts = clocks.align(ranks)
     shared = exchanges.comparable(meetings)
     waits_ns = kit.sum_by_key(
         {item.rank: meeting.last_ns - item.start_ns}
@@ -134,10 +133,8 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         what_if = by_step.without_stragglers(grid, shared, waiting)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
         findings = [
-            *faults_of(
-                ranks, shared, waiting, params, what_if=said, is_one_clock=not aligned.shifts
-            ),
-            clocks.finding_of(aligned.shifts),
+            *faults_of(ranks, shared, waiting, params, what_if=said, is_one_clock=not shifts),
+            clocks.finding_of(shifts),
             bandwidth.share_of_link(transfers, params.link_gb_per_s),
         ]
         metrics |= {
@@ -155,7 +152,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
             *by_step.exhibits_of(ranks, shared, grid, what_if),
-            *([clocks.table_of(aligned.shifts)] if aligned.shifts else ()),
+            *([clocks.table_of(shifts)] if shifts else ()),
             *groups.tables_of(shared),
             *bandwidth.tables_of(ranks, transfers, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),

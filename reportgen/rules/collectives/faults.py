@@ -268,12 +268,9 @@ def _slow_host(
             return None
     if not _is_fault(host.late, window_ns, params):
         return None
-    share_pct = pct_of(host.late.excess_ns, window_ns)
-    return SLOW_HOST.finding(
-        measured=share_pct,
+    return SLOW_HOST.fault(
+        pct_of(host.late.excess_ns, window_ns),
         threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         host=host.name,
         n_ranks=len(host.ranks),
         late=host.late,
@@ -295,7 +292,6 @@ def _waiting(
 ) -> Finding | None:
     if not _is_fault(late, window_ns, params):
         return None
-    share_pct = pct_of(late.excess_ns, window_ns)
     of_rank = {rank.rank: rank for rank in ranks}
     host = of_rank[late.rank].host
     transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
@@ -304,11 +300,9 @@ def _waiting(
     has_mates = len({rank.host for rank in ranks}) > 1 and [
         rank for rank in ranks if rank.host == host and rank.rank != late.rank
     ]
-    return WAITING.finding(
-        measured=share_pct,
+    return WAITING.fault(
+        pct_of(late.excess_ns, window_ns),
         threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         late=late,
         window=window_ns,
         every=every_ns,
@@ -357,11 +351,9 @@ def _slow(
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
         said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
-    return SLOW_LINK.finding(
-        measured=share_pct,
+    return SLOW_LINK.fault(
+        share_pct,
         threshold=params.threshold_slow_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         where=results.Where(
             start_s=slow.meetings[0].start_ns / NS_PER_S,
             end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,

@@ -149,7 +149,9 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.n_loaders < fewest:
         yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
     elif job.n_loaders > most:
-        is_felt = job.worst is None or _are_used_up(job.loop_load)
+        hot_ratios = [load.hot_ratio for load in job.loop_load]
+        are_used_up = bool(hot_ratios) and np.median(hot_ratios) >= USED_UP_RATIO
+        is_felt = job.worst is None or are_used_up
         yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
 
 
@@ -269,10 +271,6 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
         or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
     )
     return job.is_habit or is_at_limit
-
-
-def _are_used_up(loads: Sequence[InputLoad]) -> bool:
-    return bool(loads) and float(np.median([load.hot_ratio for load in loads])) >= USED_UP_RATIO
 
 
 def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any) -> Finding:

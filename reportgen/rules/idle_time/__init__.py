@@ -196,16 +196,14 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
         if once is None:
             continue
         length_ns = sum(stop.length_ns for stop in stops)
-        yield message.finding(
-            measured=worst.share_pct(cost),
+        yield message.fault(
+            worst.share_pct(cost),
             threshold=limit_pct,
-            severity=kit.fault_severity(worst.share_pct(cost) / 100),
             where=Where(
                 node=worst.node,
                 start_s=once.start_ns / NS_PER_S,
                 end_s=once.end_ns / NS_PER_S,
             ),
-            share=worst.share_pct(cost) / 100,
             stop=worst,
             once=once,
             longest=once,
@@ -243,12 +241,10 @@ def _fault(
     most = "Most on" if won is None else "On"
     worst_share = _share_pct([worst], causes)
     of_worst = write(texts.WORST, most=most, node=worst.node, share=worst_share)
-    return fault.message.finding(
-        measured=share_pct,
+    return fault.message.fault(
+        share_pct,
         threshold=limit_pct,
-        severity=kit.fault_severity(share_pct / 100),
         where=_where(worst, own),
-        share=share_pct / 100,
         lost=_lost_ns(told, causes),
         idle=idle_pct,
         won=won.won_ns[fault.cost] if won and fault.cost else 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -119,17 +119,17 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
     is_used = dict(zip(known, _are_used(known, params), strict=True))
     unused = [gpu for gpu, its in zip(judged, known, strict=True) if not is_used[its]]
     used = [gpu for gpu in judged if gpu not in unused]
-    late, ended = (_with_long_edge(used, edge_of) for edge_of in (_late, _ended))
+    late = _if_long([(gpu, gpu.late) for gpu in used if gpu.late], used)
+    ended = _if_long([(gpu, gpu.ended) for gpu in used if gpu.ended], used)
     low, swings, edges = (
         [gpu for gpu in used if gpu.verdict is verdict]
         for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
     )
     if unused:
         yield _unused(unused, known, params)
-    if ended:
-        yield _idle_edge(texts.STOPPED, ended, gpus, _ended)
-    if late:
-        yield _idle_edge(texts.BEGAN_LATE, late, gpus, _late)
+    for message, found in ((texts.STOPPED, ended), (texts.BEGAN_LATE, late)):
+        if found:
+            yield _idle_edge(message, found, gpus)
     if low:
         yield _under_used(low, used, params)
     if swings:
@@ -155,38 +155,22 @@ def _unused(
     )
 
 
-def _late(gpu: GpuUse) -> IdleEdge | None:
-    return gpu.late
-
-
-def _ended(gpu: GpuUse) -> IdleEdge | None:
-    return gpu.ended
-
-
-def _with_long_edge(
-    used: Sequence[GpuUse], edge_of: Callable[[GpuUse], IdleEdge | None]
-) -> list[GpuUse]:
-    """Return the GPUs that begin late, or that end; none in an ordinary start or end of the job."""
-    found = [gpu for gpu in used if edge_of(gpu)]
-    edges = [edge for gpu in found if (edge := edge_of(gpu))]
+def _if_long(
+    found: Sequence[tuple[GpuUse, IdleEdge]], used: Sequence[GpuUse]
+) -> Sequence[tuple[GpuUse, IdleEdge]]:
+    """Return the GPUs with an idle start or end; none in an ordinary start or end of the job."""
     is_long = any(
-        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet for its in edges
+        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet
+        for _, its in found
     )
-    return found if is_long or len(found) < len(used) else []
+    return found if is_long or len(found) < len(used) else ()
 
 
 def _idle_edge(
-    message: kit.Message,
-    gpus: Sequence[GpuUse],
-    every: Sequence[GpuUse],
-    edge_of: Callable[[GpuUse], IdleEdge | None],
+    message: kit.Message, found: Sequence[tuple[GpuUse, IdleEdge]], every: Sequence[GpuUse]
 ) -> Finding:
-    """Return the values of a message about the long idle start, or end, of some GPUs."""
-    edges = [edge for gpu in gpus if (edge := edge_of(gpu))]
-    worst, edge = max(
-        zip(gpus, edges, strict=True), key=lambda pair: (pair[1].length_ns, pair[0].gpu)
-    )
-    share = sum(each.pct for each in edges) / 100 / len(every)
+    worst, edge = max(found, key=lambda pair: (pair[1].length_ns, pair[0].gpu))
+    share = sum(each.pct for _, each in found) / 100 / len(every)
     return message.finding(
         measured=edge.pct,
         threshold=100 * LOST_RATIO,
@@ -195,7 +179,7 @@ def _idle_edge(
         share=share,
         gpu=worst,
         edge=edge,
-        concerned=_concerned(worst, gpus, every),
+        concerned=_concerned(worst, [gpu for gpu, _ in found], every),
     )
 
 
