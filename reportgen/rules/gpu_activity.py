@@ -141,7 +141,6 @@ class RankActivity:
         devices: one for each device and window.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
-        exchanges: its communication kernels.
     """
 
     rank: int

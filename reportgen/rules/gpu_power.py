@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts.samples import training_loop_ns
+from reportgen.facts.samples import mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats
@@ -213,22 +213,22 @@ def _gpu(
     return GpuPower(
         node=part.node,
         gpu=name,
-        mean_w=_mean(watts),
+        mean_w=mean_of_present(watts),
         max_w=_most(watts),
         energy_kj=None if energy is None else energy / 1000,
-        busy_mhz=_mean(mhz[is_busy]),
+        busy_mhz=mean_of_present(mhz[is_busy]),
         max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
         capped_pct=_share_pct(is_capped, n_busy),
         slowed_pct=_share_pct(is_slowed, n_busy),
         reasons=" and ".join(text for bit, text in SLOWDOWNS.items() if (reasons & bit).any()),
-        sm_pct=_mean(of(SeriesKind.SM_ACTIVITY)),
-        tensor_pct=_mean(of(SeriesKind.TENSOR_ACTIVITY)),
-        dram_pct=_mean(of(SeriesKind.DRAM_ACTIVITY)),
+        sm_pct=mean_of_present(of(SeriesKind.SM_ACTIVITY)),
+        tensor_pct=mean_of_present(of(SeriesKind.TENSOR_ACTIVITY)),
+        dram_pct=mean_of_present(of(SeriesKind.DRAM_ACTIVITY)),
         shared_pct=100 * float((looks > 0).mean()) if looks.size else None,
-        busy_w=_mean(watts[is_busy]) or 0.0,
-        capped_mhz=_mean(mhz[is_capped]) or 0.0,
-        slowed_mhz=_mean(mhz[is_slowed]) or 0.0,
-        free_mhz=_mean(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
+        busy_w=mean_of_present(watts[is_busy]) or 0.0,
+        capped_mhz=mean_of_present(mhz[is_capped]) or 0.0,
+        slowed_mhz=mean_of_present(mhz[is_slowed]) or 0.0,
+        free_mhz=mean_of_present(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
         n_busy=n_busy,
         n_looks=int(looks.size),
         slowed_from_ns=int(tick_ns[ends[0]]),
@@ -252,11 +252,6 @@ def _joules_between(
     return float(end - start)
 
 
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
-
-
 def _most(values: Floats) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmax(values))
 
@@ -269,8 +264,8 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        text = "Power and clock speeds were not recorded."
-        return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
+        missing = "Power and clock speeds were not recorded."
+        return Outcome(missing=missing)
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],
         exhibits=[

@@ -109,7 +109,6 @@ class RankPrecision:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         times_ns: time of kernels by precision and use of matrix units, communication too.
         fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
         window_ns: first to last GPU operation, over all devices.

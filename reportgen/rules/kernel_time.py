@@ -148,7 +148,6 @@ class RankKernels:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
@@ -156,7 +155,6 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        costs: costs of the host of each rank.
     """
 
     n_ops: int = merged(sum)
@@ -333,7 +331,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching(job.costs),
+        **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
 
 

@@ -258,7 +258,7 @@ def _step_num(first_ns: int | None, last_ns: int | None) -> dict[str, results.Js
 
 
 def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
-    reason = kit.reason_without_steps(loop)
+    reason = kit.reason_without_steps(loop.n_spans, loop.n_steps)
     start, end = details["job_start"], details["job_end"]
     if reason is None or not (_is_number(start) and _is_number(end)):
         return reason

@@ -102,13 +102,8 @@ def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
 def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
     system = part.system
     names = system.names(SeriesKind.GPU_USED_BYTES)
-    totals = dict(
-        zip(
-            system.names(SeriesKind.GPU_TOTAL_BYTES),
-            system.matrix(SeriesKind.GPU_TOTAL_BYTES).T,
-            strict=True,
-        )
-    )
+    whole = SeriesKind.GPU_TOTAL_BYTES
+    totals = dict(zip(system.names(whole), system.matrix(whole).T, strict=True))
     for name, used in zip(names, system.matrix(SeriesKind.GPU_USED_BYTES).T, strict=True):
         total = totals.get(name)
         if total is None or np.isnan(used).all() or np.isnan(total).all():
@@ -153,8 +148,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        text = "The used memory in bytes was not recorded."
-        missing = results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
+        missing = "The used memory in bytes was not recorded."
         return Outcome(missing=missing)
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]

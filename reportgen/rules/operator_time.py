@@ -242,10 +242,6 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
 
 
-def _by_self_time(row: SizedOperator) -> tuple[int, str, str]:
-    return -row.self_ns, row.name, row.input_dims
-
-
 def _sized(job: RankOperators) -> Iterator[Exhibit]:
     rows = sorted(
         (
@@ -254,7 +250,7 @@ def _sized(job: RankOperators) -> Iterator[Exhibit]:
             )
             for item in operators.duration_rows(job.sized)
         ),
-        key=_by_self_time,
+        key=lambda row: (-row.self_ns, row.name, row.input_dims),
     )
     if rows:
         made = kit.table(

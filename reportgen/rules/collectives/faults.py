@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import device_busy, exchanges
@@ -25,7 +24,7 @@ from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
-from reportgen.units import NS_PER_S, pct_of
+from reportgen.units import pct_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +51,12 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """The steps of a rank, (n,) each: as of ``StepRows``; ``start_ns`` is UTC."""
-
-    number: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    period_ns: NDArray[np.int64]
-    pace_ns: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
     window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
-    communication ran in it.
+    communication ran in it. Starts of ``steps`` are UTC.
     """
 
     rank: int
@@ -78,7 +67,7 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: tuple[Exchange, ...]
-    steps: Steps | None
+    steps: StepRows | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -99,16 +88,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
-        steps=None if steps is None else _steps_of(trace, steps),
-    )
-
-
-def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
-    return Steps(
-        number=steps.number,
-        start_ns=trace.origin_ns + steps.start_ns,
-        period_ns=steps.period_ns,
-        pace_ns=steps.pace_ns,
+        steps=steps and replace(steps, start_ns=trace.origin_ns + steps.start_ns),
     )
 
 
@@ -346,7 +326,7 @@ def _slow(
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    first = slow.meetings[0].members[0]
+    first, last = slow.meetings[0].members[0], slow.meetings[-1]
     said = ""
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
@@ -354,9 +334,8 @@ def _slow(
     return SLOW_LINK.fault(
         share_pct,
         threshold=params.threshold_slow_pct,
-        where=results.Where(
-            start_s=slow.meetings[0].start_ns / NS_PER_S,
-            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        where=kit.stretch(
+            None, None, slow.meetings[0].start_ns, max(item.end_ns for item in last.members)
         ),
         n_slow=len(slow.meetings),
         n_alike=len(slow.alike),

@@ -16,7 +16,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AGREEMENT_FROM = 0.7
 """A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
@@ -130,7 +130,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     if not jumps:
         return None
     lasting = [jump for jump in jumps if jump.is_lasting]
-    worst = max(lasting or jumps, key=lambda jump: jump.height_pct)
+    worst = max(lasting or jumps, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
     return (STAYED_UP if lasting else WITH_LOAD).finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
@@ -222,12 +222,9 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
     )
     yield kit.intervals(
         [
-            kit.Interval(
-                node=jump.node,
-                device=jump.gpu,
-                what=f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
-                start_s=seconds(jump.start_ns),
-                end_s=seconds(jump.end_ns),
+            kit.interval(
+                f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
+                kit.stretch(jump.node, jump.gpu, jump.start_ns, jump.end_ns),
             )
             for jump in spans
         ],

@@ -97,7 +97,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     job = kit.merge([NodeRhythms(), *measurements])
     groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
     told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is None and job.longest < params.min_steps:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
