@@ -72,6 +72,9 @@ WHY: Mapping[Cause, Why] = {
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
 
+CORES_TRAIN = """ Without a GPU the cores train as well: they are busy for {busy_pct:pct} of the
+    loop, and more loaders can save no more than the rest of it."""
+
 # Too few loaders, or too many
 
 TOO_FEW = Message(
