@@ -37,6 +37,10 @@ BY_SIZE_CAPTION = (
     "shortest duration among its ranks. The best is the fastest transfer of equal collective, size "
     "and number of ranks in any group; beyond_best_us adds up what the others take longer."
 )
+REACHED = """ The {main.name} operations among {main.group_size} ranks moved data at a bus bandwidth
+    of {main.bus:.3g} GB/s, waiting included. PCIe 4.0 reaches about 25 GB/s, links between the GPUs
+    of a node some hundreds: with far less and equal durations in all steps, the transfer itself is
+    slow."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
 """So many groups and sizes are listed, 0.2 MB of JSON."""
@@ -135,6 +139,12 @@ def tables_of(
     )
     columns = [item for item in table.columns if link_gb_per_s or item.name != "pct_of_link"]
     yield replace(table, columns=tuple(columns))
+
+
+def reached(ranks: Sequence[RankCollectives]) -> str:
+    """Return a sentence on the bandwidth of the collective of most time; empty where unknown."""
+    main = next((row for row in _bandwidths(ranks) if row.bus), None)
+    return write(REACHED, main=main) if main else ""
 
 
 def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> list[Transfers]:
