@@ -60,6 +60,18 @@ LONG = kit.Message(
     unit="s",
     exhibit="phases",
 )
+LATE_END = kit.Message(
+    id="INIT-2",
+    title="""The job went on for {measured:s} after the last recorded training step: {share_pct:pct}
+        of the job""",
+    text="""The time from the last recorded training step to the last sample is {share_pct:pct} of
+        the {job_s:s} that were recorded. Either the job did other work, such as saving or uploading
+        its results, or its later steps were not recorded.""",
+    advice="""If no more steps ran, save and upload less, or do so during the training: you pay for
+        the instance until the job ends.""",
+    unit="s",
+    exhibit="phases",
+)
 SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
 QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
     it was spent on something else, such as imports, compilation or the start of processes."""
@@ -220,7 +232,10 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         )
     return Outcome(
         missing=_missing(job.loop, details, params),
-        findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
+        findings=[
+            _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
+            None if job.last_work_ns else _late_end(phases),  # of GPUs other rules tell it
+        ],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
@@ -342,6 +357,23 @@ def _finding(
         **words,
     )
     return replace(found, measured=round(before_s, 3))
+
+
+def _late_end(phases: Phases | None) -> results.Finding | None:
+    """Return INIT-2 if as much passed after the loop as would be a fault before it."""
+    if phases is None or not sum(phases.parts_s):
+        return None
+    (_, loop_s, after_s), job_s = phases.parts_s, sum(phases.parts_s)
+    is_costly = any(after_s >= least_s and after_s / job_s >= least for least_s, least in COSTLY)
+    if not is_costly or loop_s < after_s:
+        return None
+    end_s = phases.start_s + job_s
+    return LATE_END.finding(
+        measured=after_s,
+        where=results.Where(start_s=end_s - after_s, end_s=end_s),
+        share_pct=percentages(phases.parts_s, decimals=1)[2],
+        job_s=job_s,
+    )
 
 
 def _meanwhile(rates: Sequence[StartupRate]) -> str:

@@ -85,6 +85,20 @@ def test_start_up_that_takes_much_of_the_job_is_told(
         assert "which a job of this length may take" in found.text
 
 
+@pytest.mark.parametrize(("after_s", "is_told"), [(70.0, False), (80.0, True)])
+def test_without_gpus_what_passes_after_the_last_step_is_told(
+    after_s: float, is_told: bool
+) -> None:
+    found = finding(run(RULE, started_after(10.0, loop_s=1000, after_s=after_s)), "INIT-2")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.severity is Severity.INFO
+        assert found.title.startswith(
+            "The job went on for 1 min 20 s after the last recorded training step: 7.3"
+        )
+
+
 def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     ticks = range(1200)
     use = [95.0 if 200 <= tick < 1190 or tick == 30 else 0.0 for tick in ticks]
