@@ -236,8 +236,8 @@ def _turnaround_ns(
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
-    0 if it mostly idles much longer: then the host does something else, which is what it lacks.
-    What it does ``once`` is a cost of its own.
+    0 if it mostly idles much longer: then the host does something else, which delays the GPU.
+    Work that it does ``once`` is a separate cost.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0

@@ -347,7 +347,7 @@ def _text(value: Any) -> str | None:
 
 
 def _annotation_of(args: Args) -> str | None:
-    """Return what PyTorch's ``mark_kernels`` recorded with the node of a CUDA graph."""
+    """Return the label that PyTorch's ``mark_kernels`` recorded with the node of a CUDA graph."""
     if not args.graph_node or not args.annotation:
         return None
     text = _raw_text(args.annotation)
