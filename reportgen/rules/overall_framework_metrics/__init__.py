@@ -92,6 +92,7 @@ TOP_OPERATOR = kit.Message(
 INSIDE = " With the operators that it called it took {total:ns}."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
+    ("singleprocessdataloader", "It loads the batches in the loop: see the data loading section."),
     ("dataloader", "The operator waits for data: see the data loading section."),
     ("conv", "Use mixed precision, channels-last layout and cuDNN's autotuning."),
     ("mm", "Use mixed precision, and make layer and batch sizes multiples of 8."),
