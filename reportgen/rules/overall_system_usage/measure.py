@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -188,7 +188,7 @@ def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]
     for kind, direction in kinds.items():
         rate = samples.sum_of(part.system, kind)
         if not np.isnan(rate).all():
-            curve = _curve(part.system, rate)
+            curve = _curve(part.system, rate, digits=2 if kind is SeriesKind.IOPS else 0)
             mean = float(np.nanmean(curve.mean))
             yield Line(node=part.node, device=direction, mean=mean, curve=curve)
 
@@ -211,9 +211,12 @@ def _usage(system: SystemTable, values: Floats) -> Usage:
     return Usage(statistics=statistics, curve=_curve(system, values))
 
 
-def _curve(system: SystemTable, values: Floats) -> ThinCurve:
+def _curve(system: SystemTable, values: Floats, *, digits: int = 2) -> ThinCurve:
+    """Return a curve with the digits that are drawn, and some more for means, to be joined."""
     buckets = even_buckets(values.size, most=MAX_BUCKETS)
-    return thin(system.tick_ns, values, buckets=buckets)
+    curve = thin(system.tick_ns, values, buckets=buckets)
+    low, high = np.round(curve.low, digits), np.round(curve.high, digits)
+    return replace(curve, low=low, mean=np.round(curve.mean, digits + 2), high=high)
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
