@@ -81,7 +81,7 @@ def _taken_apart(values: NDArray[Any]) -> Any:
     These become whole numbers, those of clocks their differences; bytes of one weight lie together.
     """
     scale, whole = _scaled(values) if values.dtype == np.float64 else (0, values)
-    if whole.dtype.kind not in "iu" or whole.ndim == 0:
+    if whole.dtype.kind not in "iu" or whole.ndim == 0 or not whole.dtype.isnative:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     steps = np.diff(whole, axis=0, prepend=np.zeros_like(whole[:1]))
     is_clock = bool(np.abs(steps[1:]).max(initial=0) < np.abs(whole).max(initial=0) // 8)
