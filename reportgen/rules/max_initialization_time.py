@@ -239,7 +239,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         missing=_missing(job.loop, details, params),
         findings=[
             _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
-            None if job.last_work_ns else _late_end(phases),  # of GPUs other rules report it
+            None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
