@@ -49,7 +49,7 @@ LARGEST = kit.Message(
     id="KERN-2",
     title="The kernel that takes most time takes {measured:pct} of kernel time",
     text="""{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on
-        average, of {n_names:count different kernel} in all.{layout}""",
+        average, of {n_names:count different kernel} in all.{avoidable}""",
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
@@ -64,11 +64,23 @@ Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
-_CHANGES_LAYOUT = re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE)
-LAYOUT_FROM_PCT = 5.0
-LAYOUT = """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
-    time of those that compute."""
-LAYOUT_ADVICE = " Let model and inputs have memory_format=torch.channels_last."
+AVOIDABLE = (
+    (
+        re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
+        5.0,
+        """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
+            time of those that compute.""",
+        " Let model and inputs have memory_format=torch.channels_last.",
+    ),
+    (
+        re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
+        40.0,
+        """ Kernels that compute element by element or copy take {share:pct} of the time of those
+            that compute; each reads and writes whole tensors.""",
+        " Fuse them with torch.compile.",
+    ),
+)
+"""Kernels that a setting avoids, from which share of the computing time on, and what is said."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
@@ -297,13 +309,12 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         return Outcome(missing=missing)
     first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
     is_main = _category(Grouping.NAME, first, job) == COMMUNICATION
-    layout_pct = _layout_pct(kernels, job)
-    is_changed = layout_pct >= LAYOUT_FROM_PCT
+    avoidable, remedies = _avoidable(kernels, job)
     advice = COMMUNICATION_ADVICE if is_main else LARGEST.advice
     largest = LARGEST.finding(
         measured=pct_of(first.sum_ns, every_ns),
-        advice=f"{advice}{LAYOUT_ADVICE if is_changed else ''}",
-        layout=write(LAYOUT, share=layout_pct) if is_changed else "",
+        advice=f"{advice}{remedies}",
+        avoidable=avoidable,
         first=first,
         name=short_names(first.key)[0],
         every=_time(kernels, n_ranks=len(ranks)),
@@ -325,11 +336,17 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     )
 
 
-def _layout_pct(kernels: Rows, job: RankKernels) -> float:
-    """Return the share of the computing kernels' time in which these only change layouts."""
+def _avoidable(kernels: Rows, job: RankKernels) -> tuple[str, str]:
+    """Return sentences on kernels that take much of the computing time, and the remedies."""
     compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
-    changing_ns = sum(row.sum_ns for row in compute if _CHANGES_LAYOUT.search(row.key[0]))
-    return pct_of(changing_ns, sum(row.sum_ns for row in compute))
+    told = [
+        (write(text, share=share_pct), remedy)
+        for pattern, from_pct, text, remedy in AVOIDABLE
+        for its_ns in [sum(row.sum_ns for row in compute if pattern.search(row.key[0]))]
+        for share_pct in [pct_of(its_ns, sum(row.sum_ns for row in compute))]
+        if share_pct >= from_pct
+    ]
+    return "".join(text for text, _ in told), "".join(remedy for _, remedy in told)
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:
