@@ -27,7 +27,9 @@ TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
 SOME_SLOW_STEPS = frozenset({Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS})
-STEADY = frozenset({Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM})
+STEADY = frozenset(
+    {Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM, Cause.WORK_BETWEEN_STEPS}
+)
 """Single slow steps are in every job: they explain what lasts if they are known to cost as much."""
 UNEVEN_WORK = "ACT-2"
 """The finding on a rank that computes more than the others: late whatever its host does."""
@@ -196,6 +198,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         and cause.severity is not Severity.INFO
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
         and not _is_of_the_slow_worker(symptom, cause)
+        and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
     )
 
 
@@ -206,6 +209,12 @@ def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
         and symptom.where.node == cause.where.node
         and symptom.where.device == cause.where.device
     )
+
+
+def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
+    """Return whether both name GPUs, and none in common: one that idles holds up no other."""
+    named = [set((item.where.device or "").split(", ")) - {""} for item in (symptom, cause)]
+    return all(named) and named[0].isdisjoint(named[1])
 
 
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
