@@ -111,7 +111,7 @@ def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
     return replace(
         finding,
         symptom_of=tuple(dict.fromkeys(root.id for root in roots)),
-        advice=f"Do first what {roots[0].id} advises, then see what is left of this.",
+        advice=f"Do first what {roots[0].id} advises: this is probably an effect of it.",
     )
 
 

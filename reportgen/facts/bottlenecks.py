@@ -36,9 +36,12 @@ def _no_minutes() -> Instants:
 
 def _added_by_minute(parts: Sequence[Instants]) -> Instants:
     """Return (n, 2) minutes in order, and the sum over all parts of what each of them has."""
-    every = np.concatenate(parts)
-    minutes, code = np.unique(every[:, 0], return_inverse=True)
-    return np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
+    total = _no_minutes()
+    for part in parts:  # one by one: all of them at once are large
+        every = np.concatenate([total, part])
+        minutes, code = np.unique(every[:, 0], return_inverse=True)
+        total = np.column_stack([minutes, sums_by_code(code, every[:, 1], minutes.size)])
+    return total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +184,6 @@ def bottlenecks_of(
 
 @fact
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
-    """Return the functions that ran at the ticks with a GPU at work."""
     system, spans = part.system, part.spans
     columns = system.each(SeriesKind.GPU_UTILIZATION)
     works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
@@ -191,7 +193,6 @@ def _functions_at_work(part: NodeProfile) -> FunctionSums:
 
 
 def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
-    """Count the moments before, in and after the training loop."""
     if loop_ns is None:
         return _no_ticks()
     first = int(np.searchsorted(moments, loop_ns[0], side="left"))

@@ -296,7 +296,6 @@ def _rows(is_in_row: Mask, is_small: Mask) -> tuple[Places, Places]:
 
 
 def _first_use(trace: RankTrace, track: Track) -> Union:
-    """Return when kernels were loaded, compiled or chosen before they first ran."""
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
     first = np.full(len(trace.names), NONE)
     first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]

@@ -25,7 +25,7 @@ chance."""
 N_BLOCKS = 10
 """A stretch of a job, in which a worker may be slow, is one or several tenths of its steps."""
 FAR_MORE = 1.2
-"""A stretch counts if it costs so much more than the steady part of being slow."""
+"""A stretch counts if it costs this factor more than the steady part of being slow."""
 MOST_COMPARED = 4096
 """So many steps of each worker are compared one by one; of more, each 2nd, 4th, 8th …"""
 
@@ -200,7 +200,7 @@ def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
 
 
 def _within(pace: Pace, first: int, last: int) -> Pace:
-    """Return the pace in the steps of some numbers, as long as their forward passes tell."""
+    """Return the pace in the steps of some numbers, with the length of their forward passes."""
     its = (pace.number >= first) & (pace.number <= last)
     forward = _lengths(pace.forward_ns[its])
     part = forward.total_ns / int(pace.forward_ns.sum())

@@ -195,7 +195,6 @@ def _correlation(one: Floats, other: Floats) -> float:
 
 
 def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> tuple[Starving, ...]:
-    """Return the minutes in which something sets the pace and GPUs idle."""
     is_starved = (sets_pace & (_by_minute(work, work.idle) >= IDLES_RATIO))[work.minute]
     if not is_starved.any():
         return ()

@@ -105,7 +105,6 @@ def _by_optimizer(trace: RankTrace) -> StepRows | None:
 
 
 def _repeated(trace: RankTrace) -> StepRows | None:
-    """Return the annotation that took most time among those that repeat."""
     best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
     best_ns = 0
     groups: dict[str, list[int]] = {}

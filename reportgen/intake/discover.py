@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
 from reportgen.intake.job_errors import no_job, not_a_job, several
-from reportgen.intake.listing import MAX_LOOKED_INTO, Claimed, Listing, classify, stem_of
+from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
+from reportgen.packed import Packer
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -53,34 +56,29 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
             this version does not read; the message says which.
         AmbiguousJobError: several jobs lie under the path; the message lists them.
     """
-    location, chosen = _open(path)
-    objects = location.list() if chosen is None else [chosen]
+    location, objects, chosen = _open(path)
     listing = classify(location, objects, is_chosen=chosen is not None)
-    has_nodes = any(found.node for _, found in listing.claimed)
+    has_nodes = any(found.node for found in listing.claims)
     if not (has_nodes or listing.traces or listing.reports or listing.timelines):
         raise no_job(path, listing) if chosen is None else not_a_job(path, listing)
     problems = Diagnostics()
-    prefix = _only_prefix(path, listing.claimed) if has_nodes else ""
-    of_job = [item for item in listing.claimed if item[1].job_prefix == prefix]
-    placed = placed_files(of_job)
-    unplaced = [item for item in of_job if _is_unplaced(item, placed)]
-    of_job = [item for item in of_job if not _is_unplaced(item, placed)]
-    timelines = [*listing.timelines, *unplaced]
-    roles = {role_of(found) for _, found in of_job}
+    prefix = _only_prefix(path, listing.claims) if has_nodes else ""
+    placed = _placed(listing, prefix)
+    roles = {role_of(found) for found in listing.claims if found.job_prefix == prefix}
     info = JobInfo(
         name=name or (stem_of(chosen.key) or "job" if chosen else _job_name(location, prefix)),
         source=source or path,
-        clock=_clock_of(location, of_job, has_timelines=bool(timelines)),
+        clock=_clock_of(listing, prefix, roles),
         is_finished=not roles & _OF_NODES or FileRole.END in roles,
     )
     _note_unclaimed(listing, prefix, problems)
-    profiling = read_settings(location, listing.claimed, prefix, problems)
+    profiling = read_settings(listing, prefix, problems)
     if listing.traces:
         note_pickles(listing.pickles, problems)
     recording = read_recording(location, listing.objects, prefix, problems)
     parts = (
-        *_recorded(_parts(of_job, location, info, placed), recording),
-        *own_parts(location, timelines, info, problems),
+        *_recorded(_parts(listing, prefix, info, placed), recording),
+        *own_parts(location, listing.timelines, info, problems),
         *_rank_parts(listing, info, problems),
     )
     return JobProfile(
@@ -113,8 +111,8 @@ def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple
     return ()
 
 
-def _open(path: str) -> tuple[Location, ObjectInfo | None]:
-    """Open a location; of a single file open its folder, and return the file as well."""
+def _open(path: str) -> tuple[Location, Sequence[ObjectInfo], ObjectInfo | None]:
+    """Open a location and list it; of a single file open its folder, and return the file twice."""
     refuse_pickle(path)
     try:
         location = open_location(path)
@@ -123,19 +121,19 @@ def _open(path: str) -> tuple[Location, ObjectInfo | None]:
             raise
         file = at_home(path.removeprefix("file://"))
         chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
-        return open_location(str(file.parent)), chosen
-    if "://" in location.root and not location.list():
-        folder, _, key = location.root.rpartition("/")
-        if key and not folder.endswith("/"):
-            beside = open_location(folder)
-            found = [info for info in beside.list() if info.key == key]
-            if found:
-                return beside, found[0]
-    return location, None
+        return open_location(str(file.parent)), [chosen], chosen
+    objects = location.list()
+    folder, _, key = location.root.rpartition("/")
+    if "://" in location.root and not objects and key and not folder.endswith("/"):
+        beside = open_location(folder)
+        found = [info for info in beside.list() if info.key == key]
+        if found:
+            return beside, found, found[0]
+    return location, objects, None
 
 
-def _only_prefix(path: str, claimed: Sequence[Claimed]) -> str:
-    prefixes = sorted({found.job_prefix for _, found in claimed if found.node})
+def _only_prefix(path: str, claims: Iterable[Claim]) -> str:
+    prefixes = sorted({found.job_prefix for found in claims if found.node})
     if len(prefixes) == 1:
         return prefixes[0]
     what = f"{len(prefixes)} jobs lie under {path!r}: {{listed}}."
@@ -150,47 +148,59 @@ def _job_name(location: Location, prefix: str) -> str:
     return printable(folder.name) or "job"
 
 
-def _is_unplaced(item: Claimed, placed: Mapping[str, Claim]) -> bool:
-    info, found = item
-    return bool(format_of(found.format_id).clock_note) and info.key not in placed
+def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
+    """Return what says of timelines of a job when they began; the others have their own clock."""
+
+    def needs_times(found: Claim) -> bool:
+        return found.job_prefix == prefix and bool(format_of(found.format_id).clock_note)
+
+    def is_times(found: Claim) -> bool:
+        return found.job_prefix == prefix and role_of(found) is FileRole.TIMES
+
+    placed = placed_files([*listing.claimed(is_times), *listing.claimed(needs_times)])
+    listing.to_timelines(placed, needs_times)
+    return placed
 
 
 def _parts(
-    claimed: Sequence[Claimed], location: Location, job: JobInfo, placed: Mapping[str, Claim]
-) -> tuple[PartRef, ...]:
-    by_node: Mapping[str, list[FileRef]] = defaultdict(list)
-    for info, found in claimed:
-        if found.node and role_of(found) in _OF_NODES:
-            times = placed.get(info.key)
-            node = found.node if times is None else times.node
-            told_by = "" if times is None else times.job_prefix
-            by_node[node].append(file_ref(info, found.format_id, told_by=told_by))
-    return tuple(
-        PartRef(node=NodeId(node), root=location.root, files=tuple(by_node[node]), job=job)
-        for node in sorted(by_node, key=device_order)
+    listing: Listing, prefix: str, job: JobInfo, placed: Mapping[str, Claim]
+) -> Iterator[PartRef]:
+    by_node: Mapping[str, Packer[FileRef]] = defaultdict(partial(Packer, FileRef))
+    of_nodes = listing.claimed(
+        lambda found: (
+            found.job_prefix == prefix and bool(found.node) and role_of(found) in _OF_NODES
+        )
     )
+    for info, found in of_nodes:
+        times = placed.get(info.key)
+        node = found.node if times is None else times.node
+        told_by = "" if times is None else times.job_prefix
+        by_node[node].add(file_ref(info, found.format_id, told_by=told_by))
+    root = listing.location.root
+    for node in sorted(by_node, key=device_order):
+        yield PartRef(node=NodeId(node), root=root, files=by_node[node].packed(), job=job)
 
 
-def _clock_of(location: Location, claimed: Sequence[Claimed], *, has_timelines: bool) -> Clock:
+def _clock_of(listing: Listing, prefix: str, roles: AbstractSet[FileRole]) -> Clock:
     """Return the clock of a job's nodes; ``UNIX`` for kernel traces alone.
 
     They are ``RELATIVE`` when there are no samples and no timeline says when it began. Python
     profiles alone say it in their names.
     """
-    roles = {role_of(found) for _, found in claimed}
     if not roles & _OF_NODES:
-        return Clock.RELATIVE if has_timelines else Clock.UNIX
-    timelines = [
-        (info, format_of(found.format_id))
-        for info, found in claimed
-        if role_of(found) is FileRole.EVENTS
+        return Clock.RELATIVE if listing.timelines else Clock.UNIX
+    events = [
+        found
+        for found in listing.claims
+        if found.job_prefix == prefix and role_of(found) is FileRole.EVENTS
     ]
-    if FileRole.SAMPLES in roles or any(item.clock_note for _, item in timelines):
+    if FileRole.SAMPLES in roles or any(format_of(found.format_id).clock_note for found in events):
         return Clock.UNIX
-    filled = [(info, item) for info, item in timelines if info.size_bytes]
-    for info, item in filled[:_MAX_HEADS]:
+    filled = [item for item in listing.claimed(events.__contains__) if item[0].size_bytes]
+    for info, found in filled[:_MAX_HEADS]:
         try:
-            if item.has_base(location.read_range(info.key, 0, _HEAD_BYTES)):
+            head = listing.location.read_range(info.key, 0, _HEAD_BYTES)
+            if format_of(found.format_id).has_base(head):
                 return Clock.UNIX
         except LocationError:
             continue
@@ -202,9 +212,9 @@ def _note_unclaimed(listing: Listing, prefix: str, problems: Diagnostics) -> Non
     for info in listing.not_looked_into:
         problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_TOO_MANY)
     folders = (f"{prefix}system/", f"{prefix}framework/")
-    known = {info.key for info, _ in (*listing.claimed, *listing.timelines)}
+    known = {info.key for info, _ in listing.timelines}
     unsupported: Counter[str] = Counter()
-    for info in listing.objects:
+    for info in listing.unclaimed():
         if info.key in known or not info.key.startswith(folders):
             continue
         if info.problem:

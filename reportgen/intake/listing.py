@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from array import array
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
@@ -14,6 +15,7 @@ from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
+from reportgen.packed import pack
 from reportgen.storage import Location, ObjectInfo
 
 MAX_DEPTH = 4
@@ -25,6 +27,7 @@ MAX_LOOKED_INTO = 4_096
 _N_THREADS = 32
 """Files looked into at once: a store answers many requests in the time of one."""
 
+_NOTHING = -1
 Claimed = tuple[ObjectInfo, Claim]
 Item = TypeVar("Item")
 Looked = TypeVar("Looked")
@@ -32,22 +35,56 @@ Looked = TypeVar("Looked")
 
 @dataclass(slots=True, kw_only=True)
 class Listing:
-    """The files under a path, sorted out: ``claimed`` ones belong to a job because of their keys.
+    """The files under a path, sorted out.
 
-    ``timelines``, which have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are
-    recognized by their content; ``unsupported`` names the known format that this version does not
-    read; ``pickles`` are never opened; ``not_looked_into`` are too many.
+    Of each object ``claim_index`` is the place in ``kinds`` of what its key says, -1 where that is
+    nothing: there are as many kinds as formats, jobs and nodes, not as files. ``timelines``, which
+    have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are recognized by their
+    content; ``unsupported`` names the known format that this version does not read; ``pickles`` are
+    never opened; ``not_looked_into`` are too many.
     """
 
     location: Location
     objects: Sequence[ObjectInfo]
-    claimed: list[Claimed] = field(default_factory=list)
+    kinds: Sequence[Claim] = ()
+    claim_index: Sequence[int] = ()
     timelines: list[Claimed] = field(default_factory=list)
     traces: list[ObjectInfo] = field(default_factory=list)
     reports: list[ObjectInfo] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
     pickles: list[ObjectInfo] = field(default_factory=list)
     not_looked_into: Sequence[ObjectInfo] = ()
+
+    @property
+    def claims(self) -> Sequence[Claim]:
+        """Return what the keys say of job, node and format, each claim once."""
+        return [self.kinds[index] for index in sorted({*self.claim_index} - {_NOTHING})]
+
+    def claimed(self, is_wanted: Callable[[Claim], bool]) -> Iterator[Claimed]:
+        """Yield the files that belong to a job because of their keys, those of wanted claims."""
+        wanted = {index for index, found in enumerate(self.kinds) if is_wanted(found)}
+        for info, index in self._indexed() if wanted else ():
+            if index in wanted:
+                yield info, self.kinds[index]
+
+    def unclaimed(self) -> Iterator[ObjectInfo]:
+        """Yield the files whose keys say nothing."""
+        for info, index in self._indexed() if _NOTHING in self.claim_index else ():
+            if index == _NOTHING:
+                yield info
+
+    def to_timelines(self, keys: Collection[str], is_wanted: Callable[[Claim], bool]) -> None:
+        """Count files of wanted claims, all but ``keys``, among those with a separate clock."""
+        moved = [item for item in self.claimed(is_wanted) if item[0].key not in keys]
+        gone = {info.key for info, _ in moved}
+        if gone:
+            self.timelines += moved
+            indexed = self._indexed()
+            left = (_NOTHING if info.key in gone else index for info, index in indexed)
+            self.claim_index = array("i", left)
+
+    def _indexed(self) -> Iterator[tuple[ObjectInfo, int]]:
+        return zip(self.objects, self.claim_index, strict=True)
 
 
 def classify(
@@ -57,19 +94,20 @@ def classify(
 
     ``is_chosen``: the user named the only file, whose name need not look like anything.
     """
-    if not is_chosen:
-        objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
+    if not is_chosen and any(OUTPUT.fullmatch(info.key) for info in objects):
+        objects = pack((info for info in objects if not OUTPUT.fullmatch(info.key)), ObjectInfo)
     listing = Listing(location=location, objects=objects)
-    of_samples: dict[tuple[str, str], Claim] = {}  # minute files are many, and alike but for when
+    claims: dict[Claim, int] = {}
+    claim_index = array("i")
     waiting: list[tuple[ObjectInfo, list[Format]]] = []
     for info in objects:
+        index = _NOTHING
         found = None if info.problem else claim(info.key)
         if found is not None and role_of(found) is FileRole.KERNELS:
             _of_kernels(listing, found.format_id).append(info)
         elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
-            if role_of(found) is FileRole.SAMPLES:
-                found = of_samples.setdefault((found.job_prefix, found.node), found)
-            listing.claimed.append((info, found))
+            alike = Claim(format_id=found.format_id, job_prefix=found.job_prefix, node=found.node)
+            index = claims.setdefault(alike, len(claims))
         elif is_pickle(info.key):
             listing.pickles.append(info)
         elif candidates := _candidates(info, is_chosen=is_chosen):
@@ -77,6 +115,8 @@ def classify(
         has_no_node = found is None or not found.node
         if has_no_node and (name := unsupported_name(info.key)):
             listing.unsupported[info.key] = name
+        claim_index.append(index)
+    listing.kinds, listing.claim_index = tuple(claims), claim_index
     _look_into(waiting[:MAX_LOOKED_INTO], listing)
     listing.not_looked_into = [info for info, _ in waiting[MAX_LOOKED_INTO:]]
     listing.timelines.sort(key=lambda item: item[0].key)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError
-from reportgen.formats import Claim, Diagnostics, FileRole, printable, role_of
+from reportgen.formats import Diagnostics, FileRole, printable, role_of
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
+from reportgen.intake.listing import Listing
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.storage import Location, ObjectInfo
@@ -18,25 +18,18 @@ _SAY_FARTHER = "A profiler configuration nearer to the data was used instead of 
 _SAY_GIVEN = "The profiler configuration that was passed was used instead of the job's own."
 
 
-def read_settings(
-    location: Location,
-    claimed: Iterable[tuple[ObjectInfo, Claim]],
-    prefix: str,
-    problems: Diagnostics,
-) -> Profiling | None:
+def read_settings(listing: Listing, prefix: str, problems: Diagnostics) -> Profiling | None:
     """Return the settings from the configuration in a job's folder, ``None`` without one.
 
     ``prefix`` comes before ``system/`` and ``framework/``; a configuration counts there and in the
     folders around it, and the nearest one is used.
     """
     nearest: Profiling | None = None
-    own = [
-        (found, told)
-        for found, told in claimed
-        if role_of(told) is FileRole.SETTINGS and prefix.startswith(told.job_prefix)
-    ]
+    own = listing.claimed(
+        lambda told: role_of(told) is FileRole.SETTINGS and prefix.startswith(told.job_prefix)
+    )
     for found, _ in sorted(own, key=lambda item: -len(item[1].job_prefix)):
-        asked = _read(location, found)
+        asked = _read(listing.location, found)
         if asked is None:
             problems.add(Quality.FILES_SKIPPED, found.key, what=_SAY_NONE)
         elif nearest is not None:

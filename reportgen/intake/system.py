@@ -32,6 +32,9 @@ measurements half of it took 15 % longer, twice as much 5 % less and 20 MiB more
 REMOTE_BLOCK_BYTES = 64_000_000
 """The same where files have to be fetched first, many at a time."""
 
+BLOCK_FILES = 2_048
+"""Most files read at once: of tiny ones what is known of each takes more than its text."""
+
 SMALL_BYTES = 24_000_000
 """Less than this is read without DuckDB, which by measurement takes longer to start than to
 read."""
@@ -159,7 +162,7 @@ def _blocks_of(files: Sequence[SystemFile]) -> Iterator[list[SystemFile]]:
     block: list[SystemFile] = []
     size_bytes = 0
     for file in files:
-        if block and size_bytes + file.text_bytes > most_bytes:
+        if len(block) == BLOCK_FILES or (block and size_bytes + file.text_bytes > most_bytes):
             yield block
             block, size_bytes = [], 0
         block.append(file)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ctypes
 import pickle
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 from reportgen.results import RuleId
@@ -47,12 +45,6 @@ class PackedMeasurements(Mapping[RuleId, Any]):
             for rule, item in self._packed.items()
         }
         return PackedMeasurements, (raw,)
-
-
-def give_back_memory() -> None:
-    """Return freed memory to the system, where its C library keeps it (glibc): a tenth of it."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _pickled(item: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
@@ -101,7 +101,7 @@ class PartRef:
 
     node: NodeId
     root: str
-    files: tuple[FileRef, ...]
+    files: Sequence[FileRef]
     job: JobInfo
     kept: TimeRange | None = None
     """Only this range is read; ``None`` means all."""

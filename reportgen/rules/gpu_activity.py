@@ -68,40 +68,30 @@ WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see the col
 SHARES = {
     "active_time": (
         "GPU active time",
-        (
-            "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run "
-            "{kernel:pct} of it, which is what nvidia-smi calls GPU-Util."
-        ),
+        """Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct}
+            of it, which is what nvidia-smi calls GPU-Util.""",
     ),
     "activity_split": (
         "Work of the GPUs",
-        (
-            "Shares of {window}. Every moment is in one part; memory operations are copies and "
-            "memsets while no kernel ran."
-        ),
+        """Shares of {window}. Every moment is in one part; memory operations are copies and memsets
+            while no kernel ran.""",
     ),
     "overlap": (
         "Overlap of communication and compute",
-        (
-            "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of "
-            "{window}."
-        ),
+        """Shares of the {communication:ns} in which communication kernels ran, {share:pct} of
+            {window}.""",
     ),
     "activity_sums": (
         "Durations of kernels, memory operations and synchronization",
-        (
-            "Durations added up over the whole trace, also where they ran at the same time; "
-            "synchronization is the host's waiting calls and the waits that devices recorded."
-        ),
+        """Durations added up over the whole trace, also where they ran at the same time;
+            synchronization is the host's waiting calls and the waits that devices recorded.""",
     ),
 }
 """Titles and captions of the exhibits of shares."""
-TABLE_CAPTION = (
-    "Window gpu: from the first start to the last end of a GPU operation of the rank. Window "
-    "steps: from the start of the first step to the end of the last, or of the last GPU operation "
-    "launched inside. All times are unions: what runs at the same time counts once. "
-    "window_start_us is in the trace's own clock."
-)
+TABLE_CAPTION = """Window gpu: from the first start to the last end of a GPU operation of the rank.
+    Window steps: from the start of the first step to the end of the last, or of the last GPU
+    operation launched inside. All times are unions: what runs at the same time counts once.
+    window_start_us is in the trace's own clock."""
 MOST_LINES = 16
 """More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 
@@ -273,7 +263,6 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
-    """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
@@ -316,10 +305,8 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             "GPU utilization over time: {share:pct} on average",
             share=pct_of(total.busy_ns, total.window_ns),
         ),
-        caption=(
-            f"Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran, over "
-            f"{window}.{apart}{rest}"
-        ),
+        caption=f"""Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran,
+            over {window}.{apart}{rest}""",
         columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
         role=Role.GPU,
     )
@@ -353,11 +340,9 @@ def _exposed(
     waiting = WAITING_UNKNOWN if waited_ns is None else ""
     if waited_ns:
         waiting = write(WITHOUT_WAITING, waited=waited_ns)
-    return EXPOSED.finding(
-        measured=share_pct,
+    return EXPOSED.fault(
+        share_pct,
         threshold=limit_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         where=_longest_alone(ranks),
         exposed=exposed_ns,
         window=window,

@@ -78,10 +78,8 @@ LOW_ADVICE = (
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
-        (
-            "Taken from the name of the kernel, else from the inputs of its operator, else from "
-            "nearly all other kernels of the rank, else Unknown."
-        ),
+        """Taken from the name of the kernel, else from the inputs of its operator, else from nearly
+            all other kernels of the rank, else Unknown.""",
     ),
     "precision_shares_folded": (
         "Kernel time by SageMaker Profiler's formats",

@@ -114,6 +114,15 @@ class Message:
             possible_causes=self.possible_causes,
         )
 
+    def fault(self, share_pct: float, *, threshold: float, **values: Any) -> Finding:
+        """Return the finding that something costs a share of the time, the larger the more severe.
+
+        ``values`` are those of ``finding``.
+        """
+        share = share_pct / 100
+        costs = {"measured": share_pct, "severity": fault_severity(share), "share": share}
+        return self.finding(**{**costs, "threshold": threshold, **values})
+
 
 def fault_severity(recoverable_ratio: float | None) -> Severity:
     """Return how much a fault matters by the share of the time it may cost."""

@@ -36,9 +36,9 @@ MOST_GROUPS = 16
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
-    reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
-        compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
-        98 to 100 % have a separate bin, which AWS's rule dropped.""",
+    reading="""Once a minute the utilization histograms of each pair of GPUs on a node are compared.
+        Their Jensen-Shannon distance is 0 if they are equal, and at most 0.83. Samples of 98 to
+        100 % are counted here in a separate bin; SageMaker's rule ignores them.""",
     advice="""Use DistributedDataParallel instead of DataParallel, and shard data and batches
         evenly.""",
     section=results.Section(id="workload-balance", title="Workload balance", order=170),
@@ -51,9 +51,10 @@ UNEVEN = kit.Message(
     cause=results.Cause.GPU_IMBALANCE,
     title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
-    text="""The histograms of {pair.gpu} and {pair.other_gpu} lie {measured:.2f} apart
-        (Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work:
-        {shares}. {affected} of GPUs exceeded the threshold: {places}.""",
+    text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.means_pct[0]:pct} and
+        that of {pair.other_gpu} {pair.means_pct[1]:pct}; of the sum over the GPUs of the node,
+        {shares}. The Jensen-Shannon distance of their histograms is {measured:.2f} (threshold
+        {threshold:g}, 0.83 at most). {affected} of GPUs exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
         and shards of equal size, and nothing extra on the first GPU.""",
     unit="Jensen-Shannon distance",
@@ -61,21 +62,20 @@ UNEVEN = kit.Message(
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    advice="""Each GPU has a process of its own already: give all of them batches and shards of
-        equal size, and look at clock, temperature and other load of the one that differs.""",
+    advice="""Each GPU already has its training process: give all of them batches and shards of
+        equal size, and check clock, temperature and other load of the GPU that differs.""",
 )
 OTHER_PATTERN = replace(
     UNEVEN,
     cause=results.Cause.OBSERVATION,
-    title="GPUs on {pair.node} work differently, but do about equally much",
-    advice="Nothing to do unless the GPUs ought to follow the same pattern of load.",
+    title="GPUs on {pair.node} work at different times, but equally much",
+    advice="Nothing to do, unless the GPUs should all have the same pattern of load.",
 )
 PARTLY_USED = replace(
     OTHER_PATTERN,
     cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
-    advice="""Find out why the other GPUs never work or stopped: there is nothing to balance between
-        these and the ones that work.""",
+    advice="""Find out why the other GPUs never work, or why they stopped.""",
 )
 IMPORTED = replace(
     UNEVEN,
@@ -217,7 +217,6 @@ def _history(samples: Samples, minute_ns: Instants) -> Counts:
 def _pair(
     one: tuple[GpuLoad, Counts], other: tuple[GpuLoad, Counts], minute_ns: Instants, params: Params
 ) -> PairDistance:
-    """Compare two GPUs, each with the histories of its samples."""
     (gpu, history), (other_gpu, other_history) = one, other
     n_samples = np.minimum(history.sum(axis=1), other_history.sum(axis=1))
     is_judged = n_samples > params.patience
@@ -319,20 +318,22 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     gpus = [gpu for load in loads for gpu in load.gpus]
     title = "Share of the work of each GPU on its node"
-    caption = "Mean utilization over the whole job, and its share of the node's sum."
+    caption = (
+        "Mean utilization over the whole job, and its share of the sum of all GPUs of the node."
+    )
     yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)
         title = "Distance of the utilization histograms of each pair of GPUs"
-        caption = f"""Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above
-            {params.threshold:g}."""
+        caption = f"""Jensen-Shannon distance over the whole job: 0 if equal, 0.83 at most, uneven
+            above {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
     farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
     for load in sorted(loads, key=lambda load: -farthest[load.node]):
         if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
             shown += load.gpus
-    caption = "All samples of the job; the last bin holds 98 to 100 %."
+    caption = "All samples of the job. The last bin covers 98 to 100 %."
     if len(shown) < len(gpus):
         caption += f" {len(shown)} of {len(gpus)} GPUs, the most uneven nodes."
     n_nodes = len(loads)

@@ -71,10 +71,8 @@ LATE_END = kit.Message(
     exhibit="phases",
 )
 SHORT_ADVICE = "Nothing to do unless such short jobs run often; then keep the container warm."
-QUIET = (
-    " Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the time "
-    "went into something else, such as imports, compilation or the start of processes."
-)
+QUIET = """ Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the
+    time went into something else, such as imports, compilation or the start of processes."""
 UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
     start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"

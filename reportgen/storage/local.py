@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError
+from reportgen.packed import pack
 from reportgen.storage.location import LINK, ObjectInfo
 
 MAX_DEPTH = 16
@@ -42,7 +43,7 @@ class LocalLocation:
         Hidden folders are not looked into. Links, sockets, pipes and devices come with a
         ``problem``; so do folders that may not be listed.
         """
-        return sorted(_walk(self._root, prefix="", depth=0), key=lambda info: info.key)
+        return pack(_walk(self._root, prefix="", depth=0), ObjectInfo)
 
     def read_bytes(self, key: str) -> bytes:
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
@@ -131,9 +132,10 @@ def _existing_folder(path: Path, given: str) -> Path:
 
 
 def _walk(folder: Path, *, prefix: str, depth: int) -> Iterator[ObjectInfo]:
+    """Yield the files below a folder in the order of their keys."""
     try:
         with os.scandir(folder) as entries:
-            found = list(entries)
+            found = sorted(entries, key=_place_among_keys)
     except OSError as err:
         yield ObjectInfo(key=f"{prefix}.", size_bytes=0, problem=_reason(err))
         return
@@ -144,6 +146,11 @@ def _walk(folder: Path, *, prefix: str, depth: int) -> Iterator[ObjectInfo]:
                 yield from _walk(Path(entry.path), prefix=f"{key}/", depth=depth + 1)
         else:
             yield _describe(entry, key)
+
+
+def _place_among_keys(entry: os.DirEntry[str]) -> str:
+    """Return a text by which entries of a folder are sorted as the keys below them are."""
+    return f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
 def _describe(entry: os.DirEntry[str], key: str) -> ObjectInfo:

@@ -33,7 +33,7 @@ def data_of(
         table = tables.table_of(
             _of_filled_bins(exhibit), is_unix=is_unix, file=file, most_cells=most_cells
         )
-        return replace(table, remark=f"Bins that hold nothing are left out. {table.remark}".strip())
+        return replace(table, remark=f"Empty bins are left out. {table.remark}".strip())
     if exhibit.kind is ExhibitKind.HEATMAP:
         table, what = _by_row(exhibit), "cells"
     elif exhibit.kind in _CURVES and exhibit.n_rows > CONDENSED_ROWS:
@@ -42,8 +42,8 @@ def data_of(
         table = condense(exhibit, curves, is_unix=is_unix)
     else:
         return tables.table_of(exhibit, is_unix=is_unix, file=file, most_cells=most_cells)
-    rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
-    return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
+    rest = f"{what}. {file} has all of them, under “{exhibit.id}”."
+    return replace(table, remark=f"Reduced from {exhibit.n_rows:,} {rest}")
 
 
 def _of_filled_bins(exhibit: Exhibit) -> Exhibit:

@@ -43,7 +43,53 @@ def test_the_waterfall_names_the_cause_and_adds_up() -> None:
     for side in ("before_s", "after_s"):
         mean_s = getattr(comparison.step, side.replace("_s", "_mean_s"))
         assert sum(getattr(row, side) for row in comparison.waterfall) == pytest.approx(mean_s)
-    assert "waiting for data" in comparison.lead
+    assert comparison.headline == (
+        "“after” is 1.38× faster: a step takes 105 ms instead of 145 ms, mostly because of less "
+        "“waiting for data between steps” (-40 ms)."
+    )
+    assert comparison.lead.endswith(
+        "The means differ by -39.9 ms per step: “waiting for data between steps” by -40 ms and all "
+        "other parts together by +121 µs."
+    )
+
+
+def test_medians_and_means_that_move_apart_are_both_said() -> None:
+    rng = np.random.default_rng(4)
+    before, after = (100 * rng.lognormal(0, 0.01, 1000) for _ in range(2))
+    after -= 5
+    after[::10] += 150
+
+    comparison = compare(report_of(steps_table(before)), report_of(steps_table(after)))
+
+    assert comparison.verdict is Verdict.FASTER
+    assert "mostly because" not in comparison.headline
+    assert "The means differ by +10 ms per step, in the other direction" in comparison.lead
+
+
+def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
+    rng = np.random.default_rng(9)
+    noise = rng.lognormal(0, 1, (2, 1000))
+    wide, small = (
+        compare(
+            *(report_of(steps_table(100 * side)) for side in (noise[0] ** s, f * noise[1] ** s))
+        )
+        for s, f in ((0.03, 1.004), (0.002, 1.002))
+    )
+
+    for comparison in (wide, small):
+        assert comparison.step is not None
+        assert comparison.step.interval_s[0] > 0
+        assert comparison.verdict is Verdict.NO_DIFFERENCE
+    assert "The wider interval of a verdict holds zero: " in wide.lead
+    assert "Two runs of one job differ by as much." in small.lead
+
+
+def test_a_job_that_takes_as_long_says_so_once() -> None:
+    report = waiting(1, 0.0)
+
+    assert compare(report, report).headline == (
+        "No difference beyond noise: a step takes 105 ms in both jobs."
+    )
 
 
 @given(

@@ -29,7 +29,7 @@ def test_a_symptom_names_its_cause_and_points_to_its_advice() -> None:
     found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
 
     assert found["GPU-2"].symptom_of == ("DL-1",)
-    assert found["GPU-2"].advice == "Do first what DL-1 advises, then see what is left of this."
+    assert found["GPU-2"].advice == "Do first what DL-1 advises: this is probably an effect of it."
     assert found["DL-1"].advice == "a"
     assert found["DL-1"].symptom_of == ()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -16,18 +16,28 @@ _NUMBERS = count()
 def lists_without_end() -> Answer:
     """One more page of a thousand objects, and there is always one more."""
     number = next(_NUMBERS)
-    items = "".join(
-        f"<Contents><Key>p/system/{number:08}-{key:04}.json</Key>"
-        "<LastModified>2026-07-01T00:00:00.000Z</LastModified>"
-        '<ETag>"a"</ETag><Size>5</Size></Contents>'
-        for key in range(1000)
-    )
+    items = _items(f"p/system/{number:08}-{key:04}.json" for key in range(1000))
     return 200, "application/xml", _listing(items, number)
+
+
+def lists_without_order() -> Answer:
+    """One page whose keys stand in no order, as in some directory buckets."""
+    items = _items(["p/b.json", "p/c/d.json", "p/a.json"])
+    text = f"<ListBucketResult><IsTruncated>false</IsTruncated>{items}</ListBucketResult>"
+    return 200, "application/xml", text.encode()
 
 
 def lists_nothing_without_end() -> Answer:
     """One more empty page, and there is always one more."""
     return 200, "application/xml", _listing("", next(_NUMBERS))
+
+
+def _items(keys: Iterable[str]) -> str:
+    return "".join(
+        f"<Contents><Key>{key}</Key><LastModified>2026-07-01T00:00:00.000Z</LastModified>"
+        '<ETag>"a"</ETag><Size>5</Size></Contents>'
+        for key in keys
+    )
 
 
 def _listing(items: str, number: int) -> bytes:

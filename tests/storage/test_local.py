@@ -64,7 +64,7 @@ def test_sockets_and_pipes_are_not_plain_files(tmp_path: Path) -> None:
 def test_hidden_folders_are_not_looked_into(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "x.json").write_text("{}")
-    assert LocalLocation(tmp_path).list() == []
+    assert not LocalLocation(tmp_path).list()
 
 
 def test_a_file_that_is_gone_is_a_location_error_with_its_key(tmp_path: Path) -> None:
@@ -107,3 +107,12 @@ def test_a_part_of_a_file_is_read_and_blocks_make_the_whole(tmp_path: Path) -> N
     assert list(read_blocks(location, "a", 10, block_bytes=4)) == [b"0123", b"4567", b"89"]
     with pytest.raises(LocationError, match="Cannot read gone"):
         location.read_range("gone", 0, 1)
+
+
+def test_files_are_listed_in_the_order_of_their_keys(tmp_path: Path) -> None:
+    for key in ("a/z", "a.json", "a-b/c", "b", "a/b/c", "a0"):
+        (tmp_path / key).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / key).write_text("x")
+    keys = [info.key for info in LocalLocation(tmp_path).list()]
+    assert keys == sorted(keys)
+    assert len(keys) == 6

@@ -15,6 +15,7 @@ from tests.storage.odd_store import (
     is_a_teapot,
     lists_nothing_without_end,
     lists_without_end,
+    lists_without_order,
     speaks_html,
     speaks_json,
 )
@@ -58,3 +59,10 @@ def test_what_a_store_answers_is_named(
     assert said in text
     assert "SECRET" not in text
     assert "stack trace" not in text
+
+
+def test_keys_that_are_listed_without_order_are_sorted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with answering(lists_without_order) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
+        found = open_location("s3://b/p").list()
+    assert [info.key for info in found] == ["a.json", "b.json", "c/d.json"]

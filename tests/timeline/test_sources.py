@@ -70,7 +70,8 @@ def test_ids_are_arguments_of_the_events_that_have_them(tmp_path: Path) -> None:
 
 
 def test_operators_say_the_sizes_of_their_inputs_and_copies_what_they_moved(tmp_path: Path) -> None:
-    inputs = {"Input_Dims": [[8, 64], [], [64]], "Input_type": ["c10::Half", "", "c10::Half"]}
+    types = ["c10::Half", "", "c10::Half"]
+    inputs: Event = {"Input_Dims": [[8, 64], [], [64]], "Input_type": types}
     place = {"pid": 0, "tid": 7, "device": 0, "stream": 7}
     more = [
         span("cpu_op", "aten::addmm", 160, 9, **inputs),

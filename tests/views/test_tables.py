@@ -152,7 +152,7 @@ def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
     assert len(rows) == CONDENSED_ROWS
     assert [row[1] for row in rows].count("1.5 %") == 1
     assert [row[3] for row in rows].count("99.5 %") == 1
-    assert table.remark == "Condensed from 660 points; all of them are in Rule.json, exhibit “gpu”."
+    assert table.remark == "Reduced from 660 points. Rule.json has all of them, under “gpu”."
 
 
 def test_rows_of_a_short_recording_have_times_of_their_own():
@@ -278,4 +278,4 @@ def test_empty_bins_of_a_histogram_are_left_out_of_its_table_and_said():
     shown = _texts([*table.rows, *table.folded])
     assert [row[2] for row in shown] == [f"{count:,}" for count in counts if count]
     assert 0 < len(shown) < len(counts)
-    assert table.remark == "Bins that hold nothing are left out."
+    assert table.remark == "Empty bins are left out."

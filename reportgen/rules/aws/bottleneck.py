@@ -50,10 +50,6 @@ class _Limits(Protocol):
     def patience(self) -> int: ...
 
 
-def _nothing(_part: NodeProfile) -> tuple[Starving, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """The differences of the two rules.
@@ -86,7 +82,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] = _nothing
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] = lambda _part: ()
 
 
 HELD_UP = Message(
@@ -104,9 +100,9 @@ UNTOUCHED_ADVICE = (
 )
 STARVED = replace(
     HELD_UP,
-    title="{words.waits_for}: {lost_pct:pct} of the working time",
+    title="{words.waits_for}: {measured:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
-        single samples hardly show: {lost_pct:pct} of the time from their first to their last work
+        single samples hardly show: {measured:pct} of the time from their first to their last work
         (in each sample the GPU that is idle most counts). During this time
         {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
         {worst.busy_cores:.1f} computed (means).""",
@@ -116,21 +112,15 @@ STARVED = replace(
 _BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
 COUNTED = "In {job.n_found:n} of {job.n_ticks:count sample} ({share_pct:pct}) " + _BOTH
 IS_ABOVE = "the rule triggers above {threshold:pct}."
-WAS_ABOVE = (
-    "counted up to an earlier minute it was {measured:pct}, and the rule triggers above "
-    "{threshold:pct}."
-)
-IS_ABOVE_ON_GPU_NODES = (
-    "these are {measured:pct} of the samples of nodes with GPUs, above the threshold of "
-    "{threshold:pct}."
-)
+WAS_ABOVE = """counted up to an earlier minute it was {measured:pct}, and the rule triggers above
+    {threshold:pct}."""
+IS_ABOVE_ON_GPU_NODES = """these are {measured:pct} of the samples of nodes with GPUs, above the
+    threshold of {threshold:pct}."""
 IS_BELOW = "that is below the threshold of {threshold:pct}."
 UNFELT = " In {n_unfelt:n} of them only GPUs were idle that never work; these do not count."
 LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
-IN_LOOP = (
-    " {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its samples), "
-    "{felt[0]:n} before and {felt[2]:n} after it"
-)
+IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its
+    samples), {felt[0]:n} before and {felt[2]:n} after it"""
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
@@ -287,16 +277,13 @@ def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
     worst = worst_of(job.starving)
     if worst is None:
         return None
-    return replace(STARVED, id=words.finding_id, cause=words.cause).finding(
-        measured=100 * worst.ratio,
+    return replace(STARVED, id=words.finding_id, cause=words.cause).fault(
+        100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        severity=fault_severity(worst.ratio),
-        share=worst.ratio,
         advice=words.advice,
         words=words,
         worst=worst,
-        lost_pct=100 * worst.ratio,
     )
 
 

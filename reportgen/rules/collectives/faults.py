@@ -115,46 +115,44 @@ def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
 WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
-    title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} the other ranks wait {late.excess_ns:ns} longer
-        than rank {late.rank} (median) while nothing is computed. That is {measured:pct} of
-        {window:ns}, the most that a punctual rank {late.rank} could save. They wait longer in
-        {late.n_last} of the {late.n_meetings}.{what_if} Of the {every:ns} that all ranks spend in
-        communication, {waiting:ns} is waiting; the transfers take {transfer:ns} on each
-        rank.{mates}{apart}""",
-    advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
-        its host, its GPU clocks. A faster network will not help.""",
+    title="Rank {late.rank} is late and others wait for it: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} together, another rank waits {late.excess_ns:ns}
+        longer than rank {late.rank} (median of the other ranks) while nothing is computed. This is
+        {measured:pct} of the {window:ns} of one rank, and the most that can be saved. The others
+        wait longer in {late.n_last} of the {late.n_meetings}.{what_if} All ranks together spend
+        {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers take
+        {transfer:ns} on each rank.{mates}{apart}""",
+    advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
+        its share of the data, its host, its GPU clock. A faster network will not help.""",
     exhibit="waiting_by_rank",
 )
 SLOW_HOST = replace(
     WAITING,
-    title="The ranks wait for host {host}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} with other hosts, those wait {late.excess_ns:ns}
-        longer than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their ranks),
-        while nothing is computed. That is {measured:pct} of {window:ns}, the most that a faster
-        host could save. Its ranks are late together: the host is slow, not one of its
-        GPUs.{what_if}{apart}""",
-    advice="""Look at what the GPUs of host {host} share: cooling and power, clocks, processors,
-        memory, other jobs. A faster network will not help.""",
+    title="Host {host} is late and other ranks wait for it: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} with other hosts, these wait {late.excess_ns:ns}
+        longer in all than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their
+        ranks), while nothing is computed. This is {measured:pct} of the {window:ns} of one rank,
+        and the most that a faster host could save. All its ranks are late: so the host is slow, not
+        one of its GPUs.{what_if}{apart}""",
+    advice="""Compare host {host} with the others: cooling and power, clocks, processors, memory,
+        other jobs. A faster network will not help.""",
 )
-APART = (
-    " The recorded windows begin up to {apart:ns} apart; waiting that comes of this is left out."
-)
+APART = " The recordings begin up to {apart:ns} apart; waiting that comes from this is left out."
 SLOW_LINK = kit.Message(
     id="COMM-3",
     cause=results.Cause.SLOW_LINK,
     title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
     text="""{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a
         fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns},
-        {measured:pct} of {window:ns}, with nothing computed beside it.{located} The first is {name}
+        {measured:pct} of its {window:ns}, while nothing is computed.{located} The first is {name}
         of {bytes:bytes}.""",
-    advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
-        that fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
+    advice="""Check the network at these times: other jobs on the same links, a link or adapter that
+        fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
     exhibit="collectives",
 )
-MATES = " Other ranks of its host {host} are not late as it is: it is this rank, not the host."
-LOCATED = """ With {hosts}, {at.n_slow:n} of {at.n_with:count such transfer} are slow; without,
-    {at.n_slow_else:n} of {at.n_without:n}."""
+MATES = " Other ranks of host {host} are not late: so this rank is slow, not the host."
+LOCATED = """ Of {at.n_with:count such transfer} with {hosts}, {at.n_slow:n} {at.n_slow:verb are/is}
+    slow; of {at.n_without:n} without, {at.n_slow_else:n}."""
 OFTEN_RATIO = 0.4
 """A rank is late, and not only stopped once, if this share of the waiting is left without the
 eighth of the collectives, in a row, in which the others wait longest ..."""
@@ -270,12 +268,9 @@ def _slow_host(
             return None
     if not _is_fault(host.late, window_ns, params):
         return None
-    share_pct = pct_of(host.late.excess_ns, window_ns)
-    return SLOW_HOST.finding(
-        measured=share_pct,
+    return SLOW_HOST.fault(
+        pct_of(host.late.excess_ns, window_ns),
         threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         host=host.name,
         n_ranks=len(host.ranks),
         late=host.late,
@@ -297,7 +292,6 @@ def _waiting(
 ) -> Finding | None:
     if not _is_fault(late, window_ns, params):
         return None
-    share_pct = pct_of(late.excess_ns, window_ns)
     of_rank = {rank.rank: rank for rank in ranks}
     host = of_rank[late.rank].host
     transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
@@ -306,11 +300,9 @@ def _waiting(
     has_mates = len({rank.host for rank in ranks}) > 1 and [
         rank for rank in ranks if rank.host == host and rank.rank != late.rank
     ]
-    return WAITING.finding(
-        measured=share_pct,
+    return WAITING.fault(
+        pct_of(late.excess_ns, window_ns),
         threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         late=late,
         window=window_ns,
         every=every_ns,
@@ -350,7 +342,6 @@ def _slow(
     window_ns: int,
     params: Params,
 ) -> Finding | None:
-    """Return that transfers were much slower than others of their size."""
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
@@ -360,11 +351,9 @@ def _slow(
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
         said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
-    return SLOW_LINK.finding(
-        measured=share_pct,
+    return SLOW_LINK.fault(
+        share_pct,
         threshold=params.threshold_slow_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
         where=results.Where(
             start_s=slow.meetings[0].start_ns / NS_PER_S,
             end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,

@@ -149,7 +149,9 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.n_loaders < fewest:
         yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
     elif job.n_loaders > most:
-        is_felt = job.worst is None or _are_used_up(job.loop_load)
+        hot_ratios = [load.hot_ratio for load in job.loop_load]
+        are_used_up = bool(hot_ratios) and np.median(hot_ratios) >= USED_UP_RATIO
+        is_felt = job.worst is None or are_used_up
         yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
 
 
@@ -213,7 +215,6 @@ def _usual(loads: Sequence[InputLoad]) -> InputLoad:
 def _waits(
     message: kit.Message, job: NodeLoaders, params: Params, cause: Cause, **limits: Any
 ) -> Finding:
-    """Return a finding that the loop waits, with its cause."""
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
         load = _usual(job.load)
@@ -240,7 +241,6 @@ def _waits(
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of how batches are handed over."""
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
         share = job.hand_over_ratio
@@ -275,11 +275,6 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
         or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
     )
     return job.is_habit or is_at_limit
-
-
-def _are_used_up(loads: Sequence[InputLoad]) -> bool:
-    """Return whether the cores of the usual node are used up."""
-    return bool(loads) and float(np.median([load.hot_ratio for load in loads])) >= USED_UP_RATIO
 
 
 def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any) -> Finding:

@@ -243,7 +243,6 @@ def _slowest(
 
 
 def _contents(contents: BatchContents) -> Iterator[Exhibit]:
-    """Yield the use of devices and the functions in slow and other batches."""
     counts = contents.n_samples
     use_pct = means(contents.use, counts).tolist()
     sides = zip(("slow", "others"), use_pct, counts.sum(axis=1).tolist(), strict=True)

@@ -40,10 +40,8 @@ ABOUT = About(
 )
 
 CAUTION = "The metric is memory-controller activity, not allocated bytes."
-_TRIGGERS = (
-    "{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by more "
-    "than {threshold:g} points ({affected}). "
-)
+_TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by
+    more than {threshold:g} points ({affected}). """
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
@@ -186,10 +184,8 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         gpus,
         GpuMemory,
         title="Memory activity of each GPU",
-        caption=(
-            f"{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work "
-            "(Theil-Sen) and Kendall's tau."
-        ),
+        caption=f"""{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work
+            (Theil-Sen) and Kendall's tau.""",
     )
     if any(gpu.jumps for gpu in gpus):
         yield from _jump_exhibits(gpus)
@@ -204,7 +200,6 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
 
 
 def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
-    """Yield the table of the jumps that last or are largest, and when they were."""
     n_all = sum(gpu.n_jumps for gpu in gpus)
     jumps = [jump for gpu in gpus for jump in gpu.jumps]
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
@@ -216,11 +211,9 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         rows,
         Jump,
         title="Jumps of GPU memory activity",
-        caption=(
-            "Before: 95th percentile of the minute before; record: highest such minute of all; "
-            "after: median of the minute after. Lasting: after exceeds the record by more than "
-            f"the threshold without a rise of GPU utilization.{rest}"
-        ),
+        caption=f"""Before: 95th percentile of the minute before; record: highest such minute of
+            all; after: median of the minute after. Lasting: after exceeds the record by more than
+            the threshold without a rise of GPU utilization.{rest}""",
     )
     rest = f" The {len(spans):,} lasting and largest of {n_all:,}." if len(spans) < n_all else ""
     yield kit.intervals(

@@ -217,7 +217,6 @@ def _violation(gpu: str, samples: Samples, increases: Floats, rows: Rows) -> Las
 
 
 def _levels_of(values: Floats, minutes: Minutes) -> Floats:
-    """Return the level of each minute."""
     first = np.concatenate(([0], minutes.stop))[:-1]
     return np.array(
         [

@@ -228,19 +228,19 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         return
     gpus = [gpu for node in nodes for gpu in node.gpus]
     n_all = sum(gpu.n_stretches for gpu in gpus)
-    caption = (
-        f"A GPU at 10 % or less for at least {format_duration(least_idle_s)} within the training "
-        f"loop: {plural(n_all, 'time')}, "
-        f"{format_ns(sum(gpu.stretches_ns for gpu in gpus))} of GPU time together."
-    )
+    caption = f"""Within the training loop, a GPU was at 10 % or less for at least
+        {format_duration(least_idle_s)} {plural(n_all, "time")}: {
+        format_ns(sum(gpu.stretches_ns for gpu in gpus))
+    } of GPU time in all."""
     rest = f" The {len(shown):,} longest are listed." if len(shown) < n_all else ""
     yield table(
         "idle_stretches",
         shown,
         Stretch,
-        title="Long idle stretches of GPUs",
+        title="Long idle intervals of GPUs",
         caption=(
-            f"{caption}{rest} The cause is the part that took most of a stretch, cause_pct of it."
+            f"{caption}{rest} The cause is the part that took most of an interval; its share of "
+            "the interval is cause_pct."
         ),
     )
     yield kit.intervals(
@@ -254,7 +254,7 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
             )
             for item in shown
         ],
-        title="When GPUs idled",
+        title="When GPUs were idle",
         caption=caption,
         n_all=n_all,
         role=Role.IDLE,

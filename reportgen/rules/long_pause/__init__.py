@@ -30,10 +30,8 @@ ABOUT = About(
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )
-TOO_FEW_STEPS = (
-    "Too few steps to know their rhythm: {longest:n} of one worker and phase at most, {least:n} "
-    "are needed."
-)
+TOO_FEW_STEPS = """Too few steps to know their rhythm: {longest:n} of one worker and phase at most,
+    {least:n} are needed."""
 NEVER_AT_WORK = "No steps were recorded, and no GPU is ever at work."
 NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
 
@@ -163,7 +161,6 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
 
 
 def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
-    """Return the functions that ran where the costliest pause was."""
     place = worst.main.node, worst.main.worker
     found = [item for item in meanwhile if (item.node, item.worker) == place]
     return [hint for item in found for hint in texts.hints_of(item)]

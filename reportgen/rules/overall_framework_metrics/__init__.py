@@ -132,10 +132,11 @@ STRAGGLER = Message(
 )
 STRAGGLER_FOR_A_TIME = replace(
     STRAGGLER,
-    title="For a time the {what} of {pace.worker} take {measured:pct} longer than those of others",
-    text=f"{{pace.worker}} lags behind only from step {{reach}}. {STRAGGLER.text}",
+    title="For a time, the {what} of {pace.worker} take {measured:pct} longer than those of other "
+    "processes",
+    text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
     advice="""Look for what began and ended on the node of {pace.worker} with these steps: other
-        load, a GPU whose clock sank, longer batches.""",
+        load, a GPU whose clock fell, longer batches.""",
 )
 _WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
@@ -187,7 +188,6 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: FrameworkSums) -> results.Reason | str | None:
-    """Return why nothing can be added up."""
     if job.loop.n_spans and not job.n_lasting:
         text = "Of {n:count framework event} none lasts: all are instants."
         return write(text, n=job.loop.n_spans)
@@ -227,7 +227,6 @@ def _between_pct(job: FrameworkSums, details: Details) -> float:
 
 
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
-    """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
     step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
     whole_ns = step_ns + between_ns
     return {
@@ -347,8 +346,8 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
         share=found.extra_ratio,
         found=found,
         pace=found.pace,
-        reach=reach,
         gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
+        reach=reach,
         what="forward passes" if found.by_forward else "steps",
         wait=_WAITED_FOR if found.is_waited_for else "",
         share_pct=100 * found.extra_ratio,

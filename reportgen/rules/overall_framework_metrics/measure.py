@@ -125,7 +125,6 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
-    """Yield what lies between the steps of each worker."""
     is_whole = loader_rows(part.spans).is_tensorflow
     idle = None if is_whole else idle_between_of(part)
     for item in between_steps_of(part):
@@ -288,7 +287,6 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:
-    """Return the events of each stage that has separate events."""
     classes, loader = classes_of(spans), loader_rows(spans)
     is_operator = np.isin(classes, (SpanClass.CPU, SpanClass.GPU))
     forward, backward = (

@@ -15,11 +15,9 @@ from reportgen.units import NS_PER_S
 
 _OPS = "operators"
 TITLE = "Kinds of recorded events, and when they were recorded"
-CAPTION = (
-    "Durations of the events of each node. first_step and last_step number the training steps that "
-    "ran while such events were recorded. Operators and passes are often recorded for a few steps "
-    "only."
-)
+CAPTION = """Durations of the events of each node. first_step and last_step number the training
+    steps that ran while such events were recorded. Operators and passes are often recorded for a
+    few steps only."""
 
 
 @row
