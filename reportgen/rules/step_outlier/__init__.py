@@ -83,8 +83,8 @@ EARLY_STEPS = 10
 the first ten by default."""
 EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are among the first
     {n_first} ({worst.worker})"""
-EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and by
-    default SageMaker's profiler records their details. If they cost too much, record fewer."""
+EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
+    SageMaker's profiler records their details by default. If they cost too much, record fewer."""
 OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
 EARLIER = kit.Message(
     id="STEP-1",
