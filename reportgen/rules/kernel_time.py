@@ -337,14 +337,13 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
 def _avoidable(kernels: Rows, job: RankKernels) -> tuple[str, str]:
     """Return sentences on kernels that take much of the computing time, and the remedies."""
     compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
-    told = [
-        (write(text, share=share_pct), remedy)
-        for pattern, from_pct, text, remedy in AVOIDABLE
-        for its_ns in [sum(row.sum_ns for row in compute if pattern.search(row.key[0]))]
-        for share_pct in [pct_of(its_ns, sum(row.sum_ns for row in compute))]
-        if share_pct >= from_pct
-    ]
-    return "".join(text for text, _ in told), "".join(remedy for _, remedy in told)
+    every_ns, texts, remedies = sum(row.sum_ns for row in compute), "", ""
+    for pattern, from_pct, text, remedy in AVOIDABLE:
+        its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
+        if pct_of(its_ns, every_ns) >= from_pct:
+            texts += write(text, share=pct_of(its_ns, every_ns))
+            remedies += remedy
+    return texts, remedies
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:

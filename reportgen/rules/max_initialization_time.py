@@ -62,11 +62,9 @@ LONG = kit.Message(
 LATE_END = kit.Message(
     id="INIT-2",
     title="{measured:s} passed after the last recorded training step: {share_pct:pct} of the job",
-    text="""From the last recorded training step to the last sample {measured:s} passed,
-        {share_pct:pct} of the {job_s:s} that were recorded. Either the job did something else, such
-        as saving or uploading its results, or its later steps were not recorded.""",
-    advice="""If no more steps ran, save and upload less, earlier, or beside the training: the
-        instance is paid until the job ends.""",
+    text="""Either the job did something else in that time, such as saving or uploading its results,
+        or its later steps were not recorded.""",
+    advice="Save and upload less, earlier, or beside the training: the job is paid until its end.",
     unit="s",
     exhibit="phases",
 )
@@ -359,19 +357,15 @@ def _finding(
 
 def _late_end(phases: Phases | None) -> results.Finding | None:
     """Return INIT-2 if as much passed after the loop as would be a fault before it."""
-    if phases is None or not sum(phases.parts_s):
+    _, loop_s, after_s = phases.parts_s if phases else (0.0, 0.0, 0.0)
+    if phases is None or after_s > loop_s:
         return None
-    (_, loop_s, after_s), job_s = phases.parts_s, sum(phases.parts_s)
-    is_costly = any(after_s >= least_s and after_s / job_s >= least for least_s, least in COSTLY)
-    if not is_costly or loop_s < after_s:
+    share_pct = percentages(phases.parts_s, decimals=1)[2]
+    if not any(after_s >= least_s and share_pct >= 100 * least for least_s, least in COSTLY):
         return None
-    end_s = phases.start_s + job_s
-    return LATE_END.finding(
-        measured=after_s,
-        where=results.Where(start_s=end_s - after_s, end_s=end_s),
-        share_pct=percentages(phases.parts_s, decimals=1)[2],
-        job_s=job_s,
-    )
+    end_s = phases.start_s + sum(phases.parts_s)
+    where = results.Where(start_s=end_s - after_s, end_s=end_s)
+    return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
 
 
 def _meanwhile(rates: Sequence[StartupRate]) -> str:
