@@ -588,6 +588,14 @@ def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
     assert found.severity is Severity.WARNING
 
 
+def test_validation_at_the_end_does_not_hide_that_steps_grow_slower() -> None:
+    lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * 20
+    found = finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2")
+
+    assert found is not None
+    assert found.title == "The TRAIN steps grow slower: from 309 ms to 849 ms (algo-1-27)"
+
+
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:
     other = "Step:Trainer.TRAIN"
     rows = step_rows([0.1] * 200) + step_rows([0.2] * 200, phase=other)
