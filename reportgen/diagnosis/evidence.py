@@ -104,14 +104,14 @@ SHORT_KERNELS = Sign(
     rule="KernelTime",
     metric="tiny_kernels_ratio",
     limit_pct=50,
-    present="{value:pct} of the kernels are shorter than their launch.",
-    absent="Only {value:pct} of the kernels are shorter than their launch.",
+    present="{value:pct} of the kernels are shorter than their launch calls.",
+    absent="Only {value:pct} of the kernels are shorter than their launch calls.",
 )
 HOST_LOADS = Sign(
     rule="IdleTime",
     metric="idle_host_late_dataloader_ratio",
     limit_pct=5,
-    present="The host waits for the data loader while the GPU idles: {value:pct} of the time.",
+    present="The GPU is idle while the host waits for the data loader: {value:pct} of the time.",
 )
 HOST_SYNCHRONIZES = Sign(
     rule="IdleTime",
@@ -130,8 +130,8 @@ GPU_ACTIVE = Sign(
     rule="GPUActivity",
     metric="gpu_active_ratio",
     limit_pct=90,
-    present="Something runs on the GPUs {value:pct} of the time.",
-    absent="Nothing runs on the GPUs for a part of the time: they are active {value:pct} of it.",
+    present="The GPUs are active {value:pct} of the time.",
+    absent="The GPUs are active only {value:pct} of the time.",
 )
 COPIES = Sign(
     rule="MemoryOperations",

@@ -127,6 +127,12 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
 """The causes that explain a symptom. A word may be on both sides: small kernels explain a slow
 host, which explains a late rank. No chain leads back to where it began."""
 
+LEFT_OUT: Mapping[str, frozenset[str]] = {
+    UNEVEN_WORK: EXPLAINED_BY[Cause.SLOW_RANK],
+    "IDLE-5": frozenset({Cause.FIRST_USE, Cause.LONG_GAP}),
+}
+"""Findings whose cost holds nothing of these causes, which hence do not explain them."""
+
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
 
@@ -178,7 +184,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
     # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
     if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
         return False
-    if symptom.id == UNEVEN_WORK:
+    if cause.cause in LEFT_OUT.get(symptom.id, ()):
         return False
     if cause.estimate is None and cause.cause in SOME_SLOW_STEPS and symptom.cause in STEADY:
         return False

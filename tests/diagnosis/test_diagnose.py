@@ -188,6 +188,16 @@ def test_a_rank_that_computes_more_than_the_others_does_so_whatever_its_host_wai
     assert found["ACT-2"].symptom_of == (() if has_slow_input else ("COMM-1",))
 
 
+def test_a_host_that_is_slow_beside_a_single_stop_is_a_cause_of_its_own() -> None:
+    stop = finding("IDLE-10", Severity.WARNING, 0.3, cause=Cause.LONG_GAP)
+    host = finding("IDLE-5", Severity.WARNING, 0.1, cause=Cause.SLOW_HOST)
+    reading = finding("GPU-3", Severity.INFO, 0.2, cause=Cause.SLOW_HOST)
+    found = diagnosed(stop, host, reading)
+
+    assert found["IDLE-5"].symptom_of == ()
+    assert "IDLE-10" in found["GPU-3"].symptom_of
+
+
 @pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])
 def test_the_rule_that_timed_the_waits_tells_of_their_cause(
     timed_ratio: float, teller: str

@@ -72,6 +72,9 @@ WHY: Mapping[Cause, Why] = {
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
 
+CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
+    and more loader processes can save at most the rest."""
+
 # Too few loaders, or too many
 
 TOO_FEW = Message(
