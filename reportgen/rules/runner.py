@@ -47,11 +47,11 @@ def measure_part(
 
     Rules that read other kinds of parts are left out.
     """
-    is_large = isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS
     found = {}
     for rule in rules:
         if reads(rule, is_rank=isinstance(part, RankTrace)):
-            if is_large:
+            if isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS:
+                part.let_go()
                 give_back_memory()
             found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
     return found
