@@ -17,7 +17,14 @@ from pathlib import Path
 from benchmarks.exam.analyse import Answer, analyse
 from benchmarks.exam.job import Order
 from benchmarks.exam.marks import Result, mark
-from benchmarks.exam.plan import DEFAULT_JOBS, FAMILIES, is_held_back, make, orders_of
+from benchmarks.exam.plan import (
+    DEFAULT_JOBS,
+    FAMILIES,
+    is_held_back,
+    make,
+    odd_orders_of,
+    orders_of,
+)
 from benchmarks.exam.recording import write_recording
 from benchmarks.exam.tables import misses, put_between, report_of, sight_table
 
@@ -34,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     orders = [
         order
         for seed in options.seed
-        for order in orders_of(seed, options.jobs)
+        for order in (odd_orders_of if options.odd else orders_of)(seed, options.jobs)
         if _is_wanted(order, options)
     ]
     results = run(orders, keep=options.keep, processes=options.processes)
@@ -104,6 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--number", type=int, nargs="+", help="numbers of the jobs to run")
     parser.add_argument("--family", choices=list(FAMILIES), help="run the jobs of one model only")
     parser.add_argument("--keep", type=Path, help="keep the generated folders here")
+    parser.add_argument("--odd", action="store_true", help="jobs of unusual shapes")
     parser.add_argument("--misses", action="store_true", help="print each miss")
     parser.add_argument("--held-back", action="store_true", help="allow seeds that are held back")
     parser.add_argument("--write", type=Path, help="write the tables into this page")

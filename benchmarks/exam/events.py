@@ -58,7 +58,9 @@ def _pytorch_steps(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Eve
         args = f'{{"pid": {worker.pid}, "step_num": "{number}"}}'
         yield Event(start_us + 40, forward_us, "Forward", "Net", args)
         phase = "Step:ModeKeys.EVAL"
-        if is_train:
+        if is_train and not hooks.has_backward:
+            phase = "Step:ModeKeys.PREDICT"
+        elif is_train:
             phase = "Step:ModeKeys.TRAIN"
             yield Event(forward_us + 20, end_us - 30, "Backward(post-forward)", "Net", args)
         yield Event(start_us, max(end_us, forward_us + 10), phase, phase, args)

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from benchmarks.exam.recording import Recording
 from benchmarks.exam.truth import Truth
 from reportgen.results.causes import Cause
+
+
+class Shape(StrEnum):
+    """How a job differs from the usual ones, apart from its faults."""
+
+    USUAL = "usual"
+    SHORT = "short"
+    FAST = "fast"
+    LONG = "long"
+    PART = "part"
+    PASSES = "passes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +32,10 @@ class Order:
         causes: What to plant; none makes a healthy job.
         healthy_kind: What a healthy job might be mistaken for.
         share_ratio: What the faults should cost.
+        shape: ``short`` jobs have a few dozen steps; steps of ``fast`` ones last tens of
+            milliseconds, of ``long`` ones seconds to half a minute; a fault ``in part`` acts in a
+            stretch of the job only; ``passes`` are of inference, without a backward pass.
+        uneven_ratio: What each further fault should cost of what the one before it does.
     """
 
     number: int
@@ -28,6 +44,8 @@ class Order:
     causes: tuple[Cause, ...] = ()
     healthy_kind: str = ""
     share_ratio: float = 0.0
+    shape: Shape = Shape.USUAL
+    uneven_ratio: float = 1.0
 
     @property
     def kind(self) -> str:
@@ -37,7 +55,8 @@ class Order:
     @property
     def name(self) -> str:
         """Return the name of its folder."""
-        return f"{self.number:03d}-{self.family}-{self.kind}"
+        shape = "" if self.shape is Shape.USUAL else f"-{self.shape}"
+        return f"{self.number:03d}-{self.family}-{self.kind}{shape}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

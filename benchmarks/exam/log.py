@@ -63,6 +63,7 @@ class Hooks:
     Attributes:
         num_workers, is_persistent, is_pinned: Of the loader of each process.
         has_operators: Whether operators of some steps were recorded.
+        has_backward: Whether the job trains, and does not only predict.
     """
 
     input: Input
@@ -72,3 +73,4 @@ class Hooks:
     is_persistent: bool
     is_pinned: bool
     has_operators: bool
+    has_backward: bool = True

@@ -10,8 +10,9 @@ import numpy as np
 
 from benchmarks.exam.causes import PLANTABLE
 from benchmarks.exam.fluid_model.make import draft as fluid_draft
-from benchmarks.exam.job import Job, Order, UnsuitableError
+from benchmarks.exam.job import Job, Order, Shape, UnsuitableError
 from benchmarks.exam.making import Drafter, make_job
+from benchmarks.exam.queue_model.faults import IN_PART
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.make import draft as queue_draft
 from benchmarks.exam.threads_model.healthy import HEALTHY as THREADS_HEALTHY
@@ -21,6 +22,7 @@ from reportgen.results.causes import Cause
 DEFAULT_JOBS = 280
 HEALTHY_RATIO = 0.38
 PAIRS_RATIO = 0.12
+UNEVEN_RATIO = 1 / 3
 HELD_BACK = 3
 """Every third seed is held back: nobody who works on the rules looks at its jobs."""
 
@@ -49,10 +51,13 @@ _PAIRS = (
 
 def make(order: Order) -> Job:
     """Make the job of an order; a fault that its family cannot make, another one does."""
-    others = [name for name in FAMILIES if name != order.family and order.causes]
+    is_usual = order.shape is Shape.USUAL
+    others = [name for name in FAMILIES if name != order.family and order.causes and is_usual]
     for family in (order.family, *others):
         with suppress(UnsuitableError):
             return make_job(replace(order, family=family), FAMILIES[family])
+    if not is_usual:
+        return make(replace(order, shape=Shape.USUAL))
     raise UnsuitableError(f"No family can make {order.name}.")
 
 
@@ -82,6 +87,40 @@ def orders_of(seed: int, n_jobs: int = DEFAULT_JOBS) -> tuple[Order, ...]:
         for number, (causes, healthy_kind, share) in enumerate(orders)
         for family in [_family_of(number)]
     )
+
+
+def odd_orders_of(seed: int, n_jobs: int = DEFAULT_JOBS) -> tuple[Order, ...]:
+    """Return jobs of unusual shapes, and pairs of faults of which one costs a third of the other.
+
+    Only the queue model makes them.
+    """
+    parts = [*_healthy(seed, n_jobs // 4), *_odd_pairs(seed, n_jobs // 6)]
+    parts += _singles(seed, n_jobs - len(parts))
+    return tuple(
+        Order(
+            number=number,
+            seed=seed,
+            family="queue",
+            causes=causes,
+            healthy_kind=healthy_kind,
+            share_ratio=share,
+            shape=_shape_of(causes, number),
+            uneven_ratio=UNEVEN_RATIO,
+        )
+        for number, (causes, healthy_kind, share) in enumerate(parts)
+    )
+
+
+def _shape_of(causes: tuple[Cause, ...], number: int) -> Shape:
+    """Return the shape of an unusual job in turn; not every fault acts in part of a job."""
+    shapes = [Shape.SHORT, Shape.FAST, Shape.LONG, Shape.PASSES]
+    if causes and not set(causes) - IN_PART:
+        shapes = [Shape.PART, Shape.PART, *shapes]
+    return Shape.USUAL if len(causes) > 1 else shapes[number % len(shapes)]
+
+
+def _odd_pairs(seed: int, n: int) -> list[_Part]:
+    return [(causes, kind, max(share, 0.25)) for causes, kind, share in _pairs(seed, n)]
 
 
 def _family_of(number: int) -> str:

@@ -26,8 +26,9 @@ from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
 
 _MOST_PARTS, _MOST_SETTINGS = 2, 4
-_TELLING_RATIO = 0.2
-"""A part that makes less than a fifth of a difference is not in its sentence."""
+_TELLING_RATIO, _EXPLAINING_RATIO = 0.2, 0.5
+"""A part that makes less than a fifth of a difference is not in its sentence; one that makes half
+of it is its reason."""
 _CONFIRMING_RATIO = 0.5
 
 
@@ -53,7 +54,7 @@ def compare(
         before=_job(runs[0]),
         after=_job(runs[1]),
         verdict=verdict,
-        headline=_headline(verdict, step, labels),
+        headline=_headline(verdict, step, parts, labels),
         lead=reason if step is None else f"{_lead(verdict, step, parts)}{_changes(conditions)}",
         reason=reason,
         comparability=conditions,
@@ -141,34 +142,64 @@ def _job(run: Run) -> Job:
     )
 
 
-def _headline(verdict: Verdict, step: StepDifference | None, labels: tuple[str, str]) -> str:
+def _headline(
+    verdict: Verdict,
+    step: StepDifference | None,
+    parts: tuple[WaterfallPart, ...],
+    labels: tuple[str, str],
+) -> str:
     if step is None:
         return "These two jobs cannot be compared in time."
     times_s, which = (step.before_p50_s, step.after_p50_s), ""
     if verdict is not Verdict.NO_DIFFERENCE and not is_median_beyond_noise(step):
         times_s, which = (step.before_mean_s, step.after_mean_s), " in the mean"
     then, now = map(format_duration, times_s)
-    times = f"a step takes {now} instead of {then}{which}{_rates(step)}"
+    both = "in both jobs" if now == then else f"instead of {then}"
+    times = f"a step takes {now} {both}{which}{_rates(step)}"
     if verdict is Verdict.NO_DIFFERENCE:
         return f"No difference beyond noise: {times}."
     factor = max(times_s) / min(times_s) if min(times_s) else np.inf
-    return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}."
+    return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}{_why(verdict, step, parts)}."
+
+
+def _why(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
+    """Return the part that makes at least half of the difference, if there is one."""
+    total_s, largest = step.step_mean_difference_s, next(iter(parts), None)
+    is_slower = verdict is Verdict.SLOWER
+    if largest is None or (total_s > 0) is not is_slower:
+        return ""
+    if largest.difference_s * total_s < _EXPLAINING_RATIO * total_s**2:
+        return ""
+    change = f"{'more' if is_slower else 'less'} “{largest.part}”"
+    return f", mostly because of {change} ({format_difference(largest.difference_s)})"
 
 
 def _of_part(part: PartDifference) -> str:
     low, high = map(format_difference, part.interval_s)
     return (
-        f"The whole step varies too much to show it; {WORDS[part.key]} does not: it changed by "
-        f"{format_difference(part.difference_s)} (99 % interval {low} to {high})."
+        f"The whole step varies too much to show it, but {WORDS[part.key]} changed by "
+        f"{format_difference(part.difference_s)} per step (99.5 % interval {low} to {high})."
     )
 
 
+def _certainty_of_means(step: StepDifference) -> str:
+    """Return the difference of the means where the medians do not differ surely."""
+    change, low, high = (
+        f"{100 * value / step.before_mean_s:+.1f}"
+        for value in (step.step_mean_difference_s, *step.mean_interval_s)
+    )
+    sure = f"{change} % (99.8 % interval {low} to {high} %)"
+    return f"More certain is the difference of the means, {sure}."
+
+
 def _changes(conditions: Sequence[Condition]) -> str:
-    """Return a sentence on the settings that differ, which the change was probably about."""
-    changed = [
-        f"{item.what} from {item.before} to {item.after}" for item in changed_settings(conditions)
-    ]
-    return f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    """Return sentences on the settings that differ, and on what the numbers do not account for."""
+    settings = changed_settings(conditions)
+    changed = [f"{item.what} from {item.before} to {item.after}" for item in settings]
+    text = f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    others = [it.what for it in conditions if it.same is False and it not in settings]
+    more = f" The jobs differ in {join_names(others, most=_MOST_SETTINGS)}." if others else ""
+    return f"{text}{more}"
 
 
 def _rates(step: StepDifference) -> str:
@@ -185,22 +216,36 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
-        return f"{sure} A change of {least:.1f} % or more would have shown."
+        shown = f"Runs like these show a change of {least:.1f} % in four of five cases."
+        return f"{sure}{_doubt(step)} {shown}"
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
-        sure = f"{sure} {_of_part(part) if part else 'Only some steps take another time.'}"
-    total = step.step_mean_difference_s
-    telling = [
-        part
-        for part in parts
-        if part.difference_s * total > 0 and abs(part.difference_s) >= _TELLING_RATIO * abs(total)
-    ][:_MOST_PARTS]
+        sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"
+    return f"{sure} {_of_means(step, parts)}"
+
+
+def _doubt(step: StepDifference) -> str:
+    """Return why an interval without zero is no difference all the same."""
+    if not _is_sure(step.interval_s):
+        return ""
+    if not _is_sure(step.certain_s):
+        low, high = (100 * bound / step.before_p50_s for bound in step.certain_s)
+        return f" The wider interval of a verdict holds zero: {low:+.1f} to {high:+.1f} %."
+    return " Two runs of one job differ by as much."
+
+
+def _of_means(step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
+    """Return the difference of the means and the parts that make it, so that they add up."""
+    total_s = step.step_mean_difference_s
+    is_opposite = total_s * step.difference_s < 0 and is_mean_beyond_noise(step)
+    whole = f"The means differ by {format_difference(total_s)} per step"
+    whole += ", in the other direction" if is_opposite else ""
+    least_s = _TELLING_RATIO * abs(total_s)
+    telling = [part for part in parts[:_MOST_PARTS] if abs(part.difference_s) >= least_s]
     if not telling:
-        return f"{sure} No single part explains it."
-    named = " and ".join(
-        f"{part.part} ({format_difference(part.difference_s)})" for part in telling
-    )
-    return (
-        f"{sure} Of {format_difference(total)} per step in the mean, the largest "
-        f"{'part is' if len(telling) == 1 else 'parts are'} {named}."
-    )
+        return f"{whole}; no single part explains it."
+    named = [f"“{part.part}” by {format_difference(part.difference_s)}" for part in telling]
+    if len(telling) < len(parts):
+        rest_s = total_s - sum(part.difference_s for part in telling)
+        named.append(f"all other parts together by {format_difference(rest_s)}")
+    return f"{whole}: {join_names(named, most=_MOST_PARTS + 1)}."

@@ -61,7 +61,7 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartDifference:
-    """A part of each step, by its key in the waterfall: means in seconds, a 99 % interval."""
+    """A part of each step, by its key in the waterfall: means in seconds, a 99.5 % interval."""
 
     key: str
     difference_s: float
@@ -78,7 +78,8 @@ class StepDifference:
         certain_s: the wider interval that must leave out zero for a verdict (99.8 %, of few steps
             99 %).
         noise_s: by how much the halves of one run differ from each other at most.
-        least_s: the smallest difference that these runs could have shown.
+        least_s: the smallest difference of medians for which these runs would have had a verdict in
+            four of five cases.
         ratio: median after over median before.
         step_mean_difference_s: of the means, after minus before; the waterfall adds up to it.
         mean_interval_s: 99.8 % interval of that.

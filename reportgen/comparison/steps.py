@@ -36,16 +36,19 @@ _HISTOGRAM_REACH_PCT = 99.5
 _SEED = 20_260_101
 """Any fixed number: the same reports give the same interval."""
 _Z_95 = 1.96
-_CERTAIN_PCT, _Z_CERTAIN, _Z_PART = 99.8, 3.09, 2.58
-"""The verdict asks for 99.8 % of the medians and of the means, and for 99 % of a part of the steps,
-which the mean must confirm: of hundred jobs compared with themselves less than one is wrong."""
+_CERTAIN_PCT, _Z_CERTAIN, _PART_TAIL_PCT = 99.8, 3.09, 0.25
+"""The verdict asks for 99.8 % of the medians and of the means, and for 99.5 % of a part of the
+steps, which the mean must confirm: of hundred jobs compared with themselves less than one is
+wrong."""
 _MOST_SEGMENTS, _LEAST_SEGMENTS, _LEAST_SEGMENT_STEPS = 12, 4, 8
 """Between 10 and 30 segments show the error of a mean best (Schmeiser 1982); fewer show
 noise that lasts longer."""
+_MOST_PAIRS, _LEAST_PAIRS, _SUBSETS = 24, 9, 4_000
+"""Pairs of segments: nine that all differ in one direction are chance once in 256 cases."""
 LEAST_RATIO = 0.005
 """Smaller differences are none: two runs of one job on one machine differ by about as much."""
 _Z_POWER = 0.84
-"""A difference of 1.96 + 0.84 standard errors is found in four of five cases (power 0.8)."""
+"""A difference that exceeds the interval by 0.84 standard errors is found in four of five cases."""
 
 Floats = NDArray[np.float64]
 
@@ -82,7 +85,8 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
     """
     (low, high), (lowest, highest), error_ns = _intervals(before, after)
     least_ns = max(
-        error_ns * (_Z_95 + _Z_POWER), LEAST_RATIO * float(np.median(before) + np.median(after)) / 2
+        (highest - lowest) / 2 + error_ns * _Z_POWER,
+        LEAST_RATIO * float(np.median(before) + np.median(after)) / 2,
     )
     p50_s = float(np.median(before)) / NS_PER_S, float(np.median(after)) / NS_PER_S
     mean_s = float(before.mean()) / NS_PER_S, float(after.mean()) / NS_PER_S
@@ -98,7 +102,7 @@ def difference_of(before: Floats, after: Floats) -> StepDifference:
         before_mean_s=mean_s[0],
         after_mean_s=mean_s[1],
         step_mean_difference_s=mean_s[1] - mean_s[0],
-        mean_interval_s=_mean_interval_s(before, after, z=_Z_CERTAIN),
+        mean_interval_s=_mean_interval_s(before, after),
         before_n=before.size,
         after_n=after.size,
         histogram=_histogram(before, after),
@@ -113,7 +117,7 @@ def difference_of_steps(before: Steps, after: Steps, chosen: Chosen) -> StepDiff
         PartDifference(
             key=key,
             difference_s=float(times.mean() - sides[0][key].mean()) / NS_PER_S,
-            interval_s=_mean_interval_s(sides[0][key], times, z=_Z_PART),
+            interval_s=_part_interval_s(sides[0][key], times),
         )
         for key, times in sides[1].items()
     ]
@@ -153,7 +157,7 @@ def _intervals(
     rng = np.random.default_rng(_SEED)
     drawn = _medians(after, rng) - _medians(before, rng)
     middle_ns, error_ns = float(np.median(after) - np.median(before)), float(drawn.std())
-    lasting_ns = _segment_reach_ns(before, after, np.median, z=_Z_CERTAIN)
+    lasting_ns = _segment_reach_ns(before, after, np.median)
     # Medians of steps that alternate jump between two values: their draws are far from normal.
     jump_ns = float(np.percentile(np.abs(drawn - middle_ns), _CERTAIN_PCT))
     reach_ns = max(_Z_CERTAIN * error_ns, jump_ns, lasting_ns or 0.0)
@@ -162,29 +166,63 @@ def _intervals(
     return (low, high), (middle_ns - reach_ns, middle_ns + reach_ns), reach_ns / _Z_CERTAIN
 
 
-def _mean_interval_s(before: Floats, after: Floats, *, z: float) -> tuple[float, float]:
+def _mean_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
     """Return the interval of a difference of means, in seconds; of few steps all that can be."""
     middle, most = float(after.mean() - before.mean()), float(before.mean() + after.mean())
-    known = _segment_reach_ns(before, after, np.mean, z=z)
+    known = _segment_reach_ns(before, after, np.mean)
     reach = most if known is None else known
     return (middle - reach) / NS_PER_S, (middle + reach) / NS_PER_S
 
 
+def _part_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
+    """Return the 99.5 % interval of a difference of means that few steps make, in seconds.
+
+    Segments are compared in pairs: the first of both runs, the second, and so on, since an epoch
+    begins in both at about the same step. Where nothing changed, the difference of a pair is as
+    often positive as negative, and so is the mean of any subset of them: means of random subsets
+    are an interval (Hartigan 1969), whatever the distribution of bursts. Noise that neighbouring
+    segments of both runs have in common widens it; of one run alone it belongs to the change.
+    """
+    n = min(_MOST_PAIRS, min(before.size, after.size) // _LEAST_SEGMENT_STEPS)
+    if n < _LEAST_PAIRS:
+        most_s = float(before.mean() + after.mean()) / NS_PER_S
+        return -most_s, most_s
+    sides = _segments(before, after, np.mean, n=n) / NS_PER_S
+    pairs, lasting = sides[1] - sides[0], max(min(map(_memory, sides)), 0.0)
+    subset = np.random.default_rng(_SEED).integers(0, 2, (_SUBSETS, n))
+    means = (subset @ pairs)[subset.any(axis=1)] / subset.sum(axis=1)[subset.any(axis=1)]
+    bounds = np.percentile(means, (_PART_TAIL_PCT, 100 - _PART_TAIL_PCT))
+    wider = np.sqrt((1 + lasting) / (1 - lasting)) - 1
+    low, high = (bounds + wider * (bounds - pairs.mean())).tolist()
+    return low, high
+
+
+def _memory(segments: Floats) -> float:
+    """Return the correlation of neighbouring segments."""
+    centred = segments - segments.mean()
+    power = float(centred @ centred)
+    return float(centred[1:] @ centred[:-1]) / power if power else 0.0
+
+
+def _segments(before: Floats, after: Floats, middle: Callable[[Floats], Any], *, n: int) -> Floats:
+    return np.array([[middle(it) for it in np.array_split(its, n)] for its in (before, after)])
+
+
 def _segment_reach_ns(
-    before: Floats, after: Floats, middle: Callable[[Floats], Any], *, z: float
+    before: Floats, after: Floats, middle: Callable[[Floats], Any]
 ) -> float | None:
     """Return how far noise alone can move a difference, as segments of each run differ.
 
     They show noise that lasts over many steps, such as the load of a shared machine, and bursts.
-    Few segments know their scatter badly: instead of ``z`` it is multiplied by Student's t of the
-    same probability. Few steps have no segments: ``None``.
+    Few segments know their scatter badly: it is multiplied by Student's t. Few steps have no
+    segments: ``None``.
     """
     n = min(_MOST_SEGMENTS, min(before.size, after.size) // _LEAST_SEGMENT_STEPS)
     if n < _LEAST_SEGMENTS:
         return None
-    parts = [[middle(part) for part in np.array_split(its, n)] for its in (before, after)]
+    parts = _segments(before, after, middle, n=n)
     error_ns = float(np.sqrt(np.var(parts, axis=1, ddof=1).sum() / n))
-    return _student(z, 2 * n - 2) * error_ns
+    return _student(_Z_CERTAIN, 2 * n - 2) * error_ns
 
 
 def _student(z: float, freedom: int) -> float:

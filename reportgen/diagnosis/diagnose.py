@@ -10,6 +10,7 @@ from reportgen.diagnosis.explanations import (
     EXPLAINS_RATIO,
     NAMED_BY,
     TIMED_BY,
+    UNEVEN_WORK,
     explaining,
     possible_causes,
     severity_rank,
@@ -86,7 +87,8 @@ def _roots(
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))
-        causes = [*explaining(item, findings), *([teller] if teller else [])]
+        is_other = teller and item.id == UNEVEN_WORK and explaining(teller, findings)
+        causes = [*explaining(item, findings), *([teller] if teller and not is_other else [])]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]
@@ -109,7 +111,7 @@ def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
     return replace(
         finding,
         symptom_of=tuple(dict.fromkeys(root.id for root in roots)),
-        advice=f"Do first what {roots[0].id} advises, then see what is left of this.",
+        advice=f"Do first what {roots[0].id} advises: this is probably an effect of it.",
     )
 
 

@@ -56,49 +56,49 @@ LOOP_WAITS = Sign(
     rule="Dataloader",
     metric="waited_ratio",
     limit_pct=5,
-    present="The training loop waits for data {value:pct} of its time.",
-    absent="The training loop waits for data only {value:pct} of its time.",
+    present="Training waits for data {value:pct} of its time.",
+    absent="Training waits for data only {value:pct} of its time.",
 )
 CORES_USED_UP = Sign(
     rule="CPUBottleneck",
     metric="hot_core_median_ratio",
     limit_pct=80,
-    present="While GPUs idle, {value:pct} of the cores are above 90 %.",
-    absent="While GPUs idle, only {value:pct} of the cores are above 90 %: the others have room.",
+    present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
+    absent="While GPUs are idle, only {value:pct} of the cores are above 90 %.",
 )
 CPU_BUSY = Sign(
     rule="OverallSystemUsage",
     metric="cpu_p95_pct",
     limit_pct=90,
-    present="The CPU is used up at times: its 95th percentile is {value:pct}.",
-    absent="The CPU has room: its 95th percentile is {value:pct}.",
+    present="The CPU is at times fully used: the 95th percentile of its mean is {value:pct}.",
+    absent="The CPU is never fully used: the 95th percentile of its mean is {value:pct}.",
 )
 WAITS_FOR_IO = Sign(
     rule="OverallSystemUsage",
     metric="io_wait_mean_pct",
     limit_pct=10,
     present="The cores wait for I/O {value:pct} of the time.",
-    absent="The cores wait for I/O only {value:pct} of the time.",
+    absent="The cores hardly wait for I/O ({value:pct} of the time).",
 )
 NETWORK_FULL = Sign(
     rule="NetworkBottleneck",
     metric="starved_ratio",
     limit_pct=3,
-    present="GPUs idle {value:pct} of the time while the network is close to its limit.",
-    absent="The network is hardly ever at its limit while GPUs idle ({value:pct} of the time).",
+    present="For {value:pct} of the time GPUs are idle while the network is close to its limit.",
+    absent="The network is hardly ever at its limit while GPUs are idle ({value:pct} of the time).",
 )
 BETWEEN_STEPS = Sign(
     rule="OverallFrameworkMetrics",
     metric="between_steps_ratio",
     limit_pct=10,
-    present="{value:pct} of the loop lies between steps.",
-    absent="Only {value:pct} of the loop lies between steps.",
+    present="{value:pct} of the time lies between steps.",
+    absent="Only {value:pct} of the time lies between steps.",
 )
 SLOW_IN_RHYTHM = Sign(
     rule="StepPeriodicity",
     metric="periodic_ratio",
     limit_pct=3,
-    present="Slow steps in a rhythm take {value:pct} of the loop.",
+    present="Slow steps at regular intervals take {value:pct} of the loop.",
 )
 SHORT_KERNELS = Sign(
     rule="KernelTime",
@@ -117,7 +117,7 @@ HOST_SYNCHRONIZES = Sign(
     rule="IdleTime",
     metric="idle_host_late_sync_ratio",
     limit_pct=3,
-    present="The host synchronizes before the GPU runs dry: {value:pct} of the time.",
+    present="The GPU is idle after the host has synchronized: {value:pct} of the time.",
 )
 RANKS_WAIT = Sign(
     rule="Collectives",

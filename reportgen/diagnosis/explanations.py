@@ -29,6 +29,8 @@ cores wait for the disk or the network is busy, whatever the GPUs wait for."""
 SOME_SLOW_STEPS = frozenset({Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS})
 STEADY = frozenset({Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM})
 """Single slow steps are in every job: they explain what lasts if they are known to cost as much."""
+UNEVEN_WORK = "ACT-2"
+"""The finding on a rank that computes more than the others: late whatever its host does."""
 LONG_START_RATIO = 0.25
 """A start of less of the job explains no symptom of unknown cost: those are of the whole job."""
 EXPLAINS_RATIO = 0.5
@@ -175,6 +177,8 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
     is_fault = symptom.severity is not Severity.INFO
     # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
     if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
+        return False
+    if symptom.id == UNEVEN_WORK:
         return False
     if cause.estimate is None and cause.cause in SOME_SLOW_STEPS and symptom.cause in STEADY:
         return False

@@ -17,7 +17,7 @@ import numpy as np
 from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
-from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
+from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, step_times_of
 from reportgen.facts.trend import excess_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
@@ -218,21 +218,34 @@ def idle_between_of(part: NodeProfile) -> IdleBetween | None:
 
 
 def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
-    """Yield the loop of each worker, its steps, their ends, its slow pauses and its waits."""
+    """Yield the loop of each worker, and its parts in which GPUs may be used differently.
+
+    They are the steps of the phase behind whose steps most lies, those of other phases, ends of
+    steps, slow steps, slow pauses and waits.
+    """
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
-    for worker, phases in groups:
-        steps, tails, slow, waits = [], [], [], _waits(spans, worker)
-        for times in phases:
-            its = times.steps
-            steps.append(union_of(its.start_ns, its.end_ns))
-            tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
-            tails.append(union_of(its.end_ns - tail_ns, its.end_ns))
-            _, is_slow = excess_of(times.rest_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
-            slow.append(union_of(its.end_ns[is_slow], its.next_ns[is_slow]))
-        whole, tail = join(tuple(steps)), join(tuple(tails))
+    for worker, group in groups:
+        waits = _waits(spans, worker)
+        phases = sorted(group, key=lambda times: -_regular_ns(times).sum())
+        parts = [_parts(times) for times in phases]
+        main, *_ = parts[0]
+        whole, tail, *slow = (join(its) for its in zip(*parts, strict=True))
         loop = union_of(whole.start_ns[:1], whole.end_ns[-1:])
-        parts = (minus(whole, tail), tail, join(tuple(slow)))
-        yield (loop, *(minus(part, waits) for part in parts), waits)
+        steps = (minus(minus(union, slow[0]), tail) for union in (main, minus(whole, main)))
+        yield (loop, *(minus(part, waits) for part in (*steps, tail, *slow)), waits)
+
+
+def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
+    """Return the steps of a phase, the ends of usual ones, its slow steps and its slow pauses."""
+    its, (_, is_slow) = times.steps, slow_steps_of(times)
+    _, is_pause = excess_of(times.rest_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+    tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
+    return (
+        union_of(its.start_ns, its.end_ns),
+        union_of((its.end_ns - tail_ns)[~is_slow], its.end_ns[~is_slow]),
+        union_of(its.start_ns[is_slow], its.end_ns[is_slow]),
+        union_of(its.end_ns[is_pause], its.next_ns[is_pause]),
+    )
 
 
 def _fit(
@@ -244,12 +257,12 @@ def _fit(
     for each in unions:
         shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
     shares /= len(unions) * interval_ns
-    loop, step, tail, slow, waiting = shares
-    regular = loop - step - tail - slow - waiting
+    loop, step, *others = shares
+    regular = loop - step - sum(others)
     is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
     if is_inside.sum() < LEAST_TICKS:
         return None
-    columns = np.stack((step, regular, tail, slow, waiting), axis=1)[is_inside]
+    columns = np.stack((step, regular, *others), axis=1)[is_inside]
     columns = columns[:, columns.any(axis=0)]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
@@ -264,7 +277,8 @@ def _fit(
     most = min(most, 1.0)
     idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))
     unexplained = left / max(float(seen.var()), 1e-9)
-    cycle_ns = unions[0][0].length_ns / max(unions[0][1].start_ns.size, 1)
+    of_loop, main, other, *_ = unions[0]
+    cycle_ns = of_loop.length_ns / max(main.start_ns.size + other.start_ns.size, 1)
     is_sure = unexplained < UNEXPLAINED_BELOW and interval_ns < cycle_ns
     return IdleBetween(
         ratio=idle_ratio,

@@ -61,8 +61,6 @@ class Bottlenecks:
     """Bottlenecks of one part; ``merge`` adds up those of several, beginning with an empty one.
 
     Attributes:
-        nodes: each of them.
-        n_gpu_ticks: ticks of nodes with GPUs.
         n_low_ticks: ticks with at least one idle GPU.
         n_unsampled_ticks: ticks without any GPU sample.
         ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.
@@ -184,7 +182,6 @@ def bottlenecks_of(
 
 @fact
 def _functions_at_work(part: NodeProfile) -> FunctionSums:
-    """Return the functions that ran at the ticks with a GPU at work."""
     system, spans = part.system, part.spans
     columns = system.each(SeriesKind.GPU_UTILIZATION)
     works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
@@ -194,7 +191,6 @@ def _functions_at_work(part: NodeProfile) -> FunctionSums:
 
 
 def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
-    """Count the moments before, in and after the training loop."""
     if loop_ns is None:
         return _no_ticks()
     first = int(np.searchsorted(moments, loop_ns[0], side="left"))

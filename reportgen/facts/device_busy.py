@@ -295,7 +295,7 @@ class FineUse:
     Attributes:
         width_ns: a power of ten.
         first: number of the first bin; it begins at first * width_ns, ns UTC.
-        busy_ns: (n,) busy time, int32 where that holds it: a rank's bins are most of what is kept
+        busy_ns: (n,) busy time, int16 where that holds it: a rank's bins are most of what is kept
             of it.
         outside_ns: how much of the first and of the last bin is outside the window.
     """
@@ -327,7 +327,6 @@ class Use:
 
     Attributes:
         time_s: (n,) float64 start of each bin, Unix seconds (or seconds of the trace).
-        width_ns: width of the bins.
         busy_ns, length_ns: (n_devices, n) int64.
         is_apart: whether they were recorded far apart: then all begin with the first.
     """
@@ -361,9 +360,11 @@ def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: 
 
 
 def narrow(times_ns: Times) -> Times:
-    """Return times that are not negative as int32, if that holds them."""
-    fits = times_ns.max(initial=0) <= np.iinfo(np.int32).max
-    return times_ns.astype(np.int32 if fits else np.int64)
+    """Return times that are not negative in the narrowest type that holds them, signed."""
+    most_ns = times_ns.max(initial=0)
+    return times_ns.astype(
+        next(kind for kind in (np.int16, np.int32, np.int64) if most_ns <= np.iinfo(kind).max)
+    )
 
 
 def is_far_apart(reaches_ns: Sequence[tuple[int, int]]) -> bool:

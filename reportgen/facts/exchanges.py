@@ -387,7 +387,6 @@ def late_ranks(waiting: Waiting) -> list[LateRank]:
 def _of_company(
     waiting: Waiting, numbers: NDArray[np.int64], places: Sequence[int]
 ) -> Iterator[LateRank]:
-    """Yield ranks that take part in the same meetings, each as the late one."""
     first, after = np.searchsorted(waiting.meeting, (numbers, numbers + 1))
     rows = np.concatenate([np.arange(*part) for part in zip(first, after, strict=True)])
     present, of_rank = np.unique(waiting.rank_place[rows], return_inverse=True)

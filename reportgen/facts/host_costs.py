@@ -17,7 +17,16 @@ import numpy as np
 from reportgen.facts import device_busy, idle, replay, traced_steps
 from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.idle import Gaps, HostCause
-from reportgen.facts.intervals import Union, covered_each, gaps_of, join, minus, union_of
+from reportgen.facts.intervals import (
+    Union,
+    clip,
+    covered_each,
+    gaps_of,
+    join,
+    longest_of,
+    minus,
+    union_of,
+)
 from reportgen.facts.kernel_names import short_name
 from reportgen.facts.replay import Change, Places, Track
 from reportgen.profile.memo import fact
@@ -111,8 +120,7 @@ class HostCosts:
         won_ns: by how much the rank would be done sooner without each cost.
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
-        n_syncs: synchronizing calls in the window.
-        n_small: small kernels in runs.
+        longest_row: the row of small kernels in which the host launches longest, or ``None``.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
             holds nothing of the host.
@@ -124,7 +132,7 @@ class HostCosts:
     won_ns: Mapping[Cost, int]
     stops: tuple[Once, ...]
     first_use: Once | None
-    n_syncs: int
+    longest_row: Once | None
     n_small: int
     suits_graphs: bool
     trains: bool
@@ -154,6 +162,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     )
     once = join((first_use, stopped))
     small, n_small = _small(trace, track, once)
+    assert small.spared is not None
+    row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
     others = (
         Change(spared=loader),
         replay.from_pinned(trace, track),
@@ -166,7 +176,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         join((loader, first_use, stopped)),
     )
     sync_ns = replay.won_ns(track, (*others, small, sync)) - replay.won_ns(track, (*others, small))
-    if _turnaround_ns(track, gaps, late_ns, is_sync) < TURNAROUND_RATIO * sync_ns:
+    if _turnaround_ns(track, gaps, late_ns, is_sync, once) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
     before_work = (*others, sync) if sync_ns else others
     work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
@@ -187,7 +197,7 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         },
         stops=stops,
         first_use=_as_once(trace, first_use),
-        n_syncs=int(is_sync.sum()),
+        longest_row=_as_once(trace, longest_of(row)),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),
@@ -212,10 +222,13 @@ def _synchronizes(trace: RankTrace, track: Track) -> Mask:
     return np.asarray(is_named | replay.waits_of(trace, track, is_read_back))
 
 
-def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask) -> int:
+def _turnaround_ns(
+    track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
+) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
     0 if it mostly idles much longer: then the host does something else, which is what it lacks.
+    What it does ``once`` is a cost of its own.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0
@@ -223,7 +236,8 @@ def _turnaround_ns(track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sy
     after = np.searchsorted(low_ns, gaps.low_ns, side="right") - 1
     begins_in = (after >= 0) & (gaps.low_ns <= high_ns[np.maximum(after, 0)])
     loader_ns = late_ns[HostCause.DATALOADER]
-    rest_ns = (gaps.high_ns - gaps.low_ns - loader_ns)[begins_in]
+    once_ns = covered_each(once, gaps.low_ns, gaps.high_ns)
+    rest_ns = np.maximum(gaps.high_ns - gaps.low_ns - loader_ns - once_ns, 0)[begins_in]
     n_calls = np.searchsorted(low_ns, gaps.high_ns[begins_in]) - after[begins_in]
     turnaround_ns = int(np.minimum(rest_ns, n_calls * TURNAROUND_NS).sum())
     return turnaround_ns if turnaround_ns >= 0.5 * rest_ns.sum() else 0
@@ -269,7 +283,6 @@ def _rows(is_in_row: Mask, is_small: Mask) -> tuple[Places, Places]:
 
 
 def _first_use(trace: RankTrace, track: Track) -> Union:
-    """Return when kernels were loaded, compiled or chosen before they first ran."""
     ops, calls, slices = trace.gpu_ops, trace.calls, trace.slices
     first = np.full(len(trace.names), NONE)
     first[ops.name[::-1]] = np.arange(ops.name.size)[::-1]
@@ -301,7 +314,10 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
 def _stops(
     trace: RankTrace, track: Track, gaps: Gaps, late_ns: Mapping[str, Times], first_use: Union
 ) -> tuple[Once, ...]:
-    """Return single long stretches for which the host came late, but not for a batch."""
+    """Return single long stretches for which the host came late, but not for a batch.
+
+    Where many are as long, those before an operation that seldom follows such a stretch.
+    """
     if not gaps.low_ns.size:
         return ()
     loader_ns = late_ns[HostCause.DATALOADER]
@@ -309,10 +325,15 @@ def _stops(
     known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
     host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
     longest_ns = int(host_ns.max())
-    if longest_ns < max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns):
+    least_ns = max(LONG_GAP_NS, LONG_GAP_RATIO * track.window.length_ns)
+    if longest_ns < least_ns:
         return ()
     places = np.flatnonzero(host_ns >= COMPARABLE * longest_ns)
     most = max(1, int(MOST_SINGLE_PER_STEP * trace.steps.start_ns.size))
+    if places.size > most:
+        before = trace.gpu_ops.name[gaps.before[places]]
+        is_rare = np.bincount(before)[before] <= most
+        places = places[is_rare & (host_ns[places] >= least_ns)]
     if places.size > most:
         return ()
     return tuple(

@@ -63,6 +63,13 @@ def clip(union: Union, low_ns: int, high_ns: int) -> Union:
     )
 
 
+def longest_of(union: Union) -> Union:
+    """Return the longest interval of a union, the first of equal ones; of none, none."""
+    length_ns = union.end_ns - union.start_ns
+    is_longest = np.arange(length_ns.size) == (length_ns.argmax() if length_ns.size else -1)
+    return Union(start_ns=union.start_ns[is_longest], end_ns=union.end_ns[is_longest])
+
+
 def gaps_of(union: Union, low_ns: int, high_ns: int) -> Union:
     """Return the part of a window outside a union; gaps have a length above 0."""
     inside = clip(union, low_ns, high_ns)

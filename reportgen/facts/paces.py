@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,15 @@ SAME_LENGTH_RATIO = 0.02
 CHANCE_DEVIATIONS = 3.0
 """Of equal workers each is the slower one in half of the steps; more by three deviations is no
 chance."""
+N_BLOCKS = 10
+"""A stretch of a job, in which a worker may be slow, is one or several tenths of its steps."""
+FAR_MORE = 1.2
+"""A stretch counts if it costs this factor more than the steady part of being slow."""
 MOST_COMPARED = 4096
 """So many steps of each worker are compared one by one; of more, each 2nd, 4th, 8th …"""
+
+GPU_OPERATORS = "gpu_functions-dev:"
+"""The phase of a GPU's operators begins with it; the number of the GPU follows."""
 
 Floats = NDArray[np.float64]
 
@@ -47,8 +55,9 @@ class Pace:
 
     Attributes:
         loop_ns: from the worker's first to its last step of any phase.
-        number, forward_ns: (n,) numbers of steps and how long the forward passes in each took;
-            steps without any are left out, and of many only some are kept.
+        gpu: ``gpu1`` where the GPU's operators name a separate GPU for each worker of the node.
+        number, start_ns, forward_ns: (n,) numbers and starts of steps, and how long the forward
+            passes in each took; steps without any are left out, and of many only some are kept.
     """
 
     worker: str
@@ -57,7 +66,9 @@ class Pace:
     forward: Lengths
     loop_ns: int
     number: Integers
+    start_ns: Integers
     forward_ns: Integers
+    gpu: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +84,7 @@ class LaggingWorker:
         usual_ns: median over the other workers of their median.
         extra_ns, extra_ratio: the longest time that the loop loses by it; as a share of the loop.
         is_waited_for: whether the steps of all workers are equally long nonetheless.
+        is_for_a_time: whether it lags in a stretch of the job only, whose steps ``pace`` holds.
     """
 
     pace: Pace
@@ -82,6 +94,7 @@ class LaggingWorker:
     extra_ns: float
     extra_ratio: float
     is_waited_for: bool
+    is_for_a_time: bool = False
 
     @property
     def longer_pct(self) -> float:
@@ -92,7 +105,7 @@ class LaggingWorker:
 def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
     """Return the pace of each worker and step phase of one node."""
     forward = spans.where(spans.in_phases((FORWARD,)))
-    paces = []
+    paces, gpus = [], _gpus_of(spans)
     for its in steps_of(spans):
         own = forward.where(forward.worker == forward.workers.index(its.worker))
         row = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
@@ -109,10 +122,25 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
                 forward=_lengths(duration_ns),
                 loop_ns=its.loop_ns,
                 number=its.number[is_kept],
+                start_ns=its.start_ns[is_kept],
                 forward_ns=forward_ns[is_kept],
+                gpu=gpus.get(its.worker),
             )
         )
     return tuple(paces)
+
+
+def _gpus_of(spans: SpanTable) -> dict[str, str]:
+    """Return the GPU of each worker; nothing unless each has one that no other has."""
+    own = spans.where(spans.in_phases(it for it in spans.phases if it.startswith(GPU_OPERATORS)))
+    n_phases = max(len(own.phases), 1)
+    pairs = np.unique(own.worker.astype(np.int64) * n_phases + own.phase).tolist()
+    gpus = {
+        own.phases[pair % n_phases].replace(GPU_OPERATORS, "gpu"): own.workers[pair // n_phases]
+        for pair in pairs
+    }
+    workers = {worker: gpu for gpu, worker in gpus.items()}
+    return workers if len(workers) == len(pairs) else {}
 
 
 def _stride(n_steps: int) -> int:
@@ -136,11 +164,58 @@ def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker 
     """Return the worker that holds up the others, ``None`` without one or with too few steps.
 
     Paces are of all workers and phases of the job. A straggler is longer than the usual other
-    worker in the main phase by more than ``above_pct``; it costs time in all phases.
+    worker in the main phase by more than ``above_pct``; it costs time in all phases, unless it lags
+    for a time only.
     """
     paces = main_paces(every)
     if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
         return None
+    always, stretch = _find(paces, every, above_pct), _stretch_of(paces, above_pct)
+    for_a_time = _find(stretch, stretch, above_pct) if stretch else None
+    if for_a_time and (always is None or for_a_time.extra_ns > FAR_MORE * always.extra_ns):
+        return replace(for_a_time, is_for_a_time=True)
+    return always
+
+
+def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
+    """Return the paces in the tenths of the steps in which one worker lags most; none if in all."""
+    number, forward_ns = _matched(paces)
+    if number.size < 2 * LEAST_STEPS:
+        return []
+    n_blocks = min(N_BLOCKS, number.size // LEAST_STEPS)
+    blocks = np.array_split(np.arange(number.size), n_blocks)
+    usual_ns = np.sort(forward_ns, axis=0)[(len(paces) - 1) // 2]
+    longer = np.stack([np.median(forward_ns[:, its] / usual_ns[its], axis=1) for its in blocks]) - 1
+    runs = [
+        (sum(ratio for _, ratio in run), run[0][0], run[-1][0])
+        for above in longer.T.tolist()
+        for is_slow, each in groupby(enumerate(above), lambda pair: pair[1] > above_pct / 100)
+        if is_slow and len(run := [*each]) < len(blocks)
+    ]
+    if not runs:
+        return []
+    _, begin, end = max(runs)
+    first, last = int(number[blocks[begin][0]]), int(number[blocks[end][-1]])
+    return [_within(pace, first, last) for pace in paces]
+
+
+def _within(pace: Pace, first: int, last: int) -> Pace:
+    """Return the pace in the steps of some numbers, with the length of their forward passes."""
+    its = (pace.number >= first) & (pace.number <= last)
+    forward = _lengths(pace.forward_ns[its])
+    part = forward.total_ns / int(pace.forward_ns.sum())
+    return replace(
+        pace,
+        step=replace(pace.step, total_ns=round(part * pace.step.total_ns)),
+        forward=forward,
+        number=pace.number[its],
+        start_ns=pace.start_ns[its],
+        forward_ns=pace.forward_ns[its],
+    )
+
+
+def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
+    """Return the worker that holds up the others in these paces of the main phase."""
     by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
 
     def median_ns(pace: Pace) -> float:
@@ -191,16 +266,20 @@ def _saved_ratio(
 
     Edge cases: 0 where the slow workers are not slower in clearly more than half of the steps.
     """
-    number = paces[0].number
-    for pace in paces[1:]:
-        number = np.intersect1d(number, pace.number)
+    number, forward_ns = _matched(paces)
     if number.size < LEAST_STEPS:
         return otherwise
-    forward_ns = np.array(
-        [pace.forward_ns[np.searchsorted(pace.number, number)] for pace in paces], dtype=np.float64
-    )
     is_last = forward_ns[is_slow].max(axis=0) > np.median(forward_ns[~is_slow], axis=0)
     if is_last.mean() - 0.5 < CHANCE_DEVIATIONS * 0.5 / np.sqrt(number.size):
         return 0.0
     if_faster_ns = np.where(is_slow[:, None], faster * forward_ns, forward_ns)
     return float(1 - if_faster_ns.max(axis=0).sum() / forward_ns.max(axis=0).sum())
+
+
+def _matched(paces: Sequence[Pace]) -> tuple[Integers, Floats]:
+    """Return the (n,) numbers of the steps that all workers took, and (workers, n) their passes."""
+    number = paces[0].number
+    for pace in paces[1:]:
+        number = np.intersect1d(number, pace.number)
+    rows = [pace.forward_ns[np.searchsorted(pace.number, number)] for pace in paces]
+    return number, np.array(rows, dtype=np.float64)

@@ -226,7 +226,6 @@ def _steps_of_phase(steps: PhaseSteps, code: int, is_slow: Mask) -> Pauses:
 
 
 def _long_gaps(every: _Steps, main: PhaseSteps) -> Pauses:
-    """Return the pauses between the steps of a worker, whatever their phases."""
     gap_ns = every.next_ns - every.end_ns
     is_long = _stands_out(gap_ns, main.cycle_ns) & _is_complete(every)
     is_long[:1] = False
@@ -258,7 +257,6 @@ def _is_complete(every: _Steps) -> Mask:
 
 
 def _merged(parts: Sequence[Pauses]) -> Pauses:
-    """Return the pauses of all parts in order of time."""
     none = np.empty(0, dtype=np.int64)
     empty = Pauses(
         start_ns=none, end_ns=none, usual_ns=none, is_between=none > 0, step=none, phase=none
@@ -308,7 +306,6 @@ class IdlePauses:
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
         n_ticks: samples of it.
-        pauses: the long stretches.
         idle: every idle stretch in between.
     """
 
@@ -342,7 +339,6 @@ def pauses_of_gpus(system: SystemTable) -> IdlePauses | None:
 
 
 def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
-    """Return the idle stretches that are pauses."""
     length_ns = idle.end_ns - idle.start_ns
     usual_ns = tail_ns = 0.0
     if length_ns.size >= LEAST_RUNS:

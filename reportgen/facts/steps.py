@@ -135,7 +135,6 @@ def _order(step: Integers) -> Integers:
 
 
 def _by_worker(spans: SpanTable) -> Iterator[SpanTable]:
-    """Yield the steps of each worker in order of time."""
     steps = spans.steps()
     for _, rows in rows_by_code(steps.worker):
         yield steps.where(rows[np.lexsort((steps.end_ns[rows], steps.start_ns[rows]))])

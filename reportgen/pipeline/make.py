@@ -14,7 +14,6 @@ from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.measuring import Work, measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
-from reportgen.pipeline.packed import give_back_memory
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import check_old, kernel_for, publish
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
@@ -22,6 +21,7 @@ from reportgen.pipeline.report_timeline import add_timeline, chosen_lanes, witho
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
+from reportgen.profile.mapped import free_at_once, give_back_memory
 from reportgen.publish import ReadyKernel
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
@@ -30,11 +30,8 @@ from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
 
-_ALONE_BYTES = 512 << 20
-"""Above this the kernel warms up after the data were read, not meanwhile: of a long run it takes
-half a second more, and saves 60 MiB of memory when it is scarcest."""
 _MANY_PARTS = 64
-"""Memory of fewer parts is not worth the call that gives it back."""
+"""Memory of fewer parts is not worth the calls that give it back."""
 
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
@@ -99,15 +96,15 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     with open_staging(options.output) as staging:
         lanes = StagedAt(folder=staging.folder / "lanes", n_parts=len(job.parts))
         work = replace(work, lanes=chosen_lanes(chosen, lanes))
-        size_bytes = sum(file.size_bytes for part in job.parts for file in part.files)
-        is_much = size_bytes > _ALONE_BYTES and not work.memory.knows(job.parts)
-        before = measure(work, watcher) if is_much and options.kernel is None else None
         with _kernel(options, staging) as kernel:
-            measured, missing = before or measure(work, watcher)
+            is_much = len(job.parts) > _MANY_PARTS
+            if is_much:
+                free_at_once()
+            measured, missing = measure(work, watcher)
             with timed(watcher, "rules") as step:
                 results = judge_all([part.measurements for part in measured], chosen, params)
-                before, measured = None, [replace(part, measurements={}) for part in measured]
-                if len(measured) > _MANY_PARTS:
+                measured = [replace(part, measurements={}) for part in measured]
+                if is_much:
                     give_back_memory()
                 report = compose_report(
                     replace(job, notes=(*job.notes, *missing)),

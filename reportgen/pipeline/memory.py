@@ -48,12 +48,6 @@ class Memory:
         found = {part.node: _identity(part) for part in parts}
         return {node: f"{common} {text}" for node, text in found.items() if text}
 
-    def knows(self, parts: Sequence[PartRef]) -> bool:
-        """Return whether nothing would be read anew."""
-        keys = self.keys(parts)
-        cache = self.cache
-        return cache is not None and len(keys) == len(parts) and all(map(cache.has, keys.values()))
-
     def recall(self, keys: Mapping[NodeId, str]) -> Mapping[NodeId, Measured]:
         """Return the parts that were measured before."""
         found = {}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copyreg
-import ctypes
 import pickle
 import zlib
 from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from io import BytesIO
 from typing import Any
 
@@ -58,12 +56,6 @@ class PackedMeasurements(Mapping[RuleId, Any]):
             for rule, item in self._packed.items()
         }
         return PackedMeasurements, (raw,)
-
-
-def give_back_memory() -> None:
-    """Return freed memory to the system, where its C library keeps it (glibc): a tenth of it."""
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _pickled(item: Any) -> Any:

@@ -20,7 +20,7 @@ from reportgen.timeline.markers import only_markers, with_markers
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
-from reportgen.timeline.sources import ids_of, with_backward
+from reportgen.timeline.sources import numbers_of, with_backward
 
 _LARGE_BYTES = 256 << 10
 
@@ -62,7 +62,7 @@ def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    ids, part = ids_of(part), _without_ids(part)
+    ids, part = numbers_of(part), _without_ids(part)
     lanes = with_backward(with_shadows(lanes_of(part), part), part)
     return replace(lanes, arguments=ids), part.notes
 

@@ -61,6 +61,12 @@ def free_at_once(least_bytes: int = 4 << 20) -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, least_bytes)
 
 
+def give_back_memory() -> None:
+    """Return freed memory to the system where its C library keeps it, as that of GNU does."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def forget(array: NDArray[Any]) -> None:
     """Let the memory of a mapped array go; it is read from its file again when it is used."""
     base: object = array

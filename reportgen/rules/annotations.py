@@ -29,10 +29,9 @@ _TRAILING_NUMBER = re.compile(r"\d+$")
 
 ABOUT = About(
     checks="How long the ranges took that the script marks with record_function.",
-    reading=(
-        "Durations are the host's; GPU time is that of the operations launched inside. Names that "
-        "differ only by the number at their end are one; ranges of the framework are left out."
-    ),
+    reading="""Durations are the host's; GPU time is that of the operations launched inside. Names
+        that differ only by the number at their end are one; ranges of the framework are left
+        out.""",
     advice="Mark the phases of a step to see which of them to improve.",
     section=Section(id="annotations", title="Annotations", order=120),
     hint_when_skipped='Mark parts of the script: with torch.profiler.record_function("name"): …',
@@ -46,10 +45,6 @@ class Params:
     top: int = top_k()
 
 
-def _in_order(parts: Sequence[Times]) -> Times:
-    return np.sort(np.concatenate(parts))
-
-
 @row
 class Annotation:
     """All ranges of one name on a rank, or on all.
@@ -61,7 +56,7 @@ class Annotation:
     """
 
     name: str = col()
-    duration_ns: Times = merged(_in_order)
+    duration_ns: Times = merged(lambda parts: np.sort(np.concatenate(parts)))
     count: int = derived(lambda item: item.duration_ns.size)
     sum_us: float = derived(lambda item: item.duration_ns.sum() / NS_PER_US, "us")
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
@@ -174,11 +169,9 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
         every,
         Annotation,
         title="Annotations",
-        caption=(
-            "Over all ranks, largest first. gpu_time_us is the time in which GPU operations ran "
-            "that the range's thread, or one that works for it, launched inside; added up over "
-            "instances."
-        ),
+        caption="""Over all ranks, largest first. gpu_time_us is the time in which GPU operations
+            ran that the range's thread, or one that works for it, launched inside; added up over
+            instances.""",
     )
 
 

@@ -31,29 +31,31 @@ HOST_BOUND_FROM_PCT = 50.0
 """From this share of bottleneck ticks on the host comes first: CPUBottleneck's threshold."""
 
 ABOUT = About(
-    checks="""Whether CPU, GPU and GPU memory all have room, so that a batch could be larger.
-        Whether it is too large cannot be judged by these: see the memory in use, if recorded.""",
-    reading="""Every minute the 95th percentiles of the last samples of CPU, each GPU and its memory
-        are compared with their thresholds; there is room when all three are below. GPU memory here
-        is the activity of the memory controller, not what is allocated.""",
+    checks="""Whether the batch could be larger, because CPU, GPU and GPU memory are all not fully
+        used. Whether the batch is too large is not checked: see “Memory in use”, if recorded.""",
+    reading="""Once a minute the 95th percentiles of the latest samples of the CPU, of each GPU and
+        of its memory are compared with their thresholds. A larger batch is possible if all three
+        are below. GPU memory is the activity of the memory controller here, not the allocated
+        memory.""",
     advice="""Raise the batch size step by step while watching the allocated GPU memory; if the
         model cannot use more, take a smaller instance.""",
     section=results.Section(id="batch-size", title="Batch size", order=200),
     is_quiet=True,
     has_counters=True,
 )
-_MEMORY = """GPU memory is memory-controller activity, so whether a larger batch fits must be seen
-    in the allocated memory."""
+_MEMORY = """GPU memory is the activity of the memory controller here: whether a larger batch fits,
+    only the allocated memory shows."""
 LARGER = kit.Message(
     id="BATCH-1",
     cause=results.Cause.GPU_UNDERUSED,
     severity=Severity.WARNING,
     title="The batch could be larger: {place} reaches only {measured:pct}",
     text=(
-        "In {gpu.roomy_ns.size:n} of {gpu.judged_minutes:count judged minute} {place} had room: "
-        "its 95th percentiles over {window:count sample} reached at most {measured:pct} (GPU) and "
-        "{gpu.memory_p95_pct:pct} (GPU memory), the node's CPU had {gpu.cpu_p95_pct:pct} in the "
-        "last window. This concerns {concerned} ({places}). " + _MEMORY
+        "In {gpu.roomy_ns.size:n} of {gpu.judged_minutes:count check} (once a minute, of the "
+        "latest samples, at most {window:n}) {place} was not fully used: its 95th percentiles were "
+        "at most {measured:pct} (GPU) and {gpu.memory_p95_pct:pct} (GPU memory); that of the "
+        "node's CPU was {gpu.cpu_p95_pct:pct} in the last check. This concerns {concerned} "
+        "({places}). " + _MEMORY
     ),
     advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
         smaller instance.""",
@@ -61,10 +63,10 @@ LARGER = kit.Message(
 )
 IMPORTED = replace(
     LARGER,
-    title="The batch could be larger: {places} had room",
+    title="The batch could be larger: {places} {n_places:verb were/was} not fully used",
     text=(
-        "{n_minutes:count minute} (summed over GPUs) had CPU, GPU and GPU memory below "
-        "{threshold:pct} at the 95th percentile of the last {window:count sample}. " + _MEMORY
+        "In {n_minutes:count minute} (added up over the GPUs) the 95th percentiles of CPU, GPU and "
+        "GPU memory over the last {window:count sample} were all below {threshold:pct}. " + _MEMORY
     ),
     advice="Raise the batch size step by step, or use a smaller instance.",
     exhibit="boxes",
@@ -79,40 +81,40 @@ def _but(message: kit.Message, title: str, advice: str, *, why: str = "") -> kit
 
 NEVER_USED = _but(
     LARGER,
-    "{place} has room because it is never used",
+    "{place} could take a larger batch, but it is never used",
     "Use this GPU first (see GPU utilization), or take an instance without it.",
     why="No batch size changes that. ",
 )
 ONLY_EDGES = _but(
     LARGER,
-    "Room for a larger batch only before the work begins or after it ends",
+    "GPUs are not fully used only before the work begins or after it ends",
     "Nothing to do.",
-    why="While it works the GPU itself has no such room. ",
+    why="While the GPU works, it is well used. ",
 )
 HOST_BOUND = _but(
     LARGER,
-    "{place} has room, but it waits for the host",
-    "Relieve the CPU or I/O bottleneck first, then judge the batch size again.",
+    "{place} is not fully used, but it waits for the host",
+    "Remove the CPU or I/O bottleneck first, then check the batch size again.",
     why=(
-        "In {gpu.host_bound_pct:pct} of the ticks a GPU idled while a CPU core was busy or waited "
-        "for I/O, so a larger batch would wait as well. "
+        "In {gpu.host_bound_pct:pct} of the samples a GPU was idle while a CPU core was busy or "
+        "waited for I/O, so a larger batch would wait as well. "
     ),
 )
 UNEVEN = _but(
     LARGER,
-    "{place} has room, but {busy} {n_busy:verb have/has} not",
-    "Share the work evenly between the GPUs first, then judge the batch size again.",
-    why="{busy} {n_busy:verb have/has} no room, so the work is shared unevenly. ",
+    "{place} is not fully used, but {busy} {n_busy:verb are/is}",
+    "Share the work evenly between the GPUs first, then check the batch size again.",
+    why="{busy} {n_busy:verb are/is} well used, so the work is shared unevenly. ",
 )
 IMPORTED_NEVER_USED = _but(
     IMPORTED,
-    "Only GPUs that the job never uses have room for a larger batch",
+    "Only GPUs that the job never uses could take a larger batch",
     "Use these GPUs or take an instance without them; a larger batch changes neither.",
 )
 IMPORTED_FOR_A_TIME = _but(
     IMPORTED,
-    "Room for a larger batch for a time only: {places}",
-    "See when they idled: before the first and after the last step nothing is to do.",
+    "Not fully used for a part of the time only: {places}",
+    "Check when they were idle: before the first and after the last step there is nothing to do.",
     why="Their median over the whole job is above that. ",
 )
 
@@ -360,8 +362,8 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
 def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exhibit]:
     resources = [item for node in nodes for item in node.resources]
     window = plural(params.window, "sample")
-    caption = f"95th percentile of the last {window} against its threshold, and of the whole job."
-    title = "Room of each resource"
+    caption = f"95th percentiles of the last {window} of the job and of the whole job."
+    title = "Use of each resource, and its threshold"
     yield kit.table("head_room", resources, Resource, title=title, caption=caption)
     labels = [device_label(item.node, item.name, n_nodes=len(nodes)) for item in resources]
     yield kit.boxes(
@@ -416,6 +418,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         n_minutes=counters.rule_triggered,
         window=params.window,
         places=format_places([(node, gpu) for node, gpu, _ in gpus]),
+        n_places=len(gpus),
     )
     shown = aws.boxes_of(entries, title="CPU, GPU and GPU memory", role_of=_role)
     return Outcome(findings=[finding], exhibits=[shown])

@@ -13,13 +13,13 @@ from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
-    checks="How much of the time a GPU idles while at least one CPU core is busy.",
-    reading="""A tick is a bottleneck when a GPU is below the GPU threshold and a core above the
-        core threshold;
-        the rule triggers in each minute by whose end more than the given share of all ticks are
-        bottlenecks. One hot core of many is weak evidence, so the number of hot cores is given.""",
-    advice="""Give the data loader more workers and let it prefetch; preprocess ahead of time or on
-        the GPU; take an instance with more cores per GPU.""",
+    checks="How often a GPU is idle while at least one CPU core is busy.",
+    reading="""A sample counts as a bottleneck if a GPU is below the GPU threshold and at least one
+        core is above the core threshold. Once a minute the rule looks at all samples so far, and
+        triggers if the share of bottlenecks is larger than the threshold. If only one core of many
+        is busy, this proves little: so the number of busy cores is shown.""",
+    advice="""Give the data loader more processes and let it prefetch. Preprocess ahead of time or
+        on the GPU. Or take an instance with more cores per GPU.""",
     section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),
     is_quiet=True,
     has_counters=True,
@@ -28,16 +28,18 @@ ABOUT = About(
 WORDS = bottleneck.Wording(
     cores=SeriesKind.CPU_UTILIZATION,
     finding_id="CPU-1",
-    waits_for="A GPU idles while the CPU is busy",
+    waits_for="A GPU is idle while a CPU core is busy",
     hot="a CPU core was above",
+    over="busy",
     part="a GPU below, a CPU core busy (bottleneck)",
-    advice="""Spread the work over the cores that have room: more loader processes, prefetching,
-        and heavy preprocessing out of the main process.""",
-    narrow_advice="""Find the one busy thread (a sampling profiler shows it): a loader without
-        workers, a callback or a lock may hold up the GPU while the other cores have room.""",
+    advice="""Spread the work over the free cores: use more loader processes, prefetch, and move
+        heavy preprocessing out of the main process.""",
+    narrow_advice="""Find the one busy thread with a sampling profiler such as py-spy: a loader
+        without processes, a callback or a lock may hold up the GPU while the other cores are
+        free.""",
     used_up_advice="""The cores are used up: preprocess ahead of time or on the GPU, use cheaper
         decoding, or take an instance with more cores per GPU.""",
-    narrow="So few hot cores are hardly a bottleneck of the host: a single thread is busy.",
+    narrow="With only these cores busy the CPU is hardly the bottleneck: a single thread is busy.",
     narrow_severity=Severity.INFO,
     cause=Cause.HOST_BOUND,
 )
@@ -47,7 +49,7 @@ WORDS = bottleneck.Wording(
 class Params:
     """Parameters in AWS's order."""
 
-    threshold: float = percentage(50, "triggers when more ticks than this are bottlenecks")
+    threshold: float = percentage(50, "triggers when more samples than this are bottlenecks")
     cpu_threshold: float = percentage(CPU_HOT_PCT, "a CPU core above this is busy")
     gpu_threshold: float = percentage(IDLE_BELOW_PCT, "a GPU below this idles")
     patience: int = patience()

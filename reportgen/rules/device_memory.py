@@ -25,10 +25,8 @@ MOST_FINDINGS = 2
 """The same code runs on every rank, so further devices repeat the first ones."""
 ABOUT = About(
     checks="How much memory tensors and the caching allocator held, and whether it grows.",
-    reading=(
-        "Allocated is what tensors use, reserved what the allocator took from the device. What "
-        "grows from step to step is a leak; reserved without allocated is fragmentation."
-    ),
+    reading="""Allocated is what tensors use, reserved what the allocator took from the device. What
+        grows from step to step is a leak; reserved without allocated is fragmentation.""",
     advice="Keep no tensors with their graphs (loss.item(), detach()) beyond a step.",
     section=results.Section(id="device-memory", title="Memory", order=90),
 )
@@ -36,10 +34,8 @@ GROWING = kit.Message(
     id="DMEM-1",
     cause=results.Cause.MEMORY_GROWTH,
     title="Memory that is allocated grows by {per_step:bytes} in every step",
-    text=(
-        "From the first to the last of {n_steps} steps {curve.place} of {curve.node} gains "
-        "{grown:bytes}, {measured:pct} of the peak."
-    ),
+    text="""From the first to the last of {n_steps} steps {curve.place} of {curve.node} gains
+        {grown:bytes}, {measured:pct} of the peak.""",
     advice="Look for tensors that are kept beyond a step: losses in lists, hooks, caches.",
     severity=results.Severity.WARNING,
     exhibit="device_memory",
@@ -54,10 +50,8 @@ FRAGMENTING = kit.Message(
     exhibit="device_memory",
 )
 CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:bytes} allocated"
-CURVE_CAPTION = (
-    "The device with the highest peak; {c.events:count event} in {points:count point}, the most of "
-    "each is kept.{relative}"
-)
+CURVE_CAPTION = """The device with the highest peak; {c.events:count event} in {points:count point},
+    the most of each is kept.{relative}"""
 RELATIVE = " Totals were not recorded: it counts from the first event."
 
 
@@ -166,10 +160,8 @@ def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
         curves,
         MemoryCurve,
         title="Memory by rank and device",
-        caption=(
-            "Peaks of what tensors used and of what the allocator held; growth is from the begin "
-            "of the first to that of the last step, absent without steps."
-        ),
+        caption="""Peaks of what tensors used and of what the allocator held; growth is from the
+            begin of the first to that of the last step, absent without steps.""",
     )
     peaks = [curve.peak_allocated_bytes for curve in on_gpu]
     return Outcome(

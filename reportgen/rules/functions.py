@@ -74,7 +74,7 @@ def _side_by_side(exhibit_id: str, rows: Sequence[_Compared], title: str) -> Exh
         exhibit_id,
         ExhibitKind.BARS,
         title=f"{title}: mean duration",
-        caption="Mean of one call there and elsewhere, largest excess first.",
+        caption="Mean duration of one call on either side, sorted by the difference.",
         columns=[
             ("function", "", [f"{row.function} ({row.phase})" for row in shown]),
             ("mean_s", "s", [row.mean_s for row in shown]),

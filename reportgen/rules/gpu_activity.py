@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 
@@ -43,9 +44,10 @@ UNEVEN = kit.Message(
     id="ACT-2",
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
-    title="The ranks compute unevenly: {name} {measured:pct} above the mean",
-    text="""{name} computes {compute:ns} where the mean of {n_gpus} GPUs is {mean:ns}; each in its
-        own window: {window}. The others wait for it.""",
+    title="The ranks compute unevenly: {name} {measured:pct} above the others",
+    text="""{name} computes {compute:pct} of its window, the other GPUs {others:pct} of theirs
+        (mean; windows: {window}). The others wait for it; with equal shares of the work each would
+        compute {saved:pct} of the window less than it does.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
@@ -66,44 +68,30 @@ WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see the col
 SHARES = {
     "active_time": (
         "GPU active time",
-        (
-            "Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run "
-            "{kernel:pct} of it, which is what nvidia-smi calls GPU-Util."
-        ),
+        """Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct}
+            of it, which is what nvidia-smi calls GPU-Util.""",
     ),
     "activity_split": (
         "Work of the GPUs",
-        (
-            "Shares of {window}. Every moment is in one part; memory operations are copies and "
-            "memsets while no kernel ran."
-        ),
+        """Shares of {window}. Every moment is in one part; memory operations are copies and memsets
+            while no kernel ran.""",
     ),
     "overlap": (
         "Overlap of communication and compute",
-        (
-            "Shares of the {communication:ns} in which communication kernels ran, {share:pct} of "
-            "{window}."
-        ),
+        """Shares of the {communication:ns} in which communication kernels ran, {share:pct} of
+            {window}.""",
     ),
     "activity_sums": (
         "Durations of kernels, memory operations and synchronization",
-        (
-            "Durations added up over the whole trace, also where they ran at the same time; "
-            "synchronization is the host's waiting calls and the waits that devices recorded."
-        ),
+        """Durations added up over the whole trace, also where they ran at the same time;
+            synchronization is the host's waiting calls and the waits that devices recorded.""",
     ),
 }
 """Titles and captions of the exhibits of shares."""
-TABLE_CAPTION = (
-    "Window gpu: from the first start to the last end of a GPU operation of the rank. Window "
-    "steps: from the start of the first step to the end of the last, or of the last GPU operation "
-    "launched inside. All times are unions: what runs at the same time counts once. "
-    "window_start_us is in the trace's own clock."
-)
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
-LEAST_SAVED_RATIO = 0.01
-"""Uneven ranks that cost less than 1 % of the window are not worth a finding."""
+TABLE_CAPTION = """Window gpu: from the first start to the last end of a GPU operation of the rank.
+    Window steps: from the start of the first step to the end of the last, or of the last GPU
+    operation launched inside. All times are unions: what runs at the same time counts once.
+    window_start_us is in the trace's own clock."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -131,7 +119,7 @@ class Params:
         "the window",
     )
     threshold_imbalance_pct: float = kit.share_limit(
-        25.0, "ranks are uneven when one computes by this much more than the mean"
+        10.0, "ranks are uneven when one computes by this much more than the mean of the others"
     )
     communication_names: str | None = kit.communication_names()
 
@@ -147,7 +135,6 @@ class RankActivity:
         devices: one for each device and window.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
-        exchanges: its communication kernels.
     """
 
     rank: int
@@ -273,7 +260,6 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
-    """Return every device in every window, exact."""
     rows = [(rank, item) for rank in ranks for item in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
@@ -300,9 +286,13 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
     apart = " Recorded far apart: all begin with the first." if use.is_apart else ""
-    rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
+    rest = (
+        f" The first {kit.MOST_LINES} of {len(owners)} GPUs."
+        if len(owners) > kit.MOST_LINES
+        else ""
+    )
     named = _means(owners)
-    for place, item in enumerate(devices[:MOST_LINES]):
+    for place, item in enumerate(devices[: kit.MOST_LINES]):
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     with np.errstate(invalid="ignore"):
         lines = [
@@ -316,10 +306,8 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             "GPU utilization over time: {share:pct} on average",
             share=pct_of(total.busy_ns, total.window_ns),
         ),
-        caption=(
-            f"Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran, over "
-            f"{window}.{apart}{rest}"
-        ),
+        caption=f"""Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran,
+            over {window}.{apart}{rest}""",
         columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
         role=Role.GPU,
     )
@@ -338,7 +326,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(nodes) == 1:
         return [("mean of GPUs", nodes.popitem()[1])]
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
-    return means[:MOST_LINES]
+    return means[: kit.MOST_LINES]
 
 
 def _exposed(
@@ -353,16 +341,27 @@ def _exposed(
     waiting = WAITING_UNKNOWN if waited_ns is None else ""
     if waited_ns:
         waiting = write(WITHOUT_WAITING, waited=waited_ns)
-    return EXPOSED.finding(
-        measured=share_pct,
+    return EXPOSED.fault(
+        share_pct,
         threshold=limit_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
+        where=_longest_alone(ranks),
         exposed=exposed_ns,
         window=window,
         hidden=pct_of(total.overlap_ns, total.communication_ns),
         waiting=waiting,
     )
+
+
+def _longest_alone(ranks: Sequence[RankActivity]) -> results.Where:
+    """Return where and when communication ran longest with nothing computed beside it."""
+    alone = (
+        (end_ns - start_ns, rank.node, start_ns, end_ns)
+        for rank in ranks
+        for item in rank.exchanges
+        for start_ns, end_ns in item.alone_ns
+    )
+    longest = max(alone, key=lambda found: found[0], default=None)
+    return results.Where() if longest is None else kit.stretch(longest[1], None, *longest[2:])
 
 
 def _waited_ns(ranks: Sequence[RankActivity]) -> int | None:
@@ -383,23 +382,24 @@ def _uneven(
     """Compare the ranks by the compute in their headline windows; one device has no peers."""
     if len(rows) < 2:
         return None
-    worst = max(rows, key=lambda item: item.compute_ns)
-    mean_ns = sum(item.compute_ns for item in rows) / len(rows)
-    above_ns = worst.compute_ns - mean_ns
-    saved_ratio = above_ns / worst.window_ns
-    if pct_of(above_ns, mean_ns) < limit_pct or saved_ratio < LEAST_SAVED_RATIO:
+    ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
+    worst_ratio, worst = max(zip(ratios, rows, strict=True), key=itemgetter(0))
+    others_ratio = (sum(ratios) - worst_ratio) / (len(rows) - 1)
+    saved_ratio = worst_ratio - sum(ratios) / len(rows)
+    above_pct = pct_of(worst_ratio - others_ratio, others_ratio)
+    if above_pct < limit_pct or saved_ratio < kit.CHEAP_RATIO:
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
     return UNEVEN.finding(
-        measured=pct_of(above_ns, mean_ns),
+        measured=above_pct,
         threshold=limit_pct,
         where=results.Where(node=node, device=device),
         share=saved_ratio,
         name=device_label(node, device, n_nodes=len(ranks)),
-        compute=worst.compute_ns,
-        n_gpus=len(rows),
-        mean=mean_ns,
+        compute=100 * worst_ratio,
+        others=100 * others_ratio,
+        saved=100 * saved_ratio,
         window=window,
     )
 

@@ -6,14 +6,14 @@ The reason that holds clocks back is a number whose bits are those of NVIDIA's `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts.samples import training_loop_ns
+from reportgen.facts.samples import mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats
@@ -31,6 +31,7 @@ SLOWDOWNS = {
     0x80: "an external power brake",
 }
 """Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""
+_MEASURED = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
 _LEAST_BUSY = 60
 """Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
 
@@ -152,9 +153,9 @@ class NodePower:
 
 def measure(part: NodeProfile, _params: Params) -> NodePower:
     """Measure every GPU whose power, clocks or foreign processes were recorded."""
-    columns = _Columns(part.system)
-    loop = training_loop_ns(part.spans)
-    gpus = tuple(_gpu(part, name, columns, loop) for name in columns.names())
+    columns, loop = _columns_of(part.system), training_loop_ns(part.spans)
+    names = dict.fromkeys(name for name, kind in columns if kind in _MEASURED)
+    gpus = tuple(_gpu(part, name, columns, loop) for name in names)
     in_loop = [gpu.loop_joules for gpu in gpus if gpu.loop_joules is not None]
     watts = [gpu.mean_w for gpu in gpus if gpu.mean_w is not None]
     return NodePower(
@@ -173,38 +174,34 @@ def _most_steps(part: NodeProfile) -> int:
     return int(counts.max())
 
 
-class _Columns:
-    """The series of a node's GPUs, by GPU and kind; NaN where one was not recorded."""
-
-    def __init__(self, system: SystemTable) -> None:
-        self._found = {
-            (series.name, series.kind): system.values[:, index]
-            for index, series in enumerate(system.series)
-            if series.type == "gpu" and series.kind is not None
-        }
-        self._nothing = np.full(system.n_ticks, np.nan)
-
-    def names(self) -> list[str]:
-        kinds = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
-        return list(dict.fromkeys(name for name, kind in self._found if kind in kinds))
-
-    def of(self, name: str, kind: SeriesKind) -> Floats:
-        return self._found.get((name, kind), self._nothing)
+def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
+    """Return the series of a node's GPUs that were recorded, by GPU and kind."""
+    return {
+        (series.name, series.kind): system.values[:, index]
+        for index, series in enumerate(system.series)
+        if series.type == "gpu" and series.kind is not None
+    }
 
 
-def _gpu(part: NodeProfile, name: str, columns: _Columns, loop: tuple[int, int] | None) -> GpuPower:
-    tick_ns = part.system.tick_ns
-    watts, mhz = columns.of(name, SeriesKind.GPU_WATTS), columns.of(name, SeriesKind.GPU_CLOCK_MHZ)
-    use, bits = (
-        columns.of(name, SeriesKind.GPU_UTILIZATION),
-        columns.of(name, SeriesKind.GPU_THROTTLE_BITS),
-    )
+def _gpu(
+    part: NodeProfile,
+    name: str,
+    columns: Mapping[tuple[str, SeriesKind], Floats],
+    loop: tuple[int, int] | None,
+) -> GpuPower:
+    tick_ns, unknown = part.system.tick_ns, np.full(part.system.n_ticks, np.nan)
+
+    def of(kind: SeriesKind) -> Floats:
+        return columns.get((name, kind), unknown)
+
+    watts, mhz = of(SeriesKind.GPU_WATTS), of(SeriesKind.GPU_CLOCK_MHZ)
+    use, bits = of(SeriesKind.GPU_UTILIZATION), of(SeriesKind.GPU_THROTTLE_BITS)
     is_busy = (use >= IDLE_BELOW_PCT) & ~np.isnan(bits)
     reasons = np.where(is_busy, np.nan_to_num(bits), 0).astype(np.int64)
     is_slowed = is_busy & ((reasons & sum(SLOWDOWNS)) > 0)
     is_capped = is_busy & ((reasons & POWER_CAP) > 0) & ~is_slowed
-    joules = columns.of(name, SeriesKind.GPU_JOULES)
-    others = columns.of(name, SeriesKind.GPU_OTHERS)
+    joules, others = of(SeriesKind.GPU_JOULES), of(SeriesKind.GPU_OTHERS)
+    energy = _joules_between(tick_ns, joules, None)
     looks = others[~np.isnan(others)]
     slowed = np.flatnonzero(is_slowed)
     ends = slowed[[0, -1]] if slowed.size else np.zeros(2, dtype=np.int64)
@@ -212,22 +209,22 @@ def _gpu(part: NodeProfile, name: str, columns: _Columns, loop: tuple[int, int] 
     return GpuPower(
         node=part.node,
         gpu=name,
-        mean_w=_mean(watts),
-        max_w=None if np.isnan(watts).all() else float(np.nanmax(watts)),
-        energy_kj=_over_1000(_joules_between(tick_ns, joules, None)),
-        busy_mhz=_mean(mhz[is_busy]),
-        max_celsius=_highest(columns.of(name, SeriesKind.GPU_CELSIUS)),
+        mean_w=mean_of_present(watts),
+        max_w=_most(watts),
+        energy_kj=None if energy is None else energy / 1000,
+        busy_mhz=mean_of_present(mhz[is_busy]),
+        max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
         capped_pct=_share_pct(is_capped, n_busy),
         slowed_pct=_share_pct(is_slowed, n_busy),
         reasons=" and ".join(text for bit, text in SLOWDOWNS.items() if (reasons & bit).any()),
-        sm_pct=_mean(columns.of(name, SeriesKind.SM_ACTIVITY)),
-        tensor_pct=_mean(columns.of(name, SeriesKind.TENSOR_ACTIVITY)),
-        dram_pct=_mean(columns.of(name, SeriesKind.DRAM_ACTIVITY)),
+        sm_pct=mean_of_present(of(SeriesKind.SM_ACTIVITY)),
+        tensor_pct=mean_of_present(of(SeriesKind.TENSOR_ACTIVITY)),
+        dram_pct=mean_of_present(of(SeriesKind.DRAM_ACTIVITY)),
         shared_pct=100 * float((looks > 0).mean()) if looks.size else None,
-        busy_w=_mean(watts[is_busy]) or 0.0,
-        capped_mhz=_mean(mhz[is_capped]) or 0.0,
-        slowed_mhz=_mean(mhz[is_slowed]) or 0.0,
-        free_mhz=_mean(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
+        busy_w=mean_of_present(watts[is_busy]) or 0.0,
+        capped_mhz=mean_of_present(mhz[is_capped]) or 0.0,
+        slowed_mhz=mean_of_present(mhz[is_slowed]) or 0.0,
+        free_mhz=mean_of_present(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
         n_busy=n_busy,
         n_looks=int(looks.size),
         slowed_from_ns=int(tick_ns[ends[0]]),
@@ -251,17 +248,8 @@ def _joules_between(
     return float(end - start)
 
 
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
-
-
-def _highest(values: Floats) -> float:
-    return 0.0 if np.isnan(values).all() else float(np.nanmax(values))
-
-
-def _over_1000(value: float | None) -> float | None:
-    return None if value is None else value / 1000
+def _most(values: Floats) -> float | None:
+    return None if np.isnan(values).all() else float(np.nanmax(values))
 
 
 def _share_pct(rows: NDArray[np.bool_], n_busy: int) -> float:
@@ -272,8 +260,8 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        text = "This recording holds no power and no clocks; reportgen record measures them."
-        return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
+        missing = "This recording holds no power and no clocks; reportgen record measures them."
+        return Outcome(missing=missing)
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],
         exhibits=[
@@ -300,40 +288,27 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
 
 def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[results.Finding]:
     judged = [gpu for gpu in gpus if gpu.n_busy >= _LEAST_BUSY]
-    slowed = [gpu for gpu in judged if gpu.slowed_pct > params.throttled_pct]
-    if slowed:
-        worst = max(slowed, key=lambda gpu: gpu.slowed_pct)
-        yield THROTTLED.finding(
-            measured=worst.slowed_pct,
-            threshold=params.throttled_pct,
-            where=kit.stretch(worst.node, worst.gpu, worst.slowed_from_ns, worst.slowed_to_ns),
-            share=_lost_ratio(worst),
+    for message, pcts, limit_pct in (
+        (THROTTLED, [(gpu.slowed_pct, gpu) for gpu in judged], params.throttled_pct),
+        (AT_POWER_LIMIT, [(gpu.capped_pct, gpu) for gpu in judged], params.power_limit_pct),
+        (SHARED, [(gpu.shared_pct or 0.0, gpu) for gpu in gpus], params.shared_pct),
+    ):
+        found = [(pct, gpu) for pct, gpu in pcts if pct > limit_pct]
+        if not found:
+            continue
+        pct, worst = max(found, key=lambda item: item[0])
+        where = results.Where(node=worst.node, device=worst.gpu)
+        if message is THROTTLED:
+            where = kit.stretch(worst.node, worst.gpu, worst.slowed_from_ns, worst.slowed_to_ns)
+        yield message.finding(
+            measured=pct,
+            threshold=limit_pct,
+            where=where,
+            share=_lost_ratio(worst) if message is THROTTLED else None,
             clocks=_clocks(worst),
             gpu=worst,
             place=_label(worst, gpus),
-            concerned=part_of(len(slowed), len(gpus), "GPU"),
-        )
-    capped = [gpu for gpu in judged if gpu.capped_pct > params.power_limit_pct]
-    if capped:
-        most = max(capped, key=lambda gpu: gpu.capped_pct)
-        yield AT_POWER_LIMIT.finding(
-            measured=most.capped_pct,
-            threshold=params.power_limit_pct,
-            where=results.Where(node=most.node, device=most.gpu),
-            gpu=most,
-            place=_label(most, gpus),
-            concerned=part_of(len(capped), len(gpus), "GPU"),
-        )
-    shared = [gpu for gpu in gpus if (gpu.shared_pct or 0.0) > params.shared_pct]
-    if shared:
-        most = max(shared, key=lambda gpu: gpu.shared_pct or 0.0)
-        yield SHARED.finding(
-            measured=most.shared_pct,
-            threshold=params.shared_pct,
-            where=results.Where(node=most.node, device=most.gpu),
-            gpu=most,
-            place=_label(most, gpus),
-            concerned=part_of(len(shared), len(gpus), "GPU"),
+            concerned=part_of(len(found), len(gpus), "GPU"),
         )
 
 

@@ -335,7 +335,6 @@ def _missing(job: Negotiations, params: Params) -> results.Reason | str:
 
 
 def _late(job: Negotiations, params: Params) -> Iterator[results.Finding]:
-    """Yield a finding of each rank that was last too often, the costliest first."""
     for rank in sorted(job.ranks, key=lambda rank: (-rank.held_up_ns, rank.rank)):
         fair = rank.expected / rank.n_taken
         limit = min(params.fair_factor * fair, (1 + fair) / 2)

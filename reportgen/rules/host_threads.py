@@ -18,12 +18,10 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import Role
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, derived, floats, row, table
+from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 _BLOCKING_CALL = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|(?<!Stream)Wait"
 )
@@ -39,11 +37,9 @@ or a clock, as helper threads mostly do."""
 ABOUT = About(
     checks="How the traced threads of the host spent their time, and which calls made them wait "
     "for the GPU.",
-    reading=(
-        "A thread is busy while operators, ranges, Python or runtime calls run on it, blocked in "
-        "calls that wait; Python that sleeps or waits for a lock is neither. Loader processes are "
-        "other processes and do not show: this is no CPU utilization."
-    ),
+    reading="""A thread is busy while operators, ranges, Python or runtime calls run on it, blocked
+        in calls that wait; Python that sleeps or waits for a lock is neither. Loader processes are
+        other processes and do not show: this is no CPU utilization.""",
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
     section=results.Section(id="host-threads", title="Host threads", order=110),
 )
@@ -130,7 +126,6 @@ def _window(trace: RankTrace) -> Window | None:
 
 
 def _threads(trace: RankTrace) -> Iterator[tuple[int, Union, Union]]:
-    """Yield each thread, when it was busy, and when it was blocked."""
     slices, calls = trace.slices, trace.calls
     kinds = (SliceKind.OPERATOR, SliceKind.ANNOTATION, SliceKind.PYTHON)
     is_work = np.isin(slices.kind, kinds) & ~step_marks(trace)
@@ -188,11 +183,10 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         calls,
         BlockingCall,
         title="Calls that block the host",
-        caption=(
-            "Over all ranks and all of each trace, also outside of the steps, by time. The caller "
-            "is the innermost operator around the call; outside of operators the innermost range "
-            "or Python function. A copy counts where its call returned only when it was done."
-        ),
+        caption="""Over all ranks and all of each trace, also outside of the steps, by time. The
+            caller is the innermost operator around the call; outside of operators the innermost
+            range or Python function. A copy counts where its call returned only when it was
+            done.""",
     )
     return Outcome(
         exhibits=[
@@ -203,10 +197,8 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
                 threads,
                 ThreadTime,
                 title="Host threads",
-                caption=(
-                    "Over the recorded steps, else over the trace. Shares are of that window; "
-                    "blocked is in calls that wait for the GPU."
-                ),
+                caption="""Over the recorded steps, else over the trace. Shares are of that window;
+                    blocked is in calls that wait for the GPU.""",
             ),
         ],
         metrics={"n_threads": len(threads)},
@@ -224,11 +216,8 @@ def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
         "busy_threads",
         results.ExhibitKind.SERIES,
         title="Traced host threads at work",
-        caption=(
-            f"How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that "
-            "wait for the GPU do not count, nor do loader processes, which are separate."
-            f"{rest}"
-        ),
+        caption=f"""How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that
+            wait for the GPU do not count, nor do loader processes, which are separate.{rest}""",
         columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],
         role=Role.CPU,
     )

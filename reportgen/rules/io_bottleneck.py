@@ -14,11 +14,10 @@ from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
 ABOUT = About(
-    checks="How much of the time a GPU idles while at least one CPU core waits for I/O.",
-    reading="""A tick is a bottleneck when a GPU is below the GPU threshold and the I/O wait of a
-        core above the I/O threshold; the rule triggers in each minute by whose end more than the
-        given share of
-        all ticks are bottlenecks.""",
+    checks="How often a GPU is idle while at least one CPU core waits for I/O.",
+    reading="""A sample counts as a bottleneck if a GPU is below the GPU threshold and the I/O wait
+        of at least one core is above the I/O threshold. Once a minute the rule looks at all samples
+        so far, and triggers if the share of bottlenecks is larger than the threshold.""",
     advice="""Read fewer and larger files, use faster storage or stream the data, and prefetch or
         cache what is read again.""",
     section=Section(id="io-bottlenecks", title="I/O bottlenecks", order=220),
@@ -29,8 +28,9 @@ ABOUT = About(
 WORDS = bottleneck.Wording(
     cores=SeriesKind.IO_WAIT,
     finding_id="IO-1",
-    waits_for="A GPU idles while the host waits for I/O",
+    waits_for="A GPU is idle while a CPU core waits for I/O",
     hot="the I/O wait of a core was above",
+    over="waiting for I/O",
     part="a GPU below, a core waiting for I/O (bottleneck)",
     advice="""Read fewer and larger files, put the data on faster or local storage, and prefetch or
         cache what is read again.""",
@@ -47,7 +47,7 @@ WORDS = bottleneck.Wording(
 class Params:
     """Parameters in AWS's order."""
 
-    threshold: float = percentage(50, "triggers when more ticks than this are bottlenecks")
+    threshold: float = percentage(50, "triggers when more samples than this are bottlenecks")
     io_threshold: float = percentage(IO_HOT_PCT, "a core whose I/O wait is above this waits")
     gpu_threshold: float = percentage(IDLE_BELOW_PCT, "a GPU below this idles")
     patience: int = patience()

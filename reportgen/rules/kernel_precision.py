@@ -78,10 +78,8 @@ LOW_ADVICE = (
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
-        (
-            "Taken from the name of the kernel, else from the inputs of its operator, else from "
-            "nearly all other kernels of the rank, else Unknown."
-        ),
+        """Taken from the name of the kernel, else from the inputs of its operator, else from nearly
+            all other kernels of the rank, else Unknown.""",
     ),
     "precision_shares_folded": (
         "Kernel time by SageMaker Profiler's formats",
@@ -111,7 +109,6 @@ class RankPrecision:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         times_ns: time of kernels by precision and use of matrix units, communication too.
         fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
         window_ns: first to last GPU operation, over all devices.

@@ -53,10 +53,9 @@ LARGEST = kit.Message(
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
-COMMUNICATION_ADVICE = (
-    "It communicates, and part of its time may be waiting for other ranks: see the collectives. Of "
-    "the kernels that compute, a faster version of the first few is worth most."
-)
+COMMUNICATION_ADVICE = """It communicates, and part of its time may be waiting for other ranks: see
+    the collectives. Of the kernels that compute, a faster version of the first few is worth
+    most."""
 
 TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
@@ -104,12 +103,10 @@ WORDS = {
 """Titles of rankings (" by time" and the like is appended), how the reader's choices are called,
 and how the rows are counted that a ranking does not show one by one."""
 CAPTIONS = {
-    Grouping.NAME: (
-        "Over all ranks, by total time. pct_of_kernel_time is of the time of all kernels; "
-        "pct_of_profile_time is of the time from the first to the last GPU operation, times "
-        "devices ({profile:ns}); kernels that run at the same time all count. Precision is read "
-        "off the name, else off the inputs of the operator."
-    ),
+    Grouping.NAME: """Over all ranks, by total time. pct_of_kernel_time is of the time of all
+        kernels; pct_of_profile_time is of the time from the first to the last GPU operation, times
+        devices ({profile:ns}); kernels that run at the same time all count. Precision is read off
+        the name, else off the inputs of the operator.""",
     Grouping.SHAPE: "Every kernel with each size in which it was launched, by total time.",
     Grouping.OPERATOR: (
         "Kernels by the operator that launched them: the innermost on the thread of the launch."
@@ -150,7 +147,6 @@ class RankKernels:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
@@ -158,7 +154,6 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        costs: costs of the host of each rank.
     """
 
     n_ops: int = merged(sum)
@@ -213,7 +208,6 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
 def _durations(
     trace: RankTrace, readings: Mapping[str, Reading], launched_by: operators.Rows
 ) -> dict[Grouping, DurationValues]:
-    """Return the durations of a rank's kernels by each grouping."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = np.unique(ops.name[rows], return_inverse=True)
@@ -227,11 +221,13 @@ def _durations(
 
     # ``NONE`` is the last of a vocabulary, as it is in Python's counting from the end.
     shapes = [*(shape_name(text) for text in trace.shapes), NOT_TOLD]
-    callers = [*trace.names, NOT_TOLD]
+    callers = [*trace.names, *trace.labels, NOT_TOLD]
     categories = {text: category_of(reading) for text, reading in readings.items()}
     nothing = np.zeros(rows.shape, dtype=np.int64)
     operator, launched_by = np.full_like(nothing, NONE), launched_by[rows]
     operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
+    noted = ops.annotation[rows]
+    operator[noted != NONE] = noted[noted != NONE] + len(trace.names)  # more than who ran the graph
     return {
         Grouping.NAME: by(nothing, lambda text, _: (text,)),
         Grouping.SHAPE: by(ops.shape[rows], lambda text, code: (text, shapes[code])),
@@ -323,12 +319,10 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         return None
     if not most.won_ns[Cost.SMALL]:
         return None
-    return TINY.finding(
-        measured=most.share_pct(Cost.SMALL),
+    return TINY.fault(
+        most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        severity=kit.fault_severity(most.share_pct(Cost.SMALL) / 100),
-        share=most.share_pct(Cost.SMALL) / 100,
-        where=results.Where(node=most.node),
+        where=_longest_row(most),
         job=job,
         most=most,
         won=most.won_ns[Cost.SMALL],
@@ -336,8 +330,16 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching(job.costs),
+        **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
+
+
+def _longest_row(most: HostCosts) -> results.Where:
+    """Return when a rank launches its longest row of small kernels."""
+    row = most.longest_row
+    if row is None:
+        return results.Where(node=most.node)
+    return kit.stretch(most.node, None, row.start_ns, row.end_ns)
 
 
 def _time(rows: Rows, *, n_ranks: int) -> str:
@@ -346,7 +348,6 @@ def _time(rows: Rows, *, n_ranks: int) -> str:
 
 
 def _category(way: Grouping, item: DurationRow, job: RankKernels) -> str:
-    """Return whether kernels communicate or compute."""
     return category_of(job.readings[item.key[0]]) if way.is_by_kernel else item.key[-1]
 
 
@@ -404,7 +405,6 @@ def _labels(rows: Rows, way: Grouping) -> list[str]:
 
 
 def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
-    """Return all rows of one grouping."""
     is_by_name = way is Grouping.NAME
     names = ("name", "shape") if way is Grouping.SHAPE else (way.value,)
     sums_ns = [item.sum_ns for item in rows]
@@ -445,7 +445,6 @@ def _text(name: str, values: Sequence[str | None]) -> results.Column:
 
 
 def _places(by: str, order: int) -> dict[str, Place]:
-    """Return where the rankings stand that the reader chooses from."""
     group = f"top_by_{by}"
     return {
         f"{group}{way.suffix}": Place(

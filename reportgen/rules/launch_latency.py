@@ -24,31 +24,25 @@ MOST_SLOWEST = 1_000
 long."""
 ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
-    reading=(
-        "A long delay is good: the host launches work before the GPU needs it. A delay of a few µs "
-        "means that the GPU waits for each launch."
-    ),
+    reading="""A long delay is good: the host launches work before the GPU needs it. A delay of a
+        few µs means that the GPU waits for each launch.""",
     advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
     section=results.Section(id="launches", title="Launches", order=100),
 )
 READING = kit.Message(
     id="LAUNCH-1",
     title="Operations begin {begin} their launch (median){on}",
-    text=(
-        "95 % begin within {most.p95_ns:ns} of the call, the last after {most.max_ns:ns}. A long "
-        "delay is good: the host launches work before the GPU needs it. A delay of a few µs means "
-        "that the GPU waits for each launch.{early}{unseen}"
-    ),
+    text="""95 % begin within {most.p95_ns:ns} of the call, the last after {most.max_ns:ns}. A long
+        delay is good: the host launches work before the GPU needs it. A delay of a few µs means
+        that the GPU waits for each launch.{early}{unseen}""",
     advice="Look at the causes of idling where the delay is short.",
     unit="us",
     exhibit="launch_delays",
 )
 ON_RANK = " on rank {rank}, the longest delay of {n_ranks} ranks"
 UNSEEN = " The trace holds no launch of {orphans:count operation}."
-EARLY = (
-    " {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU "
-    "disagree, and delays and causes of idling are wrong by as much."
-)
+EARLY = """ {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU
+    disagree, and delays and causes of idling are wrong by as much."""
 BOXES_CAPTION = (
     "“launch” counts from the start of the call, “queue” from its end, so it is negative where the "
     "operation began before the call returned."
@@ -145,11 +139,9 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
         rows,
         Delays,
         title="Launch delays by rank",
-        caption=(
-            "launch: from the start of the call to the start on the GPU, of the first operation of "
-            "each call. queue: from the end of the call, of every operation; it may be negative. "
-            "orphans: operations whose call was not recorded."
-        ),
+        caption="""launch: from the start of the call to the start on the GPU, of the first
+            operation of each call. queue: from the end of the call, of every operation; it may be
+            negative. orphans: operations whose call was not recorded.""",
     )
     if not rows:
         return Outcome(exhibits=[by_rank])

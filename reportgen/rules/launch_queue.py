@@ -13,6 +13,7 @@ from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.replay import LONG_CALL_NS, launches_of
 from reportgen.facts.resample import ThinCurve, thin
+from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules import kit
@@ -25,11 +26,9 @@ FULL_FROM = 1_000
 docs/definitions.md, Launch queue."""
 ABOUT = About(
     checks="How many launched operations wait on each stream.",
-    reading=(
-        "A queue that never empties means that the host keeps up with the GPU. At about 1,024 "
-        "CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; "
-        "HIP's is longer."
-    ),
+    reading="""A queue that never empties means that the host keeps up with the GPU. At about 1,024
+        CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; HIP's
+        is longer.""",
     advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
     section=results.Section(id="launches", title="Launches", order=100),
 )
@@ -37,11 +36,9 @@ FULL = kit.Message(
     id="QUEUE-1",
     cause=results.Cause.FULL_LAUNCH_QUEUE,
     title=f"The launch queue holds {FULL_FROM:,} operations or more {{measured:pct}} of the time",
-    text=(
-        "For {q.full_ns:ns} of {q.length_ns:ns} stream {q.stream} of {q.node} held at least "
-        f"{FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for "
-        "{q.blocked_ns:ns} of it. Meanwhile the GPU is the bottleneck, not the host."
-    ),
+    text=f"""For {{q.full_ns:ns}} of {{q.length_ns:ns}} stream {{q.stream}} of {{q.node}} held at
+        least {FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for
+        {{q.blocked_ns:ns}} of it. Meanwhile the GPU is the bottleneck, not the host.""",
     advice="Speed up the GPU's work; the host's does not matter here.",
     exhibit="queue_depth",
 )
@@ -120,9 +117,8 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int6
     rows = np.flatnonzero(ops.launch != NONE)
     start_ns = ops.start_ns[rows]
     joined_ns = np.minimum(launch_end_ns(trace)[rows], start_ns)
-    streams = zip(ops.device[rows].tolist(), ops.stream[rows].tolist(), strict=True)
-    for device, stream in sorted(set(streams)):
-        here = (ops.device[rows] == device) & (ops.stream[rows] == stream)
+    for _, here in rows_by_code(joint_codes(ops.device[rows], ops.stream[rows])):
+        device, stream = (int(column[rows[here[0]]]) for column in (ops.device, ops.stream))
         time_ns = np.concatenate([joined_ns[here], start_ns[here]])
         change = np.repeat(np.array([1, -1], dtype=np.int8), time_ns.size // 2)
         depth = np.cumsum(change[np.argsort(time_ns, kind="stable")], dtype=np.int64)
@@ -150,11 +146,9 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
         queues,
         StreamQueue,
         title="Queues by rank, device and stream",
-        caption=(
-            "From the first recorded launch to the last start: mean and largest depth. full: the "
-            f"time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which "
-            f"the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs."
-        ),
+        caption=f"""From the first recorded launch to the last start: mean and largest depth. full:
+            the time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which
+            the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs.""",
     )
     return Outcome(
         missing=missing,

@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import distributions
+from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import Counts, jensen_shannon
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.usage import (
-    IDLE_BELOW_PCT,
-    Samples,
-    enough_samples,
-    samples_by_gpu,
-    used_throughout,
-)
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
@@ -36,9 +29,9 @@ MOST_GROUPS = 16
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
-    reading="""Every minute the histograms of utilization of each pair of GPUs on a node are
-        compared; the Jensen-Shannon distance is 0 for equal histograms and at most 0.83. Samples of
-        98 to 100 % have a separate bin, which AWS's rule dropped.""",
+    reading="""Once a minute the utilization histograms of each pair of GPUs on a node are compared.
+        Their Jensen-Shannon distance is 0 if they are equal, and at most 0.83. Samples of 98 to
+        100 % are counted here in a separate bin; SageMaker's rule ignores them.""",
     advice="""Use DistributedDataParallel instead of DataParallel, and shard data and batches
         evenly.""",
     section=results.Section(id="workload-balance", title="Workload balance", order=170),
@@ -51,9 +44,10 @@ UNEVEN = kit.Message(
     cause=results.Cause.GPU_IMBALANCE,
     title="""Work is shared unevenly on {pair.node}: {pair.gpu} is used {pair.means_pct[0]:pct},
         {pair.other_gpu} {pair.means_pct[1]:pct}""",
-    text="""The histograms of {pair.gpu} and {pair.other_gpu} lie {measured:.2f} apart
-        (Jensen-Shannon distance, 0 to 0.83; threshold {threshold:g}). Share of the node's work:
-        {shares}. {affected} of GPUs exceeded the threshold: {places}.""",
+    text="""Over the whole job, the mean utilization of {pair.gpu} is {pair.means_pct[0]:pct} and
+        that of {pair.other_gpu} {pair.means_pct[1]:pct}; of the sum over the GPUs of the node,
+        {shares}. The Jensen-Shannon distance of their histograms is {measured:.2f} (threshold
+        {threshold:g}, 0.83 at most). {affected} of GPUs exceeded the threshold: {places}.""",
     advice="""Give every GPU the same work: DistributedDataParallel instead of DataParallel, batches
         and shards of equal size, and nothing extra on the first GPU.""",
     unit="Jensen-Shannon distance",
@@ -61,21 +55,20 @@ UNEVEN = kit.Message(
 )
 UNEVEN_PROCESSES = replace(
     UNEVEN,
-    advice="""Each GPU has a process of its own already: give all of them batches and shards of
-        equal size, and look at clock, temperature and other load of the one that differs.""",
+    advice="""Each GPU already has its training process: give all of them batches and shards of
+        equal size, and check clock, temperature and other load of the GPU that differs.""",
 )
 OTHER_PATTERN = replace(
     UNEVEN,
     cause=results.Cause.OBSERVATION,
-    title="GPUs on {pair.node} work differently, but do about equally much",
-    advice="Nothing to do unless the GPUs ought to follow the same pattern of load.",
+    title="GPUs on {pair.node} work at different times, but equally much",
+    advice="Nothing to do, unless the GPUs should all have the same pattern of load.",
 )
 PARTLY_USED = replace(
     OTHER_PATTERN,
     cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
-    advice="""Find out why the other GPUs never work or stopped: there is nothing to balance between
-        these and the ones that work.""",
+    advice="""Find out why the other GPUs never work, or why they stopped.""",
 )
 IMPORTED = replace(
     UNEVEN,
@@ -172,12 +165,12 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     is_sampled, is_busy = np.zeros((2, system.n_ticks), dtype=np.bool_)
     for use in system.each(kind):
         is_sampled |= ~np.isnan(use)
-        is_busy |= use >= IDLE_BELOW_PCT
+        is_busy |= use >= usage.IDLE_BELOW_PCT
     minute_ns, busy = minutes_of(system.tick_ns[is_sampled]).start_ns, np.flatnonzero(is_busy)
-    are_used = used_throughout(system.matrix(kind)).tolist()
+    are_used = usage.used_throughout(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
-    mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples_by_gpu(system, kind)}
+    mean_pct = {gpu: float(own.values.mean()) for gpu, own in usage.samples_by_gpu(system, kind)}
     total_pct = sum(mean_pct.values())
     gpus = [
         GpuLoad(
@@ -190,9 +183,9 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             counts=distributions.pct_histogram(own.values),
             aws_counts=distributions.aws_histogram(own.values),
         )
-        for gpu, own in samples_by_gpu(system, kind)
+        for gpu, own in usage.samples_by_gpu(system, kind)
     ]
-    histories = [_history(own, minute_ns) for _, own in samples_by_gpu(system, kind)]
+    histories = [_history(own, minute_ns) for _, own in usage.samples_by_gpu(system, kind)]
     every = combinations(zip(gpus, histories, strict=True), 2)
     return NodeLoad(
         node=part.node,
@@ -206,7 +199,7 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     )
 
 
-def _history(samples: Samples, minute_ns: Instants) -> Counts:
+def _history(samples: usage.Samples, minute_ns: Instants) -> Counts:
     """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
     minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
     place = minute * distributions.N_BINS + distributions.bin_index(samples.values)
@@ -217,7 +210,6 @@ def _history(samples: Samples, minute_ns: Instants) -> Counts:
 def _pair(
     one: tuple[GpuLoad, Counts], other: tuple[GpuLoad, Counts], minute_ns: Instants, params: Params
 ) -> PairDistance:
-    """Compare two GPUs, each with the histories of its samples."""
     (gpu, history), (other_gpu, other_history) = one, other
     n_samples = np.minimum(history.sum(axis=1), other_history.sum(axis=1))
     is_judged = n_samples > params.patience
@@ -245,7 +237,7 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         n_ticks=sum(load.n_ticks for load in loads),
         n_gpus=sum(n_gpus),
         n_samples=n_samples,
-        patience=enough_samples(params.patience),
+        patience=usage.enough_samples(params.patience),
     )
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
@@ -319,20 +311,22 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     gpus = [gpu for load in loads for gpu in load.gpus]
     title = "Share of the work of each GPU on its node"
-    caption = "Mean utilization over the whole job, and its share of the node's sum."
+    caption = (
+        "Mean utilization over the whole job, and its share of the sum of all GPUs of the node."
+    )
     yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)
         title = "Distance of the utilization histograms of each pair of GPUs"
-        caption = f"""Jensen-Shannon distance over the whole job, 0 (equal) to 0.83; uneven above
-            {params.threshold:g}."""
+        caption = f"""Jensen-Shannon distance over the whole job: 0 if equal, 0.83 at most, uneven
+            above {params.threshold:g}."""
         yield kit.table("distances", pairs, PairDistance, title=title, caption=caption)
     shown: list[GpuLoad] = []
     farthest = {load.node: max((its.distance for its in load.pairs), default=0.0) for load in loads}
     for load in sorted(loads, key=lambda load: -farthest[load.node]):
         if load.gpus and (not shown or len(shown) + len(load.gpus) <= MOST_GROUPS):
             shown += load.gpus
-    caption = "All samples of the job; the last bin holds 98 to 100 %."
+    caption = "All samples of the job. The last bin covers 98 to 100 %."
     if len(shown) < len(gpus):
         caption += f" {len(shown)} of {len(gpus)} GPUs, the most uneven nodes."
     n_nodes = len(loads)

@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
-from reportgen.facts.intervals import clip, overlap_ns, union_of
+from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
 from reportgen.merging import merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
@@ -26,66 +26,54 @@ LEAST_BYTES = 1_000_000
 """Fewer bytes from pageable memory are flags and losses, not batches."""
 ABOUT = About(
     checks="Copies and memsets in GPU memory: by direction, with bytes and bandwidth.",
-    reading=(
-        "Durations are added up per direction and kinds of memory. A copy from or to pageable "
-        "memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy that "
-        "runs while no kernel runs is exposed: it makes the step longer."
-    ),
+    reading="""Durations are added up by direction and kind of memory. A copy from or to pageable
+        host memory goes through a hidden pinned buffer: it is slower and blocks the host. A copy is
+        exposed if no kernel runs at the same time: it then makes the step longer.""",
     advice="Pin host memory and copy with non_blocking=True.",
     section=results.Section(id="device-memory", title="Memory", order=90),
 )
 PAGEABLE_COPIES = kit.Message(
     id="COPY-1",
     cause=results.Cause.PAGEABLE_COPIES,
-    title="{total.bytes:bytes} are copied from or to pageable memory",
-    text=(
-        "Copies of pageable host memory ({total.count:n} in all) take {total.time_ns:ns}, "
-        "{share_of_time:pct} of the time from the first to the last GPU operation; each blocks the "
-        "host until it is nearly done. With pinned memory (25 GB/s, without waiting) {most.node} "
-        "would finish {most.won_ns:ns} earlier, which is {measured:pct} of {window}."
-    ),
-    advice="Set pin_memory=True in the DataLoader, copy with .to(device, non_blocking=True).",
+    title="{total.bytes:bytes} are copied {way} pageable host memory",
+    text="""{total.count:count copy/copies} {way} pageable host memory {total.count:verb take}
+        {total.time_ns:ns} of GPU time. Each of them blocks the host until it is nearly done. With
+        pinned memory (25 GB/s, without waiting) {most.node} would finish {most.won_ns:ns} earlier,
+        which is {measured:pct} of {window}.""",
+    advice="Set pin_memory=True in the DataLoader, and copy with .to(device, non_blocking=True).",
     exhibit="memory_operations",
 )
+WAYS = {"HtoD": "from", "DtoH": "to"}
 EXPOSED = kit.Message(
     id="COPY-2",
     cause=results.Cause.EXPOSED_COPIES,
-    title="Copies that hide behind no kernel take {measured:pct}, mostly {main}",
-    text=(
-        "{exposed:ns} of GPU time, {measured:pct} of {window}, went by in copies and memsets while "
-        "no kernel ran; {most:ns} of it in {main} ({count:n} in all{rate}).{hideable}"
-    ),
-    advice="Copy on its own stream from pinned memory, one batch ahead of the step.",
+    title="Copies without a kernel beside them take {measured:pct} of the time, mostly {main}",
+    text="""For {exposed:ns}, {measured:pct} of the GPU time within {window}, copies and memsets ran
+        while no kernel ran; {most:ns} of it was {main} ({count:count
+        operation}{rate}).{hideable}""",
+    advice="Copy on a separate stream, from pinned memory, one batch ahead of the step.",
     exhibit="memory_operations",
 )
-PINNED_ADVICE = "Copy on its own stream, one batch ahead of the step; the memory is pinned already."
-COPY_LESS = (
-    "Copy less: keep on the GPU what is copied again and again (offloaded parameters, tables), or "
-    "copy it in a smaller format."
-)
+PINNED_ADVICE = """Copy on a separate stream, one batch ahead of the step; the memory is pinned
+    already."""
+COPY_LESS = """Copy less: keep data on the GPU that are copied again and again (offloaded
+    parameters, tables), or copy them in a smaller format."""
 RATE = ", {rate:bytes}/s"
-HIDEABLE = (
-    " All kernels that run without a copy take {hideable:ns}: copying at another time hides that "
-    "much at most."
-)
+HIDEABLE = """ All kernels that run without a copy take {hideable:ns}: if copies run at another
+    time, at most this can be hidden."""
 ADVICE = {
-    "DtoD": (
-        "Copy less on the device: write into the target (out=, in-place), avoid clone, cat and "
-        "contiguous in the loop, and let torch.compile fuse the rest."
-    ),
+    "DtoD": """Copy less on the device: write into the target (out=, in-place), avoid clone, cat and
+        contiguous in the loop, and let torch.compile fuse the rest.""",
     MEMSET: (
-        "Clear less: optimizer.zero_grad(set_to_none=True), torch.empty where all is written."
+        "Set less memory to zero: optimizer.zero_grad(set_to_none=True), and torch.empty for "
+        "tensors that are written completely."
     ),
 }
-SHARES_CAPTION = (
-    "Shares of the time of all copies and memsets, {every:ns}, which is {share:pct} of the time "
-    "from the first to the last GPU operation ({window:ns} over all GPUs)."
-)
+SHARES_CAPTION = """Shares of the time of all copies and memsets ({every:ns}). They take {share:pct}
+    of the time from the first to the last GPU operation ({window:ns} over all GPUs)."""
 
-TABLE_CAPTION = (
-    "Durations are added up. gb_per_s is 10^9 bytes per second of copying; bytes are 0 and the "
-    "bandwidth absent where the trace does not say them."
-)
+TABLE_CAPTION = """Durations are added up. gb_per_s is in units of 10^9 bytes per second of copying.
+    If the trace has no sizes, bytes are 0 and the bandwidth is empty."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +133,8 @@ class RankCopies:
         headlines: the window in which each device is judged.
         exposed_ns: copies and memsets of all devices in these windows while no kernel ran.
         hideable_ns: kernels of all devices in these windows while no copy or memset ran.
-        direction_ns: the same of each direction by itself; directions may overlap.
+        longest: of each device the longest of these stretches of copies and memsets.
+        direction_ns: ``exposed_ns`` of each direction by itself; directions may overlap.
         pinned: of each rank.
     """
 
@@ -155,6 +144,7 @@ class RankCopies:
     headlines: tuple[Window, ...] = kit.merged(kit.concat, default=())
     exposed_ns: int = kit.merged(sum, default=0)
     hideable_ns: int = kit.merged(sum, default=0)
+    longest: tuple[results.Where, ...] = kit.merged(kit.concat, default=())
     direction_ns: Mapping[str, int] = kit.merged(kit.sum_by_key, default_factory=dict)
     pinned: tuple[Pinned, ...] = kit.merged(kit.concat, default=())
 
@@ -175,12 +165,12 @@ def measure(trace: RankTrace, _params: Params) -> RankCopies:
         headlines=(window,) * len(devices),
         exposed_ns=sum(time.busy_ns - time.kernel_ns for time in times),
         hideable_ns=sum(time.busy_ns - time.memory_ns for time in times),
+        longest=tuple(filter(None, (_longest(trace, window, unions) for unions in devices))),
         direction_ns=kit.sum_by_key(_exposed(trace, window, unions) for unions in devices),
     )
 
 
 def _copies(trace: RankTrace) -> tuple[Copies, ...]:
-    """Return the copies and memsets of a rank, by direction, then kinds."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
@@ -246,6 +236,16 @@ def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str
     return found
 
 
+def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.Where | None:
+    """Return when copies and memsets of a device run longest without a kernel."""
+    exposed = minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel)
+    found = longest_of(exposed)
+    if not found.start_ns.size:
+        return None
+    edges_ns = (int(edge[0]) + trace.origin_ns for edge in (found.start_ns, found.end_ns))
+    return kit.stretch(trace.node, f"gpu{unions.device}", *edges_ns)
+
+
 def judge(ranks: Sequence[RankCopies], params: Params) -> Outcome:
     """Report what was moved, what of it was pageable, and what hides behind no kernel."""
     job = kit.merge([RankCopies(), *ranks])
@@ -305,7 +305,7 @@ def _pageable_finding(
         total=total,
         most=most,
         window=kit.window_name([most.window]),
-        share_of_time=pct_of(total.time_ns, job.window_ns),
+        way=" and ".join(sorted({WAYS[item.direction] for item in rows})),
     )
 
 
@@ -318,11 +318,10 @@ def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | Non
     copies = [item for item in job.rows if item.direction == main]
     total = kit.merge(copies)
     can_hide = job.hideable_ns >= job.exposed_ns / 2
-    return EXPOSED.finding(
-        severity=kit.fault_severity(share_pct / 100),
-        measured=share_pct,
+    return EXPOSED.fault(
+        share_pct,
         threshold=limit_pct,
-        share=share_pct / 100,
+        where=max(job.longest, key=lambda item: (item.end_s or 0) - (item.start_s or 0)),
         advice=ADVICE.get(main) or _advice_across_the_link(copies, can_hide=can_hide),
         main=main,
         exposed=job.exposed_ns,

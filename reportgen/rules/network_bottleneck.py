@@ -32,11 +32,9 @@ ABOUT = About(
     section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
-_TEXT = (
-    "In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received "
-    "close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s "
-    "for {longest.duration_s:s}. "
-)
+_TEXT = """In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received
+    close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s
+    for {longest.duration_s:s}. """
 AT_LIMIT = kit.Message(
     id="SYS-5",
     cause=results.Cause.NETWORK_INPUT,
@@ -56,9 +54,9 @@ AT_OWN_MAXIMUM = replace(
 
 IN_GAPS = replace(
     AT_LIMIT,
-    title="GPUs idle while the network is at its limit: {share_pct:pct} of the working time",
+    title="GPUs idle while the network is at its limit: {measured:pct} of the working time",
     text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
-        single ticks hardly show: {share_pct:pct} of the time from their first to their last work
+        single ticks hardly show: {measured:pct} of the time from their first to their last work
         (of each tick the GPU that idles most). Meanwhile the node received
         {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate, which does not fall when
         GPUs idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
@@ -287,13 +285,10 @@ def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
         return []
-    found = IN_GAPS.finding(
-        measured=100 * worst.ratio,
+    found = IN_GAPS.fault(
+        100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=kit.stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        severity=kit.fault_severity(worst.ratio),
-        share=worst.ratio,
-        share_pct=100 * worst.ratio,
         worst=worst,
     )
     return [found]

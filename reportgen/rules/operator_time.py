@@ -27,10 +27,9 @@ _SAY_NONE = (
 )
 ABOUT = About(
     checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
-    reading=(
-        "The time of an operator includes the operators that it calls; its self time does not, so "
-        "only self times add up. GPU time is that of the GPU operations that it launched itself."
-    ),
+    reading="""The time of an operator includes the operators that it calls; its self time does not,
+        so only self times add up. GPU time is that of the GPU operations that it launched
+        itself.""",
     advice="Look for operators that take the host long but give the GPU little to do.",
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
@@ -38,19 +37,14 @@ ABOUT = About(
 READING = kit.Message(
     id="OPER-1",
     title="{first.name} takes most of the host's time in operators: {measured:pct}",
-    text=(
-        "{first.self_ns:ns} of {every:ns} in {first.count:count call}, without the operators "
-        "that they call; "
-        "{n:count different operator} ran."
-    ),
+    text="""{first.self_ns:ns} of {every:ns} in {first.count:count call}, without the operators that
+        they call; {n:count different operator} ran.""",
     advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
     exhibit="top_by_self_time",
 )
 WAITING = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
-WAITING_ADVICE = (
-    "It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits until the GPU "
-    "has computed it: read values less often, or after later work was launched."
-)
+WAITING_ADVICE = """It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits
+    until the GPU has computed it: read values less often, or after later work was launched."""
 BY_SELF_TIME = (
     "Operators by self time on the host",
     "Shares of the self time of all operators, over all threads ({every:ns}).",
@@ -180,7 +174,6 @@ def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
 
 
 def _launched_ns(trace: RankTrace) -> Times:
-    """Return (n_slices,) ns of the GPU operations that each slice launched."""
     ops = trace.gpu_ops
     operator = operators.launching_operators(trace)
     is_known = operator != NONE
@@ -217,11 +210,9 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         rows,
         Operator,
         title="All operators",
-        caption=(
-            "Over all ranks and threads, by self time. Durations are the host's and hold what the "
-            "operator called; pct_of_self_time is of the self time of all operators; gpu_time_us "
-            "adds up the durations of the GPU operations that it launched itself."
-        ),
+        caption="""Over all ranks and threads, by self time. Durations are the host's and hold what
+            the operator called; pct_of_self_time is of the self time of all operators; gpu_time_us
+            adds up the durations of the GPU operations that it launched itself.""",
     )
     reading = READING.finding(
         measured=rows[0].pct_of_self_time,
@@ -248,10 +239,6 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
 
 
-def _by_self_time(row: SizedOperator) -> tuple[int, str, str]:
-    return -row.self_ns, row.name, row.input_dims
-
-
 def _sized(job: RankOperators) -> Iterator[Exhibit]:
     rows = sorted(
         (
@@ -260,7 +247,7 @@ def _sized(job: RankOperators) -> Iterator[Exhibit]:
             )
             for item in operators.duration_rows(job.sized)
         ),
-        key=_by_self_time,
+        key=lambda row: (-row.self_ns, row.name, row.input_dims),
     )
     if rows:
         made = kit.table(
@@ -292,11 +279,9 @@ def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:
         rows,
         Module,
         title="Modules of the model",
-        caption=(
-            "Calls of nn.Module over all ranks, added up by the classes of the modules around "
-            "them; each dot is one level. Times hold those of the modules inside; "
-            "own_gpu_time_us does not. The GPU work of the backward pass belongs to no module."
-        ),
+        caption="""Calls of nn.Module over all ranks, added up by the classes of the modules around
+            them; each dot is one level. Times hold those of the modules inside; own_gpu_time_us
+            does not. The GPU work of the backward pass belongs to no module.""",
     )
 
 

@@ -148,13 +148,18 @@ def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult |
 
 
 def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
-    """Return a result under the rule's own name that can be saved and read again, or raise."""
+    """Return a result under the rule's own name that can be saved and read again, or raise.
+
+    Its evidence is what was read again: made when the measurements are gone, which of a thousand
+    ranks take more memory than all results, it does not lie scattered among them.
+    """
     judged = judge(rule, measurements, params)
-    measurements.clear()  # those of a thousand ranks take as much memory as what follows
+    measurements.clear()
     if judged.id != rule.id:
         raise ValueError(f"its result is called {judged.id}, not {rule.id}")
-    decode(encode(judged), path=f"{rule.id}.json")
-    return judged
+    saved, judged = encode(judged), replace(judged, exhibits=(), data=())
+    read = decode(saved, path=f"{rule.id}.json")
+    return replace(judged, exhibits=read.exhibits, data=read.data)
 
 
 def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:

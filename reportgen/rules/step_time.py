@@ -228,7 +228,6 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
 
 
 def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None:
-    """Report the rank that loses most to its slow steps."""
     times = params.threshold_times
     long = [rank for rank in traced if rank.count >= params.least_steps]
     rank = max(long, key=lambda rank: rank.lost_ratio(times), default=traced[0])
@@ -259,7 +258,6 @@ def _slow(traced: Sequence[RankSteps], params: Params) -> results.Finding | None
 
 
 def _incomplete(traced: Sequence[RankSteps]) -> results.Finding | None:
-    """Report where the recording seems to have begun inside the first step."""
     few = [
         rank
         for rank in traced

@@ -16,10 +16,8 @@ MOST_LANES = 2_000
 
 ABOUT = About(
     checks="Every event in time, on each thread, process and stream.",
-    reading=(
-        "Each lane is a thread of the host, a stream of a GPU, a phase of a worker or a counter; "
-        "an arrow leads from a call to the operation that it started."
-    ),
+    reading="""Each lane is a thread of the host, a stream of a GPU, a phase of a worker or a
+        counter; an arrow leads from a call to the operation that it started.""",
     advice="Look at the moments that findings name.",
     section=results.Section(id="timeline", title="Timeline", order=5),
 )

@@ -1,4 +1,4 @@
-"""Ids, and arrows from forward to backward, of a kernel trace for other programs."""
+"""Numbers of events, and arrows from forward to backward, of a kernel trace for other programs."""
 
 from __future__ import annotations
 
@@ -13,12 +13,21 @@ from reportgen.profile.trace_tables import NONE, HostSlices, Numbers
 from reportgen.timeline.lanes import Argument, Arrows, Codes, Lane, PartLanes, Times
 
 
-def ids_of(trace: RankTrace) -> tuple[Argument, ...]:
-    """Return the ids by which events were joined, as the profiler calls them."""
+def numbers_of(trace: RankTrace) -> tuple[Argument, ...]:
+    """Return the ids by which events were joined, and what copies moved, as the profiler names it.
+
+    The bandwidth is in whole MB/s, since arguments are whole numbers.
+    """
     slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
+    moves = (ops.bytes > 0) & (ops.duration_ns > 0)
+    n_bytes = np.where(moves, ops.bytes, NONE)
+    mb_per_s = np.where(moves, n_bytes * 1_000 // np.maximum(ops.duration_ns, 1), NONE)
+    first_op = slices.start_ns.size + calls.start_ns.size
     found = (
         ("correlation", slices.start_ns.size, (calls.correlation, ops.correlation)),
         ("External id", 0, (slices.external_id, calls.external_id, ops.external_id)),
+        ("bytes", first_op, (n_bytes,)),
+        ("bandwidth (MB/s)", first_op, (mb_per_s,)),
     )
     return tuple(
         Argument(name=name, first=first, values=_narrow(np.concatenate(parts)))
@@ -27,9 +36,9 @@ def ids_of(trace: RankTrace) -> tuple[Argument, ...]:
     )
 
 
-def _narrow(ids: Numbers) -> NDArray[np.integer]:
-    is_small = ids.max(initial=0) <= np.iinfo(np.int32).max
-    return in_file(ids.astype(np.int32) if is_small else ids)
+def _narrow(values: Numbers) -> NDArray[np.integer]:
+    is_small = values.max(initial=0) <= np.iinfo(np.int32).max
+    return in_file(values.astype(np.int32) if is_small else values)
 
 
 def with_backward(part: PartLanes, trace: RankTrace) -> PartLanes:

@@ -37,7 +37,10 @@ class StagedLane(msgspec.Struct, kw_only=True):
 
 
 class StagedPart(msgspec.Struct, kw_only=True):
-    """A part, without its columns; times are ns after ``origin_ns``."""
+    """A part, without its columns; times are ns after ``origin_ns``.
+
+    ``types`` are those of the columns by the names of their files.
+    """
 
     node: str
     host: str
@@ -52,6 +55,7 @@ class StagedPart(msgspec.Struct, kw_only=True):
     step_number: list[int]
     step_start_ns: list[int]
     step_end_ns: list[int]
+    types: dict[str, str]
 
 
 def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
@@ -62,15 +66,11 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
     first_ns, last_ns = _extent(strips, tracks)
     n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
     finest_ns = (last_ns - first_ns) // n_intervals + 1
-    _save(folder, "strip", Strips, strips)
-    _save(folder, "track", Track, tracks)
-    _save(folder, "arrow", Arrows, [part.arrows])
     pieces = [
         coarser(pieces_of(lane.strips, number), finest_ns)
         for number, lane in enumerate(part.lanes)
         if lane.strips is not None
     ]
-    _save(folder, "piece", Pieces, pieces)
     about = StagedPart(
         node=part.node,
         host=part.host,
@@ -85,6 +85,12 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         step_number=part.steps.number.tolist(),
         step_start_ns=part.steps.start_ns.tolist(),
         step_end_ns=part.steps.end_ns.tolist(),
+        types={
+            **_save(folder, "strip", Strips, strips),
+            **_save(folder, "track", Track, tracks),
+            **_save(folder, "arrow", Arrows, [part.arrows]),
+            **_save(folder, "piece", Pieces, pieces),
+        },
     )
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
@@ -119,19 +125,16 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int
     return min(starts, default=0), max(ends, default=0) + 1
 
 
-def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> None:
+def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> dict[str, str]:
+    types = {}
     for column in _columns(kind):
         parts = [getattr(table, column) for table in tables] or [np.empty(0)]
-        head = {
-            "descr": np.lib.format.dtype_to_descr(parts[0].dtype),
-            "fortran_order": False,
-            "shape": (sum(part.size for part in parts),),
-        }
-        with (folder / f"{name}.{column}.npy").open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, head)
+        types[f"{name}.{column}"] = parts[0].dtype.str
+        with (folder / f"{name}.{column}").open("wb") as file:
             for part in parts:
                 part.tofile(file)
                 forget(part)
+    return types
 
 
 def _columns(kind: type[Any]) -> list[str]:
@@ -149,6 +152,11 @@ class Staged:
         """
         self._folder = folder
         self.about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=StagedPart)
+
+    @cached_property
+    def starts_ns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return when the strips of all lanes begin, and the times of all counters."""
+        return self._column("strip.start_ns"), self._column("track.time_ns")
 
     @cached_property
     def strips(self) -> Strips:
@@ -171,11 +179,16 @@ class Staged:
         """Return the pieces of the finest coarse picture."""
         return Pieces(**self._columns("piece", Pieces))
 
+    def let_go(self) -> None:
+        """Forget the columns, but for ``starts_ns``, until they are used again."""
+        for name in ("strips", "track", "arrows", "pieces"):
+            self.__dict__.pop(name, None)
+
     def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
-        return {column: _mapped(self._folder / f"{name}.{column}.npy") for column in _columns(kind)}
+        return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
 
-
-def _mapped(path: Path) -> NDArray[Any]:
-    is_small = path.stat().st_size < 1 << 16  # a file without rows cannot be mapped
-    column: NDArray[Any] = np.load(path, mmap_mode=None if is_small else "r")
-    return column
+    def _column(self, name: str) -> NDArray[Any]:
+        path, dtype = self._folder / name, np.dtype(self.about.types[name])
+        if path.stat().st_size < 1 << 16:  # a file without rows cannot be mapped
+            return np.fromfile(path, dtype)
+        return np.memmap(path, dtype, mode="r")

@@ -165,25 +165,35 @@ class _Tree:
         host = self.add(LaneKind.HOST, "host", rank)
         for item in fields(slices):
             forget(getattr(slices, item.name))
-        input_type = self.details.of_rows([slices.input_type[rows]], self._input_type)
+        inputs = (slices.input_type[rows] + 1) * (len(self.trace.input_dims) + 1)
+        inputs += slices.input_dims[rows] + 1  # one number: two columns would take ten of memory
+        detail = self.details.of_rows([inputs], self._said_of_slice)
         groups = []
         for codes, places in grouped(np.concatenate([slices.thread[rows], calls.thread])):
             here = places[places < rows.size]
             groups.append((codes, here, places[here.size :] - rows.size))
         for codes, here, called in sorted(groups, key=lambda item: -item[2].size):
-            own = rows[here]
             self.lane_of_call[called] = len(self.lanes)
-            strips = strips_of(
-                np.concatenate([_picked(slices.start_ns, own), calls.start_ns[called]]),
-                np.concatenate([_picked(slices.duration_ns, own), calls.duration_ns[called]]),
-                np.concatenate([_picked(slices.name, own), calls.name[called]]),
-                detail=np.concatenate([input_type[here], np.zeros(called.size, np.int32)]),
-                flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
-                source=np.concatenate([own, called + slices.start_ns.size]),
-            )
+            strips = self._of_thread(rows[here], called, detail[here])
             self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
+
+    def _of_thread(self, own: Rows, called: Rows, detail: Codes) -> Strips:
+        """Return some slices and calls as strips."""
+        slices, calls = self.trace.slices, self.trace.calls
+
+        def both(slice_column: NDArray[Any], call_column: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([_picked(slice_column, own), call_column[called]])
+
+        return strips_of(
+            both(slices.start_ns, calls.start_ns),
+            both(slices.duration_ns, calls.duration_ns),
+            lambda: both(slices.name, calls.name),
+            detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
+            flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+            source=lambda: np.concatenate([own, called + slices.start_ns.size]),
+        )
 
     def _called(self, codes: Sequence[int]) -> str:
         """Return the label of a lane of some threads."""
@@ -196,8 +206,14 @@ class _Tree:
         has_processes = len({thread.pid for thread in threads}) > 1
         return f"thread {thread.tid}" + (f" of process {thread.pid}" if has_processes else "")
 
-    def _input_type(self, code: int) -> str:
-        return "" if code == NONE else f"first input {self.trace.input_types[code]}"
+    def _said_of_slice(self, inputs: int) -> str:
+        """Write the type of an operator's first input of floating point, and the sizes of all."""
+        input_type, input_dims = divmod(inputs, len(self.trace.input_dims) + 1)
+        said = [f"first input {self.trace.input_types[input_type - 1]}"] if input_type else []
+        if input_dims:
+            sizes = self.trace.input_dims[input_dims - 1].replace("],[", "] [")
+            said.append(f"sizes of inputs {sizes}")
+        return ", ".join(said)
 
     def _add_gpus(self, rank: int) -> None:
         trace = self.trace
@@ -205,7 +221,7 @@ class _Tree:
         names = {device.id: device.name for device in trace.devices}
         compiled = self._compiled()[ops.name]
         detail = self.details.of_rows(
-            (ops.shape, ops.bytes, ops.collective, compiled), self._said_of_op
+            (ops.shape, ops.bytes, ops.collective, ops.annotation, compiled), self._said_of_op
         )
         memory = trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
@@ -249,8 +265,10 @@ class _Tree:
             dtype=np.int32,
         )
 
-    def _said_of_op(self, shape: int, n_bytes: int, collective: int, compiled: int) -> str:
-        """Write grid and block, bytes, collective and fused operators of an operation."""
+    def _said_of_op(
+        self, shape: int, n_bytes: int, collective: int, annotation: int, compiled: int
+    ) -> str:
+        """Write grid and block, bytes, collective, annotation and fused operators."""
         trace, said = self.trace, []
         if shape != NONE:
             grid, _, block = trace.shapes[shape].partition("] [")
@@ -266,6 +284,8 @@ class _Tree:
             what += f" {trace.labels[dtype]}" if dtype != NONE else ""
             what += f" in group {trace.labels[group]}" if group != NONE else ""
             said.append(what)
+        if annotation != NONE:
+            said.append(f"recorded in {trace.labels[annotation]}")
         if compiled != NONE:
             name = trace.names[compiled]
             fused, file = fused_operators(name), trace.written_in.get(name)

@@ -188,6 +188,7 @@ class _File:
             ]
             for number in range(len(ranges_ns)):
                 self._add_window(part, ranges_ns[: number + 1])
+            part.staged.let_go()
         header = self._header(in_order, resolution_ns)
         if n_parts > len(self.parts):
             shown, every = format_count(len(self.parts)), format_count(n_parts)
@@ -422,8 +423,7 @@ def _count(window: Window, parts: Sequence[Staged], axis: Axis) -> int:
         if window.holds(part.about.node):
             ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
             for lane in part.about.lanes:
-                is_counter = lane.kind == LaneKind.COUNTER
-                times = part.track.time_ns if is_counter else part.strips.start_ns
+                times = part.starts_ns[lane.kind == LaneKind.COUNTER]
                 low, high = np.searchsorted(times[lane.first : lane.first + lane.n_events], ends)
                 n_events += int(high - low)
     return n_events

@@ -130,12 +130,12 @@ def _format_threshold(finding: Finding) -> str:
 
 def _gain(finding: Finding) -> tuple[str, str]:
     estimate = finding.estimate
-    if estimate is None or estimate.share_ratio <= 0:
-        return "", ""
+    if estimate is None or estimate.share_ratio <= 0 or finding.symptom_of:
+        return "", ""  # the gain of a symptom is part of that of its cause
     share = format_pct(100 * estimate.share_ratio)
     if estimate.speedup_at_most is None:
         return f"{share} of the time", ""
-    return f"up to {estimate.speedup_at_most:.2f}× faster", f"at most {share} of the time"
+    return f"up to {estimate.speedup_at_most:.2f}× faster", f"saves at most {share} of the time"
 
 
 def _part(finding: Finding) -> str:
@@ -143,9 +143,9 @@ def _part(finding: Finding) -> str:
     share, part = finding.estimate, finding.attributed_ratio
     if share is None or part is None or part >= share.share_ratio:
         return ""
-    return f"{format_pct(100 * part)} of the time"
+    return f"saves at most {format_pct(100 * part)} of the time"
 
 
 def _words(cause: str) -> str:
     """Return a word for a cause as people write it; nothing for a mere observation."""
-    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ")
+    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ").replace("io ", "I/O ")

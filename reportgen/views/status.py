@@ -31,7 +31,7 @@ _HINTS: dict[ReasonCode, str] = {
         "the operators too, in the job's FrameworkProfile."
     ),
     ReasonCode.TOO_FEW_SAMPLES: (
-        "Profile for longer, or more often: the sampling interval may be as short as 100 ms."
+        "Record a longer part of the job, or sample more often (the shortest interval is 100 ms)."
     ),
 }
 _TOO_FEW_EVENTS_HINT = "Profile for longer."
@@ -43,7 +43,10 @@ _UNRECORDED = frozenset(
 )
 """Reasons that a look at the profiler's configuration may explain."""
 
-_PATIENCE_HINT = " Or judge with fewer samples: --set {rule_id}.patience=N."
+_PATIENCE_HINT = (
+    " To judge with fewer samples, run make-profiler-report with --set {rule_id}.patience=N, where "
+    "N is less than the number of samples."
+)
 _ERROR_HINT = "The other checks are not affected. Run with --verbose to see where it broke."
 
 
@@ -56,7 +59,7 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.FAILED:
         return State(kind="failed", word="failed")
     if entry.status is Status.SKIPPED:
-        word = "could not look" if is_applicable(rule_id, report) else "not applicable"
+        word = "not checked" if is_applicable(rule_id, report) else "not applicable"
         return State(kind="skipped", word=word)
     counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
     worst = next((severity for severity in Severity if counts[severity]), None)

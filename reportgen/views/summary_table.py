@@ -11,10 +11,9 @@ from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.validation import BAND_PARTS, bands_of
 from reportgen.views.values import (
-    ABSENT,
     Shown,
     exactly,
-    format_instant,
+    format_instants,
     heading_of,
     shorten,
     shown_value,
@@ -34,7 +33,7 @@ def data_of(
         table = tables.table_of(
             _of_filled_bins(exhibit), is_unix=is_unix, file=file, most_cells=most_cells
         )
-        return replace(table, remark=f"Bins that hold nothing are left out. {table.remark}".strip())
+        return replace(table, remark=f"Empty bins are left out. {table.remark}".strip())
     if exhibit.kind is ExhibitKind.HEATMAP:
         table, what = _by_row(exhibit), "cells"
     elif exhibit.kind in _CURVES and exhibit.n_rows > CONDENSED_ROWS:
@@ -43,8 +42,8 @@ def data_of(
         table = condense(exhibit, curves, is_unix=is_unix)
     else:
         return tables.table_of(exhibit, is_unix=is_unix, file=file, most_cells=most_cells)
-    rest = f"{what}; all of them are in {file}, exhibit “{exhibit.id}”."
-    return replace(table, remark=f"Condensed from {exhibit.n_rows:,} {rest}")
+    rest = f"{what}. {file} has all of them, under “{exhibit.id}”."
+    return replace(table, remark=f"Reduced from {exhibit.n_rows:,} {rest}")
 
 
 def _of_filled_bins(exhibit: Exhibit) -> Exhibit:
@@ -86,8 +85,9 @@ def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> t
     instants = numbers(exhibit.columns[0].values)
     edges = [len(instants) * at // CONDENSED_ROWS for at in range(CONDENSED_ROWS + 1)]
     rows = []
-    for start, stop in pairwise(edges):
-        cells = [_instant(instants[start], is_unix=is_unix)]
+    begins = _instants([instants[start] for start in edges[:-1]], is_unix=is_unix)
+    for begin, (start, stop) in zip(begins, pairwise(edges), strict=True):
+        cells = [begin]
         for curve in curves:
             cells += [shown_value(value, curve.unit) for value in _summary(curve, start, stop)]
         rows.append(tuple(cells))
@@ -102,15 +102,16 @@ def _condensed(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> t
 def _extremes(exhibit: Exhibit, curves: Sequence[Curve], *, is_unix: bool) -> tables.TableInfo:
     instants = numbers(exhibit.columns[0].values)
 
-    def when(values: Sequence[float | None], value: float | None) -> Shown:
-        at = None if value is None else instants[values.index(value)]
-        return _instant(at, is_unix=is_unix)
+    def when(values: Sequence[float | None], value: float | None) -> float | None:
+        return None if value is None else instants[values.index(value)]
 
+    reaches = [_summary(curve, 0, len(instants)) for curve in curves]
+    ends = list(zip(curves, reaches, strict=True))
+    lowest = _instants([when(curve.low, low) for curve, (low, *_) in ends], is_unix=is_unix)
+    highest = _instants([when(curve.high, high) for curve, (*_, high) in ends], is_unix=is_unix)
     rows = []
-    for curve in curves:
-        reach = low, _, high = _summary(curve, 0, len(instants))
+    for (curve, reach), at_low, at_high in zip(ends, lowest, highest, strict=True):
         said = [shown_value(value, curve.unit, row_unit=curve.unit) for value in reach]
-        at_low, at_high = when(curve.low, low), when(curve.high, high)
         rows.append((shorten(curve.name), said[0], at_low, *said[1:], at_high))
     heads = (
         tables.Head(text="curve"),
@@ -156,10 +157,12 @@ def _reach(*parts: Sequence[float | None]) -> tuple[float | None, ...]:
     return min(low, default=None), middle, max(high, default=None)
 
 
-def _instant(time_s: float | None, *, is_unix: bool) -> Shown:
-    if time_s is None:
-        return Shown(text=ABSENT)
-    return Shown(text=format_instant(time_s, is_unix=is_unix), exact=exactly(time_s))
+def _instants(times_s: Sequence[float | None], *, is_unix: bool) -> list[Shown]:
+    texts = format_instants(times_s, is_unix=is_unix)
+    return [
+        Shown(text=text, exact="" if time_s is None else exactly(time_s))
+        for text, time_s in zip(texts, times_s, strict=True)
+    ]
 
 
 def _instant_head(text: str, *, is_unix: bool) -> tables.Head:

@@ -13,8 +13,7 @@ from reportgen.views.values import (
     exact_name,
     exactly,
     format_column,
-    format_instant,
-    format_moment,
+    format_instants,
     heading_of,
     instant_scale,
     is_instant,
@@ -32,8 +31,6 @@ _PARTS = frozenset({"part", "cause"})
 UNBROKEN_UP_TO = 32
 _UNIT_WORDS = dict.fromkeys(("s", "ms", "us", "ns"), "time") | {"": "count"}
 _DAY_LENGTH = len("2026-07-03")
-_SHORT_S = 10.0
-"""Of rows within a few seconds a tenth of a second would show the same start and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,15 +138,10 @@ def _common_day(columns: Sequence[Column]) -> str | None:
 
 
 def _instants(column: Column, stop: int) -> list[str]:
-    """Write a column's instants; those in µs or of a few seconds to the microsecond."""
+    """Write the first instants of a column, as fine as all of them need."""
     scale = instant_scale(column)
-    known = [value for value in column.values if isinstance(value, int | float)]
-    is_short = scale != 1 or 0 < max(known) - min(known) < _SHORT_S
-    write = format_moment if is_short else format_instant
-    return [
-        write(value * scale) if isinstance(value, int | float) else ABSENT
-        for value in column.values[:stop]
-    ]
+    times_s = [value * scale if isinstance(value, int | float) else None for value in column.values]
+    return format_instants(times_s, is_fine=scale != 1)[:stop]
 
 
 def worded(column: Column, place: Place) -> Column:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import lru_cache, partial
 
 from reportgen.results import Column, ColumnType, Scalar
 from reportgen.text import format_bytes, format_count, format_duration, format_pct
@@ -26,6 +26,7 @@ _EARLIEST_S, _LATEST_S = -62_135_596_800.0, 253_402_300_799.0
 """The first second of the year 1 and the last of 9999, between which Python has dates."""
 _FEW_DECIMALS_FROM = 1_000.0
 _WHOLE_SECONDS_FROM_S = 10.0
+_FINE_WITHIN_S = 10.0
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
 _HEADINGS = {
@@ -224,6 +225,23 @@ def format_moment(time_s: float) -> str:
     if not _EARLIEST_S <= time_s < _LATEST_S:
         return format_instant(time_s, is_unix=False)
     return f"{datetime.fromtimestamp(time_s, tz=UTC):%Y-%m-%d %H:%M:%S.%f}"
+
+
+def format_instants(
+    times_s: Sequence[float | None], *, is_unix: bool = True, is_fine: bool = False
+) -> list[str]:
+    """Write the instants of one column of a table.
+
+    Args:
+        times_s: the instants, in seconds; ``None`` where there is none.
+        is_unix: whether they count from 1970, not from the start of the recording.
+        is_fine: whether microseconds are wanted; they are written, too, where all instants lie
+            within a few seconds, in which a tenth of a second would make rows look the same.
+    """
+    known = [time_s for time_s in times_s if time_s is not None]
+    is_fine = is_fine or 0 < max(known, default=0.0) - min(known, default=0.0) < _FINE_WITHIN_S
+    write = format_moment if is_fine and is_unix else partial(format_instant, is_unix=is_unix)
+    return [ABSENT if time_s is None else write(time_s) for time_s in times_s]
 
 
 @lru_cache(maxsize=_MOMENTS)

@@ -17,7 +17,7 @@ LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
 _TOLD_FROM = 2
 """Statements of one check about itself need not be in the verdict."""
-_MOST_UNLOOKED = "No problem found, but most checks could not look."
+_MOST_UNLOOKED = "No problem found, but most checks could not be made."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -99,10 +99,10 @@ def _without_faults(report: Report) -> ReportVerdict:
         return ReportVerdict(
             kind="skipped",
             headline="Nothing could be judged.",
-            lead="No check had the data that it needs; below stands what each of them lacks.",
+            lead="No check had the data that it needs; the list below says which data are missing.",
         )
     is_told = unlooked <= looked
-    lead = f"{plural(looked, 'check')} looked and found nothing wrong. {_unlooked(report)}"
+    lead = f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}"
     return ReportVerdict(
         kind="ok" if is_told else "skipped",
         headline="No problem found." if is_told else _MOST_UNLOOKED,
@@ -129,14 +129,14 @@ def _unlooked(report: Report) -> str:
     n_skipped = counts[Status.SKIPPED] - len(outside)
     texts = []
     if n_skipped:
-        texts.append(f"{plural(n_skipped, 'check')} could not look.")
+        texts.append(f"{plural(n_skipped, 'check')} could not be made: data are missing.")
     texts += [
         f"{plural(count, 'check')} do not apply: {reason[:1].lower()}{reason[1:]}"
         for reason, count in Counter(outside).items()
         if count >= _TOLD_FROM
     ]
     if counts[Status.FAILED]:
-        texts.append(f"{plural(counts[Status.FAILED], 'check')} broke.")
+        texts.append(f"{plural(counts[Status.FAILED], 'check')} failed.")
     return " ".join(texts)
 
 

@@ -1,4 +1,4 @@
-/** The document in few words: find elements, make elements, say something to the reader. */
+/** The document in few words: find elements, make elements. */
 
 /**
  * @param {string} id
@@ -40,29 +40,4 @@ export function make(tag, values = {}, ...children) {
   }
   made.append(...children);
   return made;
-}
-
-/**
- * The elements of a piece of HTML that waits as text.
- * @param {string} html
- * @returns {DocumentFragment}
- */
-export const parsed = (html) => make("template", { innerHTML: html }).content;
-
-/** @param {string} text */
-export const oneLine = (text) => text.replace(/\s+/g, " ").trim();
-
-/** @param {Element} element */
-export const wordsOf = (element) => oneLine(element.textContent ?? "");
-
-/** @param {string} text */
-export const wordsIn = (text) => text.toLowerCase().split(/\s+/).filter(Boolean);
-
-/**
- * Tells the reader something, also one who listens.
- * @param {string} text
- */
-export function announce(text) {
-  const status = byId("rg-said");
-  if (status) status.textContent = text;
 }

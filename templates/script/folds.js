@@ -1,6 +1,13 @@
 /** Folds. The content of a closed fold waits in a noscript element, which is one text to this browser;
  * it is put in place when the fold opens. */
-import { all, byId, first, parsed } from "./dom.js";
+import { all, byId, first, make } from "./dom.js";
+
+/**
+ * The elements of a piece of HTML that waits as text.
+ * @param {string} html
+ * @returns {DocumentFragment}
+ */
+export const parsed = (html) => make("template", { innerHTML: html }).content;
 
 /** Paper shows what is open; with `?print=all` also what is folded. */
 export const printsAll = new URLSearchParams(location.search).get("print") === "all";

@@ -1,5 +1,5 @@
 /** The results of a search: places whose title has all words first, then those whose text has them. */
-import { wordsIn } from "./dom.js";
+import { wordsIn } from "./texts.js";
 
 /** @typedef {{id: string, title: string, kind: string, where: string, text: string}} Place */
 /** @typedef {{place: Place, note: string}} Hit */

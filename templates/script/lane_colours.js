@@ -26,6 +26,8 @@ const HUES = {
   warning: "warning",
   info: "info"
 };
+/** Tokens of the theme that are taken as they are. */
+const PLAIN = ["surface", "raised", "line", "grid", "text", "muted", "link"];
 /** @type {Record<string, string>} */
 const OF_KIND = {
   steps: "annotations",
@@ -35,6 +37,7 @@ const OF_KIND = {
 };
 const COMMUNICATION = /nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d/i;
 const COPY = /memcpy|memset/i;
+const WAIT = / Sync$|^Stream Wait /;
 const RUNTIME = /^(cuda|hip|cu[A-Z])/;
 
 /** Whether a name is of a call of the GPU's runtime or driver. @param {string} name */
@@ -48,7 +51,7 @@ export function familyOf(lane, name) {
   if (lane.kind === "functions") return familyOfFunctions(lane);
   if (OF_KIND[lane.kind]) return OF_KIND[lane.kind];
   if (COMMUNICATION.test(name)) return "communication";
-  if (lane.kind === "stream") return COPY.test(name) ? "copies" : "compute";
+  if (lane.kind === "stream") return COPY.test(name) ? "copies" : WAIT.test(name) ? "runtime" : "compute";
   return isRuntime(name) ? "runtime" : "operators";
 }
 
@@ -107,22 +110,12 @@ function mixed(hex, to, share) {
 export function paletteOf(element) {
   const style = getComputedStyle(element);
   const token = (/** @type {string} */ name) => style.getPropertyValue(`--rg-${name}`).trim();
+  const [ground, raised, line, grid, text, muted, link] = PLAIN.map(token);
   /** @type {Palette} */
-  const palette = {
-    ground: token("surface"),
-    raised: token("raised"),
-    line: token("line"),
-    grid: token("grid"),
-    text: token("text"),
-    muted: token("muted"),
-    link: token("link"),
-    colours: [],
-    first: {},
-    n: {}
-  };
+  const palette = { ground, raised, line, grid, text, muted, link, colours: [], first: {}, n: {} };
   for (const [family, hue] of Object.entries(HUES)) {
     const shades = SHADES.map(([to, share]) => mixed(token(hue), to, share)).filter(
-      (fill, at) => !at || contrast(fill, palette.ground) >= LEAST_CONTRAST
+      (fill, at) => !at || contrast(fill, ground) >= LEAST_CONTRAST
     );
     palette.first[family] = palette.colours.length;
     palette.n[family] = shades.length;

@@ -38,7 +38,7 @@ const texture = /** @type {CanvasRenderingContext2D} */ (
 let pixels = null;
 /** @type {Word[]} */
 let words = [];
-/** @type {Map<number, {text: string, each_px: number}>} */
+/** The mean width of a letter of each text. @type {Map<string, number>} */
 const widths = new Map();
 /** @type {Map<string, Int16Array>} */
 let inks = new Map();
@@ -117,25 +117,13 @@ function density(/** @type {Row} */ row, /** @type {number} */ at, /** @type {nu
   return 0.35 + (0.65 * Math.ceil(Math.min(share, 1) * BUSY_LEVELS)) / BUSY_LEVELS;
 }
 
-/** @param {number} name @param {number} room_px */
-function textOn(name, room_px) {
-  let known = widths.get(name);
-  if (!known) {
-    const text = shortened(plainName(stage.names[name] ?? ""), 160);
-    known = { text, each_px: (1.06 * context.measureText(text).width) / Math.max(text.length, 1) };
-    widths.set(name, known);
-  }
-  const most = Math.floor(room_px / known.each_px);
-  if (most >= known.text.length) return known.text;
-  return most < 4 ? "" : `${known.text.slice(0, most - 1)}…`;
-}
-
-/** @param {string} text @param {number} room_px */
+/** As much of a text as has room: at least four letters, or none. @param {string} text @param {number} room_px */
 function fitted(text, room_px) {
-  let most = text.length;
-  const shown = () => (most < text.length ? `${text.slice(0, most)}…` : text);
-  while (most > 1 && context.measureText(shown()).width > room_px) most -= Math.max(1, most >> 4);
-  return shown();
+  const each_px = widths.get(text) ?? (1.06 * context.measureText(text).width) / Math.max(text.length, 1);
+  widths.set(text, each_px);
+  const most = Math.floor(room_px / each_px);
+  if (most >= text.length) return text;
+  return most < 4 ? "" : `${text.slice(0, most - 1)}…`;
 }
 
 /* Pieces of a picture. */
@@ -242,7 +230,7 @@ function stretch(line, y, height) {
 /** @param {Word} word */
 function writeWord({ x, width, band, name, ink, isDim }) {
   const { dpr, gutter } = stage.size;
-  const text = textOn(name, width / dpr - 8);
+  const text = fitted(shortened(plainName(stage.names[name] ?? ""), 160), width / dpr - 8);
   const colour = isDim ? stage.palette.text : stage.palette.colours[ink].ink;
   const y = HEAD_PX + band.y - stage.scroll_px + band.height / 2 + 0.5;
   if (text) write(text, gutter + x / dpr + 4, y, colour);
@@ -333,7 +321,8 @@ function drawLabel({ lane, depth, top, bottom, isFolded }) {
     fill(size.gutter - 1, y, 1, bottom - top, palette.line);
   }
   if (stage.cursor?.lane === lane) fill(0, y, 3, bottom - top - 1, palette.link);
-  if (canFold(lane)) drawTriangle(x, middle, isFolded);
+  context.font = `15px ${FONT}`;
+  if (canFold(lane)) write(isFolded ? "▸" : "▾", x - 1, middle, palette.muted);
   context.font = `${lane.isGroup ? "600 " : ""}12px ${FONT}`;
   write(fitted(lane.label, (size.gutter || 240) - x - 17), x + 13, middle, palette.text);
   context.font = `10px ${FONT}`;
@@ -341,19 +330,6 @@ function drawLabel({ lane, depth, top, bottom, isFolded }) {
     write(`up to ${amountText(lane.most ?? 0, lane.unit ?? "")}`, x + 13, middle + 13, palette.muted);
   }
   context.font = `11px ${FONT}`;
-}
-
-/** @param {number} x @param {number} y @param {boolean} isFolded */
-function drawTriangle(x, y, isFolded) {
-  fillShape(x, y, isFolded ? [[1, -4], [7, 0], [1, 4]] : [[0, -3], [8, -3], [4, 4]], stage.palette.muted);
-}
-
-/** @param {number} x @param {number} y @param {number[][]} points @param {string} colour */
-function fillShape(x, y, points, colour) {
-  context.fillStyle = colour;
-  context.beginPath();
-  for (const [dx, dy] of points) context.lineTo(x + dx, y + dy);
-  context.fill();
 }
 
 function drawScrollbar() {
@@ -452,7 +428,12 @@ function drawArrow(launch, run, colour, width) {
   context.moveTo(x0, y0);
   context.bezierCurveTo(x0 + bend, y0, x1 - bend, y1, x1 - 5, y1);
   context.stroke();
-  fillShape(x1, y1, [[0, 0], [-6, -3.5], [-6, 3.5]], colour);
+  context.fillStyle = colour;
+  context.beginPath();
+  context.lineTo(x1, y1);
+  context.lineTo(x1 - 6, y1 - 3.5);
+  context.lineTo(x1 - 6, y1 + 3.5);
+  context.fill();
 }
 
 /** Names an end of an arrow at the edge beyond which it lies. @param {Strip} strip @param {string} what */

@@ -88,13 +88,7 @@ export function eachMark(row, from, to, unit, tell) {
   while (at < stop) {
     let next = at + 1;
     if (end[at] - start[at] < unit) {
-      const edge = (Math.floor(start[at] / unit) + 1) * unit;
-      let leap = 1;
-      while (next < stop && start[next] < edge) {
-        next += leap;
-        leap *= 2;
-      }
-      next = lowest(start, edge, Math.max(at + 1, next - leap / 2), Math.min(next, stop));
+      next = lowest(start, (Math.floor(start[at] / unit) + 1) * unit, next, stop);
       if (next - at > 1 && end[next - 1] - start[next - 1] >= unit) next--;
     }
     tell(at, next);

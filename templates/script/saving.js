@@ -1,5 +1,6 @@
 /** Charts as files: two buttons in plotly's own bar, PNG and SVG, with the title of the chart. */
-import { announce, first, make } from "./dom.js";
+import { first, make } from "./dom.js";
+import { announce } from "./texts.js";
 
 const TITLE_PX = 52;
 const PIE_PX = 640;

@@ -1,7 +1,8 @@
 /** Search: a list of places to jump to. */
-import { all, first, make, oneLine, parsed, wordsOf } from "./dom.js";
-import { reveal } from "./folds.js";
+import { all, first, make } from "./dom.js";
+import { parsed, reveal } from "./folds.js";
 import { hitsOf } from "./hits.js";
+import { oneLine, wordsOf } from "./texts.js";
 
 /** @typedef {import("./hits.js").Place} Place */
 

@@ -1,8 +1,9 @@
 /** Tables: sort by a heading, filter rows, copy as CSV. Rows behind a fold join their table when it is
  * opened, sorted, filtered or copied. */
 import { csvOf, harmless, orderOf } from "./csv.js";
-import { all, announce, first, make, wordsIn, wordsOf } from "./dom.js";
+import { all, first, make } from "./dom.js";
 import { printsAll, unfold } from "./folds.js";
+import { announce, wordsIn, wordsOf } from "./texts.js";
 
 const FILTER_FROM_ROWS = 9;
 const SAID_MS = 2500;

@@ -446,7 +446,8 @@ def test_without_a_script_and_on_paper_a_picture_stands_for_the_lanes(browser, l
         assert not watched.page.locator(".rg-show").first.is_visible()
     with lanes(browser, lanes_page, color_scheme="dark") as watched:
         page = watched.page
-        assert not page.locator(".rg-lanes-still").is_visible()
+        assert not page.locator(".rg-lanes-still svg").is_visible()
+        assert page.locator(".rg-lanes-still .rg-keys").is_visible()
         page.emulate_media(media="print")
         assert page.locator(".rg-lanes-still svg").is_visible()
         assert not page.locator(CANVAS).is_visible()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
-from reportgen.results import Severity, Status
+from reportgen.results import Severity, Status, Where
 from reportgen.results.packed import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
@@ -43,7 +45,53 @@ def test_the_waterfall_names_the_cause_and_adds_up() -> None:
     for side in ("before_s", "after_s"):
         mean_s = getattr(comparison.step, side.replace("_s", "_mean_s"))
         assert sum(getattr(row, side) for row in comparison.waterfall) == pytest.approx(mean_s)
-    assert "waiting for data" in comparison.lead
+    assert comparison.headline == (
+        "“after” is 1.38× faster: a step takes 105 ms instead of 145 ms, mostly because of less "
+        "“waiting for data between steps” (-40 ms)."
+    )
+    assert comparison.lead.endswith(
+        "The means differ by -39.9 ms per step: “waiting for data between steps” by -40 ms and all "
+        "other parts together by +121 µs."
+    )
+
+
+def test_medians_and_means_that_move_apart_are_both_said() -> None:
+    rng = np.random.default_rng(4)
+    before, after = (100 * rng.lognormal(0, 0.01, 1000) for _ in range(2))
+    after -= 5
+    after[::10] += 150
+
+    comparison = compare(report_of(steps_table(before)), report_of(steps_table(after)))
+
+    assert comparison.verdict is Verdict.FASTER
+    assert "mostly because" not in comparison.headline
+    assert "The means differ by +10 ms per step, in the other direction" in comparison.lead
+
+
+def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
+    rng = np.random.default_rng(9)
+    noise = rng.lognormal(0, 1, (2, 1000))
+    wide, small = (
+        compare(
+            *(report_of(steps_table(100 * side)) for side in (noise[0] ** s, f * noise[1] ** s))
+        )
+        for s, f in ((0.03, 1.004), (0.002, 1.002))
+    )
+
+    for comparison in (wide, small):
+        assert comparison.step is not None
+        assert comparison.step.interval_s[0] > 0
+        assert comparison.verdict is Verdict.NO_DIFFERENCE
+    assert "The wider interval of a verdict holds zero: " in wide.lead
+    assert "Two runs of one job differ by as much." in small.lead
+
+
+def test_a_job_that_takes_as_long_says_so_once() -> None:
+    report = waiting(1, 0.0)
+
+    assert compare(report, report).headline == (
+        "No difference beyond noise: a step takes 105 ms in both jobs."
+    )
 
 
 @given(
@@ -113,6 +161,19 @@ def test_what_became_of_findings_depends_on_whether_their_check_looked() -> None
     }
 
 
+def test_a_finding_of_a_rank_whose_data_are_missing_is_not_resolved() -> None:
+    steps = steps_table(np.full(40, 10.0))
+    late = replace(finding("A-1"), where=Where(node="rank 1"))
+    two = replace(
+        report_of(steps, findings={"A": [late, finding("A-2")]}), nodes=("rank 0", "rank 1")
+    )
+    one = replace(report_of(steps, findings={"A": []}), nodes=("rank 0",))
+
+    assert states(compare(two, one)) == {"A-1": "not_checked", "A-2": "resolved"}
+    assert states(compare(one, two)) == {"A-1": "not_checked", "A-2": "new"}
+    assert states(compare(two, replace(one, nodes=("a", "b"))))["A-1"] == "resolved"
+
+
 def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
     steps = steps_table(np.full(40, 10.0))
     one = report_of(steps, setup=Setup(gpu_names=("A100",), n_ranks=8))
@@ -123,6 +184,7 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
 
     assert comparison.verdict is Verdict.NO_DIFFERENCE
     assert comparison.warnings == ("GPU: A100 before, V100 after",)
+    assert comparison.lead.endswith("The jobs differ in GPU.")
     assert refused.verdict is Verdict.NOT_COMPARABLE
     assert refused.step is None
     assert "framework events" in refused.reason
@@ -135,7 +197,7 @@ def test_steps_of_different_phases_are_not_compared() -> None:
     comparison = compare(train, judged)
 
     assert comparison.verdict is Verdict.NOT_COMPARABLE
-    assert "TRAIN in before, EVAL in after" in comparison.reason
+    assert "TRAIN in “before”, EVAL in “after”" in comparison.reason
 
 
 def test_the_json_keeps_its_contract_and_comes_back_equal(tmp_path) -> None:

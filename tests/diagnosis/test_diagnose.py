@@ -29,7 +29,7 @@ def test_a_symptom_names_its_cause_and_points_to_its_advice() -> None:
     found = diagnosed(symptom(), finding("DL-1", Severity.WARNING, 0.5, cause=FEW))
 
     assert found["GPU-2"].symptom_of == ("DL-1",)
-    assert found["GPU-2"].advice == "Do first what DL-1 advises, then see what is left of this."
+    assert found["GPU-2"].advice == "Do first what DL-1 advises: this is probably an effect of it."
     assert found["DL-1"].advice == "a"
     assert found["DL-1"].symptom_of == ()
 
@@ -173,6 +173,19 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["STEP-1"].symptom_of == ()
     assert found["STEPT-1"].symptom_of == ("STEP-1",)
     assert found["OPER-1"].symptom_of == ()
+
+
+@pytest.mark.parametrize("has_slow_input", [True, False])
+def test_a_rank_that_computes_more_than_the_others_does_so_whatever_its_host_waits_for(
+    has_slow_input: bool,
+) -> None:
+    late = finding("COMM-1", Severity.WARNING, 0.14, cause=Cause.SLOW_RANK)
+    uneven = finding("ACT-2", Severity.WARNING, 0.07, cause=Cause.SLOW_RANK)
+    input_ = finding("IDLE-1", Severity.WARNING, 0.36, cause=Cause.SLOW_INPUT)
+    found = diagnosed(late, uneven, *([input_] if has_slow_input else []))
+
+    assert found["COMM-1"].symptom_of == (("IDLE-1",) if has_slow_input else ())
+    assert found["ACT-2"].symptom_of == (() if has_slow_input else ("COMM-1",))
 
 
 @pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])

@@ -24,7 +24,7 @@ def test_a_sign_that_is_expected_speaks_for_the_cause_and_its_absence_against() 
     (present,) = evidence_of(measured("Dataloader", waited_ratio=0.3))
     (absent,) = evidence_of(measured("Dataloader", waited_ratio=0.01))
 
-    assert present == Evidence(text="The training loop waits for data 30.0 % of its time.")
+    assert present == Evidence(text="Training waits for data 30.0 % of its time.")
     assert absent.is_against
 
 
@@ -33,9 +33,7 @@ def test_a_sign_that_is_excluded_speaks_against_the_cause_and_its_absence_for_it
     (absent,) = evidence_of(measured("CPUBottleneck", hot_core_median_ratio=0.25))
 
     assert present.is_against
-    assert absent == Evidence(
-        text="While GPUs idle, only 25.0 % of the cores are above 90 %: the others have room."
-    )
+    assert absent == Evidence(text="While GPUs are idle, only 25.0 % of the cores are above 90 %.")
 
 
 def test_a_rule_that_did_not_look_is_silent_and_so_is_the_one_of_the_finding() -> None:

@@ -16,7 +16,7 @@ from reportgen.facts.between_steps import (
 )
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import TRAIN
+from tests.rules.framework_jobs import EVAL, TRAIN
 
 STEP_S, WORK_S, WAIT_S = 0.3, 0.1, 0.02
 
@@ -29,8 +29,14 @@ def job(
     waits: bool = True,
     late_s: float = 0.0,
     looks_back: int = 1,
+    slow_s: float = 0.0,
+    n_evals: int = 0,
+    use_in_evals: float = 90.0,
 ) -> NodeProfile:
     """Return a node: 300 ms steps, 100 ms of work behind each, then 20 ms of waiting.
+
+    In every 25th step the GPU idles for ``slow_s`` more. Behind every 50th are ``n_evals`` steps of
+    validation without work between them.
 
     The GPU is used by 90 % in steps, by ``use_at_end`` in their last 5 %, and otherwise between
     them; a meter averages over 0.25 s, or ``looks_back`` times as long, until up to ``late_s``
@@ -39,14 +45,18 @@ def job(
     rows: list[tuple[Any, ...]] = []
     edges, levels, at_s = [START_S], [0.0], START_S + 3
     for step in range(n_steps):
-        end_s = at_s + STEP_S
+        slept_s = at_s + (slow_s if step % 25 == 10 else 0.0)
+        end_s = slept_s + STEP_S
         rows.append((TRAIN, TRAIN, at_s, end_s, {"step": step}))
-        edges += [at_s, end_s - 0.05 * STEP_S, end_s]
-        levels += [90.0, use_at_end, use_between]
+        edges += [at_s, slept_s, end_s - 0.05 * STEP_S, end_s]
+        levels += [0.0, 90.0, use_at_end, use_between]
         worked_s = end_s + WORK_S + (2.0 if step % 40 == 20 else 0.0)
         at_s = worked_s + WAIT_S
         if waits:
             rows.append(("DataLoaderIter", "It::GetNext", worked_s, at_s, {}))
+        for number in range(n_evals if step % 50 == 49 else 0):
+            rows.append((EVAL, EVAL, at_s, at_s + STEP_S - 0.001, {"step": number}))
+            edges, levels, at_s = [*edges, at_s], [*levels, use_in_evals], at_s + STEP_S
     total = np.concatenate(([0.0], np.cumsum(np.diff([*edges, at_s]) * levels)))
     ticks_s = START_S + np.arange(0, at_s - START_S, 0.25)
     late = np.random.default_rng(1).uniform(0, late_s, ticks_s.size)
@@ -90,6 +100,27 @@ def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit
 
     assert found is not None
     assert found.ratio == pytest.approx(1.0, abs=0.06)
+
+
+@pytest.mark.parametrize("use_between", [0.0, 90.0])
+def test_gpus_that_idle_in_slow_steps_do_not_count_as_those_in_usual_steps(
+    use_between: float,
+) -> None:
+    found = idle_between_of(job(use_between=use_between, slow_s=4.0))
+
+    assert found is not None
+    assert found.ratio == pytest.approx(1 - use_between / 90, abs=0.06)
+
+
+@pytest.mark.parametrize("use_between", [0.0, 90.0])
+@pytest.mark.parametrize("use_in_evals", [40.0, 100.0])
+def test_gpus_that_do_more_or_less_in_validation_do_not_count_as_those_in_training(
+    use_between: float, use_in_evals: float
+) -> None:
+    found = idle_between_of(job(use_between=use_between, n_evals=60, use_in_evals=use_in_evals))
+
+    assert found is not None
+    assert found.ratio == pytest.approx(1 - use_between / 90, abs=0.06)
 
 
 def test_samples_that_hardly_follow_the_steps_leave_all_unused_time_open() -> None:

@@ -102,7 +102,9 @@ def test_recordings_side_by_side_stay_where_they_are() -> None:
     assert (use.length_ns[1, use.time_s < 0.005 - use.width_ns / 1e9] == 0).all()
 
 
-@pytest.mark.parametrize(("most_ns", "width"), [(2**31 - 1, 4), (2**31, 8)])
+@pytest.mark.parametrize(
+    ("most_ns", "width"), [(2**15 - 1, 2), (2**15, 4), (2**31 - 1, 4), (2**31, 8)]
+)
 def test_times_are_narrow_only_where_they_fit(most_ns: int, width: int) -> None:
     found = narrow(np.array([0, most_ns]))
 

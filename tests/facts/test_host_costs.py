@@ -91,7 +91,27 @@ def test_a_wait_for_a_batch_is_the_loader_and_no_stop() -> None:
     assert costs_us(trace)[Cost.LOADER] > 2_900
 
 
-def synchronized(work_us: float) -> RankTrace:
+def test_a_stop_is_found_beside_stretches_that_recur_before_another_operation() -> None:
+    gpu: list[Row] = []
+    calls: list[Row] = []
+    now = 0.0
+    for number in range(10):
+        late_us = {4: 3_000.0}.get(number, 0.0)
+        for name, wait_us in (("embed", 2_500.0), ("gemm", late_us)):
+            now += wait_us
+            calls.append(("cudaLaunchKernel", now, 5.0, {"correlation": len(calls)}))
+            gpu.append((name, now + 8.0, 500.0, {"correlation": len(gpu)}))
+        now += 600.0
+    trace = rank_trace(gpu=gpu, calls=calls)
+    found = host_costs(trace)
+
+    assert found is not None
+    assert [stop.before for stop in found.stops] == ["gemm"]
+    assert 2_400 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
+    assert costs_us(trace)[Cost.HOST] > 8 * 1_500
+
+
+def synchronized(work_us: float, *, once_us: float = 0.0) -> RankTrace:
     """Ten kernels of 100 µs, each of which the host waits for; then it works before the next."""
     gpu: list[Row] = []
     calls: list[Row] = []
@@ -100,7 +120,7 @@ def synchronized(work_us: float) -> RankTrace:
         calls.append(("cudaLaunchKernel", now, 5.0, {"correlation": number}))
         gpu.append(("gemm", now + 8.0, 100.0, {"correlation": number}))
         calls.append(("cudaStreamSynchronize", now + 6.0, 105.0))
-        now += 111.0 + work_us
+        now += 111.0 + work_us + (once_us if number == 5 else 0.0)
     return rank_trace(gpu=gpu, calls=calls)
 
 
@@ -108,6 +128,12 @@ def test_waits_after_which_the_host_begins_anew_are_synchronization() -> None:
     found = costs_us(synchronized(20.0))
     assert found[Cost.SYNC] > 200
     assert found.get(Cost.HOST, 0.0) < 0.5 * found[Cost.SYNC]
+
+
+def test_a_stop_after_one_of_many_waits_leaves_the_others_their_cause() -> None:
+    found = costs_us(synchronized(20.0, once_us=3_000.0))
+    assert found[Cost.LONG_GAP] > 2_900
+    assert found[Cost.SYNC] > 200
 
 
 def test_long_work_after_a_wait_is_the_host() -> None:

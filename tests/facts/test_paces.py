@@ -77,6 +77,41 @@ def test_a_slow_worker_is_found_in_the_same_scatter() -> None:
     assert found.extra_ratio == pytest.approx(0.1, abs=0.02)
 
 
+def in_steps(first: int, last: int, length_s: float) -> np.ndarray:
+    step = np.arange(N_STEPS)
+    return np.where((step >= first) & (step < last), length_s, 0.2)
+
+
+def test_a_worker_that_lags_for_a_time_is_found_with_its_steps() -> None:
+    found = lagging(steady(0.2), steady(0.2), in_steps(60, 120, 0.4))
+
+    # 60 of 200 steps are twice as long as they need be.
+    assert found is not None
+    assert found.is_for_a_time
+    assert found.pace.worker == "algo-1-29"
+    assert (found.pace.number[0], found.pace.number[-1]) == (60, 119)
+    assert found.median_ns == pytest.approx(0.4e9)
+    assert found.extra_ratio == pytest.approx(0.5 * 24 / 52)
+
+
+def test_a_worker_that_lags_from_start_to_end_does_not_do_so_for_a_time() -> None:
+    found = lagging(steady(0.2), steady(0.2), in_steps(0, 195, 0.4))
+
+    assert found is not None
+    assert not found.is_for_a_time
+
+
+def test_a_lag_for_a_short_time_is_no_fault() -> None:
+    assert lagging(steady(0.2), in_steps(60, 80, 0.25)) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_two_workers_that_differ_by_chance_do_not_lag_for_a_time(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    assert lagging(*(rng.lognormal(-1.5, 0.3, N_STEPS) for _ in range(2))) is None
+
+
 def test_steps_of_workers_are_matched_by_their_number() -> None:
     jagged = 0.2 + 0.1 * (np.arange(N_STEPS) % 2)
     whole = of_forward(jagged, jagged, 1.1 * jagged)
@@ -85,3 +120,19 @@ def test_steps_of_workers_are_matched_by_their_number() -> None:
     assert found is not None
     assert found.extra_ratio == pytest.approx(1 - 1 / 1.1)
     assert [pace.number.tolist()[:2] for pace in whole] == [[0, 1]] * 3
+
+
+@pytest.mark.parametrize(
+    ("devices", "gpus"), [((0, 1), ["gpu0", "gpu1"]), ((0, 0), [None, None]), ((), [None, None])]
+)
+def test_a_worker_has_the_gpu_that_only_its_operators_name(
+    devices: tuple[int, ...], gpus: list[str | None]
+) -> None:
+    workers = ("algo-1-27", "algo-1-28")
+    rows = [(TRAIN, TRAIN, START_S, START_S + 1, {"worker": worker}) for worker in workers]
+    rows += [
+        (f"gpu_functions-dev:{gpu}", "aten::mm", START_S, START_S + 0.5, {"worker": worker})
+        for worker, gpu in zip(workers, devices, strict=False)
+    ]
+
+    assert [pace.gpu for pace in paces_of(span_table(rows))] == gpus

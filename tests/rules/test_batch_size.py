@@ -35,7 +35,7 @@ def roomy_with(column: str, value: float) -> NodeProfile:
 
 
 def test_too_large_is_said_to_need_the_memory_in_use() -> None:
-    assert "cannot be judged by these: see the memory in use" in " ".join(RULE.about.checks.split())
+    assert "is not checked: see “Memory in use”" in " ".join(RULE.about.checks.split())
 
 
 def test_room_in_all_three_is_counted_each_judged_minute() -> None:
@@ -124,7 +124,7 @@ def test_only_gpus_with_room_are_listed_and_a_busy_one_changes_the_advice() -> N
     assert isinstance(entry, dict)
     assert list(entry) == ["cpu", "gpu0", "gpu0_memory"]
     assert found.severity is Severity.INFO
-    assert "but gpu1 on algo-1 has not" in found.title
+    assert "but gpu1 on algo-1 is" in found.title
     assert "evenly" in found.advice
 
 
@@ -132,7 +132,7 @@ def test_a_gpu_that_the_job_leaves_alone_is_no_reason_for_a_larger_batch() -> No
     (found,) = run(RULE, roomy(gpu0=1.99, gpu0_memory=0.0), **SMALL).findings
 
     assert found.severity is Severity.INFO
-    assert found.title == "gpu0 on algo-1 has room because it is never used"
+    assert found.title == "gpu0 on algo-1 could take a larger batch, but it is never used"
     (other,) = run(RULE, roomy(gpu0=2.0), **SMALL).findings
     assert other.severity is Severity.WARNING
 
@@ -199,7 +199,7 @@ def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     found = finding(run(RULE, roomy(gpu0=90.0, **unused), **SMALL), "BATCH-1")
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title == "gpu1 on algo-1 has room because it is never used"
+    assert found.title == "gpu1 on algo-1 could take a larger batch, but it is never used"
 
 
 def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:
@@ -211,7 +211,7 @@ def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> Non
 
     (found,) = presented.findings
     assert found.severity is Severity.INFO
-    assert found.title == "Room for a larger batch for a time only: gpu0 on algo-1"
+    assert found.title == "Not fully used for a part of the time only: gpu0 on algo-1"
 
 
 def test_a_gpu_that_stopped_asks_for_no_larger_batch() -> None:
@@ -220,7 +220,7 @@ def test_a_gpu_that_stopped_asks_for_no_larger_batch() -> None:
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title.startswith("Room for a larger batch only before the work begins")
+    assert found.title.startswith("GPUs are not fully used only before the work begins")
 
 
 def test_a_busy_gpu_of_another_node_speaks_against_a_larger_batch() -> None:
@@ -228,4 +228,4 @@ def test_a_busy_gpu_of_another_node_speaks_against_a_larger_batch() -> None:
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title == "gpu0 on algo-1 has room, but gpu0 on algo-2 has not"
+    assert found.title == "gpu0 on algo-1 is not fully used, but gpu0 on algo-2 is"

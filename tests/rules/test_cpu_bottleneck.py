@@ -86,7 +86,7 @@ def test_each_minute_above_the_share_triggers_and_the_ratio_may_fall_later() -> 
     assert result.metrics["bottleneck_peak_ratio"] == 0.6
     assert found is not None
     assert found.measured == 60.0
-    assert "earlier it was up to 60.0 %" in found.text
+    assert "an earlier minute it was 60.0 %" in found.text
 
 
 @pytest.mark.parametrize(("n_hot", "triggers"), [(10, 0), (11, 1)])
@@ -157,13 +157,14 @@ def test_the_finding_tells_when_how_wide_how_long_and_what_ran() -> None:
     assert found is not None
     assert found.severity is Severity.CRITICAL
     assert found.title.endswith("86.7 % of the training loop")
-    assert "In 15 of 20 ticks (75.0 %)" in found.text
+    assert "In 15 of 20 samples (75.0 %)" in found.text
     assert (
-        "13 lie in the training loop (86.7 % of its ticks), 1 before and 1 after it" in found.text
+        "13 of them lie in the training loop (86.7 % of its samples), 1 before and 1 after it"
+        in found.text
     )
-    assert "The median bottleneck had 1 hot of 4 cores; in 100.0 % of them it was one" in found.text
-    assert "The longest stretch took 1 min 18 s on algo-1 (13 ticks)" in found.text
-    assert "DataLoaderIter (100.0 %)" in found.text
+    assert "1 of 4 cores was busy (median); in 100.0 % of them it was exactly one" in found.text
+    assert "The longest interval lasts 1 min 18 s on algo-1 and has 13 such samples" in found.text
+    assert "DataLoaderIter took 100.0 %" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
     assert found.estimate is not None
     assert found.estimate.share_ratio == round(13 / 15, 6)
@@ -195,7 +196,7 @@ def test_one_hot_core_of_many_is_hardly_a_bottleneck(cores: int, severity: Sever
 
     assert found is not None
     assert found.severity is severity
-    assert ("hardly a bottleneck of the host" in found.text) is (severity is Severity.INFO)
+    assert ("CPU is hardly the bottleneck" in found.text) is (severity is Severity.INFO)
     assert ("one busy thread" in found.advice) is (severity is Severity.INFO)
 
 
@@ -301,7 +302,7 @@ def test_thousands_of_intervals_are_merged_for_the_chart_and_it_says_so() -> Non
     assert result.counters.violations == 3000
     assert intervals is not None
     assert intervals.n_rows <= 1000
-    assert "3,000 stretches were merged" in intervals.caption
+    assert "3,000 intervals were merged" in intervals.caption
 
 
 def test_an_imported_result_is_read_from_its_details() -> None:
@@ -332,7 +333,7 @@ def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
     assert found is not None
     assert (found.severity, found.estimate) == (Severity.INFO, None)
     assert found.title.endswith("but only GPUs that the job never uses")
-    assert "In 40 of them only GPUs idled that never work" in found.text
+    assert "In 40 of them only GPUs were idle that never work" in found.text
 
 
 def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:

@@ -149,7 +149,7 @@ def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None
 
     assert found is not None
     assert found.severity is Severity.WARNING
-    assert (found.measured, found.threshold, found.unit) == (0.0, 2.8, "loaders")
+    assert (found.measured, found.threshold, found.unit) == (0.0, 3, "loaders")
     assert found.advice.startswith("Raise num_workers from 0 to 3")
     # 59 waits of 0.25 s between 60 steps of 0.75 s: the one before the first is not in the loop
     assert found.estimate is not None
@@ -199,7 +199,7 @@ def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
 
     assert found is not None
     assert found.advice == "Leave the number of loader processes as it is."
-    assert "no bottleneck" in found.title
+    assert "not a bottleneck" in found.title
 
 
 @pytest.mark.parametrize(("wait_s", "is_told"), [(0.03, False), (0.05, True)])
@@ -274,7 +274,7 @@ def test_waits_of_which_a_part_was_recorded_stand_for_all() -> None:
     assert "Not every wait was recorded" in exhibit.caption
     found = finding(result, "DL-1")
     assert found is not None
-    assert "over all 60 steps" in found.text
+    assert "Over all 60 steps" in found.text
 
 
 def test_an_estimate_never_exceeds_the_time_outside_of_steps() -> None:
@@ -445,12 +445,12 @@ def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
 
     assert result.counters.rule_triggered == 1
     assert (found.id, found.severity) == ("DL-5", Severity.WARNING)
-    assert "waits 29.3 % of the loop" in found.title
+    assert "waits 29.3 % of the time" in found.title
     assert "num_parallel_calls" in found.advice
     assert "num_workers" not in found.advice
     (calm,) = judged(tensorflow(prefetch=True), cores=8, wait_pct=50).findings
     assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
-    assert "29.3 % of the loop" in calm.title
+    assert "29.3 % of the time" in calm.title
     assert "input pipeline" in calm.advice
 
 
@@ -624,7 +624,7 @@ def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
     found = finding(judged(rows, cores=4), "DL-1")
 
     assert found is not None
-    assert "of the waiting lies in the first quarter of the loop" in found.text
+    assert "of the waiting lies in the first quarter of that time" in found.text
     assert found.advice.startswith("Copy or cache the data before the training")
 
 
@@ -637,7 +637,7 @@ def test_many_loaders_do_no_harm_where_nothing_waits_and_the_cores_have_room() -
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title == "5 loader processes on 2 cores, which have room"
+    assert found.title == "5 loader processes on 2 cores, which are not fully used"
 
 
 @pytest.mark.parametrize("waiting_pct", [35.0, 45.0])
@@ -714,7 +714,7 @@ def test_a_rate_that_hardly_counts_is_no_limit() -> None:
     assert loud(sampled(rows, cores=8, cpu=10, receive=9e6)) == [("DL-1", Cause.TOO_FEW_LOADERS)]
     (found,) = sampled(rows, cores=8, cpu=10, receive=11e6).findings
     assert found.cause == Cause.NETWORK_INPUT
-    assert "received at a steady rate, 100.0 % of its own maximum" in found.text
+    assert "received data at a steady rate, 100.0 % of its own maximum" in found.text
     assert "bandwidth" in found.advice
 
 
@@ -837,7 +837,7 @@ def test_waits_for_first_batches_are_a_start_and_no_habit() -> None:
     (found,) = result.findings
 
     assert (found.id, found.severity) == ("DL-6", Severity.INFO)
-    assert "start of epochs: 8.7 % of the loop" in found.title
+    assert "start of epochs: 8.7 % of the time" in found.title
     assert "persistent_workers" in found.advice
 
 

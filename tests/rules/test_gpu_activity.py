@@ -35,18 +35,36 @@ def test_exposed_communication_is_a_fault_from_its_threshold_on(
     assert ("ACT-1" in ids) is is_fault
 
 
-@pytest.mark.parametrize(("most_us", "is_fault"), [(60.0, False), (90.0, True)])
-def test_uneven_ranks_are_named(most_us: float, is_fault: bool) -> None:
+def test_exposed_communication_says_when_it_lasted_longest() -> None:
+    gpu = [("k", 0.0, 50.0), ("ncclKernel", 50.0, 90.0), ("k", 150.0, 9.0), ("nccl", 170.0, 50.0)]
+    (where,) = (it.where for it in run(RULE, rank_trace(gpu=gpu)).findings if it.id == "ACT-1")
+
+    assert where.node == "rank 0"
+    # A short rest after a kernel counts as its work.
+    assert where.start_s == pytest.approx(60e-6, abs=10e-6)
+    assert where.end_s == pytest.approx(140e-6)
+
+
+@pytest.mark.parametrize(
+    ("usual_us", "most_us", "is_fault"),
+    [(80.0, 87.9, False), (80.0, 88.1, True), (20.0, 24.0, False), (20.0, 27.0, True)],
+)
+def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(
+    usual_us: float, most_us: float, is_fault: bool
+) -> None:
     def rank(number: int, compute_us: float) -> RankTrace:
         gpu = [("k", 0.0, compute_us), ("ncclKernel", compute_us, 100 - compute_us)]
         return rank_trace(gpu=gpu, rank=number)
 
-    findings = run(RULE, rank(0, 50.0), rank(1, most_us)).findings
+    findings = run(RULE, rank(0, usual_us), rank(1, most_us)).findings
     uneven = [item for item in findings if item.id == "ACT-2"]
 
     assert bool(uneven) is is_fault
     if uneven:
         assert uneven[0].where.node == "rank 1"
+        assert uneven[0].estimate is not None
+        # With equal shares each would compute half of the difference less.
+        assert uneven[0].estimate.share_ratio == pytest.approx((most_us - usual_us) / 200)
 
 
 @pytest.mark.parametrize(

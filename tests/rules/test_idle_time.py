@@ -164,7 +164,7 @@ def test_a_single_long_stretch_says_before_what_and_what_the_host_did() -> None:
     findings = {item.id: item for item in run(RULE, once_trace(name="b", slices=slices)).findings}
 
     assert findings["IDLE-10"].cause == "long_gap"
-    assert "before b; the host was in save_checkpoint" in findings["IDLE-10"].text
+    assert "before b; at this time the host was in save_checkpoint" in findings["IDLE-10"].text
     assert findings["IDLE-10"].where.start_s == pytest.approx(5e-3, abs=1e-4)
     assert findings["IDLE-10"].where.end_s == pytest.approx(7e-3, abs=1e-4)
     assert "IDLE-5" not in findings

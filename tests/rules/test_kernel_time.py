@@ -90,6 +90,8 @@ def test_small_kernels_are_a_fault_from_what_fusing_them_wins_on(
     assert ("KERN-1" in found) is is_fault
     if is_fault:
         assert found["KERN-1"].measured == pytest.approx(100 * 62 / (88 + long_us), abs=1e-3)
+        where = found["KERN-1"].where
+        assert [where.start_s, where.end_s] == pytest.approx([8e-6, 70e-6])
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
 
     assert found is not None
     assert found.unit == "Jensen-Shannon distance"
-    assert "0.83 apart (Jensen-Shannon distance, 0 to 0.83; threshold 0.2)" in found.text
+    assert "is 0.83 (threshold 0.2, 0.83 at most)" in found.text
 
 
 def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> None:
@@ -224,7 +224,7 @@ def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_workers", "said"), [(1, "instead of DataParallel"), (2, "own already")]
+    ("n_workers", "said"), [(1, "instead of DataParallel"), (2, "already has its training process")]
 )
 def test_data_parallel_is_advised_against_only_where_it_may_be_used(
     n_workers: int, said: str

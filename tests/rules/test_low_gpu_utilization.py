@@ -53,7 +53,7 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
     unit = "% (lowest 95th percentile of a window)"
     assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, unit)
     assert "gpu0 on algo-1 is only 40.0 %" in found.title
-    assert "In 2 of 2 judged minutes" in found.text
+    assert "In 2 of 2 checks" in found.text
     assert (found.where.node, found.where.device) == ("algo-1", "gpu0")
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     assert found.estimate is not None
@@ -94,7 +94,7 @@ def test_a_gpu_that_swings_gets_the_other_text() -> None:
     assert finding(result, "GPU-1") is None
     assert found is not None
     # The first idle sample is start-up: 14 of the 29 samples at work are idle.
-    assert "idle for 48.3 % of the training" in found.title
+    assert "idle for 48.3 % of its working time" in found.title
     assert (found.measured, found.threshold) == (0.0, 10.0)
     assert rows_of(result, "utilization")[0]["verdict"] == "fluctuating"
 
@@ -322,7 +322,7 @@ def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
     )
 
     assert presented.findings[0].severity is Severity.INFO
-    assert "idled for a time only" in presented.findings[0].text
+    assert "idle for a part of the time only" in presented.findings[0].text
 
 
 @pytest.mark.parametrize(
@@ -330,13 +330,13 @@ def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
     [
         (
             [95.0] * 20 + [0.0] * 40,
-            "GPU stopped: gpu0 on algo-1 idles for the last 67.8 %",
+            "GPU stopped: gpu0 on algo-1 is idle for the last 67.8 %",
             "ended",
             Cause.GPU_STOPPED,
         ),
         (
             [0.0] * 40 + [95.0] * 20,
-            "GPU begins late: gpu0 on algo-1 idles for the first 67.8 %",
+            "GPU begins late: gpu0 on algo-1 is idle for the first 67.8 %",
             "Sh",
             Cause.LONG_START,
         ),
@@ -366,7 +366,7 @@ def test_a_host_without_room_is_relieved_before_more_work_is_given() -> None:
     found = finding(run(RULE, part, **SMALL), "GPU-1")
 
     assert found is not None
-    assert "Relieve the CPU first: its cores are at 95.0 %" in found.advice
+    assert "Take work off the CPU first: its cores are at 95.0 %" in found.advice
 
 
 def of_cause(result: Any, cause: Cause) -> Any:
@@ -494,7 +494,7 @@ def test_a_steady_gpu_is_judged_by_what_it_does_on_average() -> None:
 
     assert found is not None
     assert found.severity is Severity.WARNING
-    assert "gpu0 on algo-1 works at 66.4 % all the time" in found.title
+    assert "gpu0 on algo-1 is at 66.4 % on average" in found.title
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(0.336)
     assert found.where.end_s == START_S + 199

@@ -65,6 +65,9 @@ def test_copies_are_a_fault_where_no_kernel_hides_them(kernel_us: float, is_faul
         assert found["COPY-2"].measured == 10.0
         assert "mostly DtoD" in found["COPY-2"].title
         assert found["COPY-2"].estimate is not None
+        where = found["COPY-2"].where
+        assert (where.node, where.device) == ("rank 0", "gpu0")
+        assert [where.start_s, where.end_s] == pytest.approx([180e-6, 200e-6])
 
 
 @pytest.mark.parametrize(
@@ -86,8 +89,8 @@ def test_the_advice_for_exposed_copies_follows_what_could_hide_them(
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}["COPY-2"]
 
     assert advice in found.advice
-    assert "(1 in all, 10 GB/s)" in found.text
-    assert ("take 5 µs: copying at another time" in found.text) is (kernel_us == 5.0)
+    assert "(1 operation, 10 GB/s)" in found.text
+    assert ("take 5 µs: if copies run at another time" in found.text) is (kernel_us == 5.0)
 
 
 def test_pinned_copies_are_no_fault() -> None:

@@ -118,7 +118,7 @@ def test_a_cpu_only_job_is_told_whether_its_cpus_have_room() -> None:
     used, room = (run(RULE, steady(gpu=None, cpu=cpu)).findings[0] for cpu in (70.0, 69.0))
 
     assert "well used" in used.title
-    assert "have room" in room.title
+    assert "not fully used" in room.title
 
 
 def test_one_reading_stands_for_all_nodes_it_fits() -> None:
@@ -129,7 +129,9 @@ def test_one_reading_stands_for_all_nodes_it_fits() -> None:
 
     assert [item.id for item in result.findings] == ["SYS-1", "SYS-3"]
     assert found is not None
-    assert found.text.startswith("On 2 of 3 nodes; lowest on algo-2: GPU p95 30.0 %")
+    assert found.text.startswith(
+        "This holds for 2 of 3 nodes. The lowest values are those of algo-2: GPU"
+    )
     assert (found.where.node, found.measured) == ("algo-2", 30.0)
 
 
@@ -185,7 +187,7 @@ def test_a_single_dip_stays_visible_in_a_long_curve() -> None:
     ]  # fmt: skip
     assert curve.n_rows <= 600
     assert min(curve.columns[1].values) == 0.0  # type: ignore[type-var]
-    assert "Condensed from 20,000 samples" in curve.caption
+    assert "Reduced from 20,000 samples" in curve.caption
     assert curve.columns[0].values[0] == START_S
 
 
@@ -333,7 +335,7 @@ def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
         {"part": "idle (0 %)", "samples": 16, "pct": 80.0},
     ]
     assert "20 samples of the whole job" in found.caption
-    assert "within the training loop 50.0 % are active" in found.caption
+    assert "within the training loop, 50.0 % are active" in found.caption
     assert "kernel" in found.caption, "the other definition is named"
     assert [row["pct"] for row in rows_of(result, "cpu_active")] == [50.0, 50.0]
 

@@ -1,8 +1,9 @@
-"""Arrows from forward to backward operators and ids of events, in both formats of the export."""
+"""Arrows from forward to backward operators and arguments of events in the export."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def flow(number: int, leaves_us: float, arrives_us: float) -> list[Event]:
     ]
 
 
-def slices_of(folder: Path, *flows: list[Event]) -> dict[str, dict[str, Any]]:
+def slices_of(folder: Path, *flows: list[Event], more: Sequence[Event] = ()) -> dict[str, Any]:
     """The slices of the export in JSON, by name."""
     events = [
         span("cpu_op", "linear", 10, 20, tid=FORWARD, External_id=7),
@@ -32,6 +33,7 @@ def slices_of(folder: Path, *flows: list[Event]) -> dict[str, dict[str, Any]]:
         span("cpu_op", "LinearBackward2", 130, 20, tid=BACKWARD),
         span("cpu_op", "ReluBackward", 70, 20, tid=BACKWARD),
         *(end for pair in flows for end in pair),
+        *more,
     ]
     place = write_trace(folder / "rank-0.pt.trace.json", trace_text(events))
     output = folder / "a.json"
@@ -65,3 +67,23 @@ def test_ids_are_arguments_of_the_events_that_have_them(tmp_path: Path) -> None:
     found = slices_of(tmp_path)
     assert found["linear"]["args"] == {"External id": 7}
     assert "args" not in found["relu"]
+
+
+def test_operators_say_the_sizes_of_their_inputs_and_copies_what_they_moved(tmp_path: Path) -> None:
+    types = ["c10::Half", "", "c10::Half"]
+    inputs: Event = {"Input_Dims": [[8, 64], [], [64]], "Input_type": types}
+    place = {"pid": 0, "tid": 7, "device": 0, "stream": 7}
+    more = [
+        span("cpu_op", "aten::addmm", 160, 9, **inputs),
+        span("cpu_op", "aten::cat", 180, 9, Input_Dims=[[2], [3]]),
+        span("gpu_memcpy", "Memcpy HtoD", 200, 4, bytes=10_000, **place),
+        span("gpu_memset", "Memset", 210, 0, bytes=10_000, **place),
+    ]
+    args = {name: event.get("args") for name, event in slices_of(tmp_path, more=more).items()}
+    sizes = "sizes of inputs [8,64] [] [64]"
+    assert args["aten::addmm"] == {"detail": f"first input c10::Half, {sizes}"}
+    assert args["aten::cat"] == {"detail": "sizes of inputs [2] [3]"}
+    assert args["Memcpy HtoD"] == {
+        "detail": "10 kB", "bytes": 10_000, "bandwidth (MB/s)": 2_500,
+    }  # fmt: skip
+    assert args["Memset"] == {"detail": "10 kB"}

@@ -60,14 +60,14 @@ def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     assert verdict.lead == (
         "The most important of 5 findings (1 critical, 2 warnings, 2 info). "
         "Removing the cause could make training at most 1.49× faster. "
-        "2 checks could not look. 1 check broke."
+        "2 checks could not be made: data are missing. 1 check failed."
     )
 
 
 def test_a_job_without_faults_says_who_looked():
     verdict = verdict_of(reports.healthy_report())
     assert (verdict.kind, verdict.headline) == ("ok", "No problem found.")
-    assert verdict.lead == "3 checks looked and found nothing wrong."
+    assert verdict.lead == "3 checks found nothing wrong."
 
 
 def test_a_job_nobody_could_judge_is_not_called_healthy():
@@ -83,7 +83,9 @@ def test_few_eyes_do_not_make_a_clean_bill_of_health():
     )
     verdict = verdict_of(reports.report_of(results))
     assert verdict.kind == "skipped"
-    assert verdict.lead == "1 check looked and found nothing wrong. 2 checks could not look."
+    assert (
+        verdict.lead == "1 check found nothing wrong. 2 checks could not be made: data are missing."
+    )
 
 
 def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
@@ -109,7 +111,7 @@ def test_a_section_without_a_fault_is_folded_and_says_its_first_finding(busy):
 
 def test_all_checks_say_how_many_ended_how(busy):
     said = views.section(busy, "rules-summary").said
-    assert said == "3 found something, 9 found nothing wrong, 2 could not look, 1 broke"
+    assert said == "3 found something, 9 found nothing wrong, 2 could not be made, 1 failed"
 
 
 def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
@@ -146,7 +148,7 @@ def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     ("rule_id", "has_samples", "word"),
     [
         ("GPUTimeBudget", False, "leave SageMaker's profiler on"),
-        ("GPUTimeBudget", True, "sampling interval"),
+        ("GPUTimeBudget", True, "sample more often"),
         ("BatchSize", True, "--set BatchSize.patience=N"),
     ],
 )
@@ -224,7 +226,7 @@ def test_exhibits_without_rows_are_named_together():
         for name, title in (("waits", "Waiting"), ("last", "Last arrivals"))
     ]
     html = _html_of_own(*empty)
-    assert html.count("Tables without a row") == 1
+    assert html.count("Nothing was found for") == 1
     assert '<span id="Own--waits">Waiting</span>, <span id="Own--last">Last arrivals<' in html
 
 
@@ -255,7 +257,7 @@ def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
 
 def test_a_quiet_rule_says_that_it_looked():
     html = _html(views.cpu_bottlenecks(reports.healthy_report()))
-    assert "Looked at 7,200 datapoints and found nothing wrong." in html
+    assert "Checked 7,200 datapoints: no problem found." in html
 
 
 @pytest.mark.parametrize("name", SECTIONS)
@@ -288,14 +290,14 @@ def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():
     report = reports.report_of((reports.result("StepOutlier", Status.OK), *NOT_APPLICABLE))
     assert verdict_of(report).headline == "No problem found."
     assert verdict_of(report).lead == (
-        "1 check looked and found nothing wrong. 2 checks do not apply: the job has no GPU."
+        "1 check found nothing wrong. 2 checks do not apply: the job has no GPU."
     )
 
 
 def test_horovod_with_too_few_negotiations_could_not_look():
     few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
     report = reports.report_of((few,))
-    assert rule_state("HorovodNegotiation", report).word == "could not look"
+    assert rule_state("HorovodNegotiation", report).word == "not checked"
     assert [part.id for part in views.other_rules(report).parts] == ["rule--HorovodNegotiation"]
 
 
@@ -350,7 +352,7 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     assert (card.measured, card.threshold) == ("33 Jensen-Shannon distance", "50")
     assert [place.text for place in card.places] == ["algo-1", "gpu0"]
     assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min\u00a038\u00a0s)"
-    assert (card.gain, card.gain_note) == ("up to 1.49× faster", "at most 33.0 % of the time")
+    assert (card.gain, card.gain_note) == ("up to 1.49× faster", "saves at most 33.0 % of the time")
 
 
 def test_a_card_leaves_out_what_is_not_known(busy):

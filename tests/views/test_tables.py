@@ -152,7 +152,22 @@ def test_a_condensed_curve_keeps_its_lowest_and_highest_value():
     assert len(rows) == CONDENSED_ROWS
     assert [row[1] for row in rows].count("1.5 %") == 1
     assert [row[3] for row in rows].count("99.5 %") == 1
-    assert table.remark == "Condensed from 660 points; all of them are in Rule.json, exhibit “gpu”."
+    assert table.remark == "Reduced from 660 points. Rule.json has all of them, under “gpu”."
+
+
+def test_rows_of_a_short_recording_have_times_of_their_own():
+    made = exhibit(
+        "gpu",
+        ExhibitKind.SERIES,
+        title="T",
+        columns=[
+            ("time_s", "s", [1_783_071_021.25 + at * 0.002 for at in range(200)]),
+            ("gpu0", "%", [50.0] * 200),
+        ],
+    )
+    begins = [row[0] for row in _texts(data_of(made, is_unix=True, file=FILE).rows)]
+    assert begins[:2] == ["2026-07-03 09:30:21.250000", "2026-07-03 09:30:21.266000"]
+    assert len(set(begins)) == CONDENSED_ROWS
 
 
 def test_many_curves_are_a_row_each_with_the_time_of_their_extremes():
@@ -263,4 +278,4 @@ def test_empty_bins_of_a_histogram_are_left_out_of_its_table_and_said():
     shown = _texts([*table.rows, *table.folded])
     assert [row[2] for row in shown] == [f"{count:,}" for count in counts if count]
     assert 0 < len(shown) < len(counts)
-    assert table.remark == "Bins that hold nothing are left out."
+    assert table.remark == "Empty bins are left out."

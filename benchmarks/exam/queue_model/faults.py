@@ -346,6 +346,18 @@ class Fault:
 
 
 _ONE_GPU = Wishes(least_gpus=1)
+IN_PART = frozenset(
+    {
+        Cause.CPU_PREPROCESSING,
+        Cause.IO_WAIT,
+        Cause.NETWORK_INPUT,
+        Cause.WORK_BETWEEN_STEPS,
+        Cause.RANDOM_SLOW_STEPS,
+        Cause.PERIODIC_SLOW_STEPS,
+        Cause.SLOW_WORKER,
+    }
+)
+"""Causes that may act in a stretch of a job and not in the rest of it."""
 
 FAULTS: dict[Cause, Fault] = {
     Cause.TOO_FEW_LOADERS: Fault(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.exam.causes import Input
+from benchmarks.exam.job import Shape
 from benchmarks.exam.noise import Noise
 from benchmarks.exam.queue_model.params import Params
 from benchmarks.exam.queue_model.simulate import simulate
@@ -21,6 +22,8 @@ _MOST_LINES = 330_000
 _MOST_STEPS = 3_500
 _MOST_STEPS_OF_ALL = 22_000
 _PILOT_STEPS = 120
+_STEPS_S = {Shape.FAST: (0.02, 0.06), Shape.LONG: (5.0, 25.0), Shape.SHORT: (0.1, 6.0)}
+_LEAST_STEPS, _FEW_STEPS = 60, (30, 90)
 _START_UNIX_S = 1_785_000_000
 
 
@@ -36,7 +39,7 @@ class Wishes:
     most_workers: int = 32
     least_cores: int = 2
     one_process: bool = False
-    is_short: bool = False
+    shape: Shape = Shape.USUAL
 
 
 def draw_healthy(rng: np.random.Generator, seed: int, wishes: Wishes) -> Params:
@@ -44,7 +47,10 @@ def draw_healthy(rng: np.random.Generator, seed: int, wishes: Wishes) -> Params:
     kind = wishes.input or Input(rng.choice(["pytorch", "tensorflow", "system"], p=[0.6, 0.2, 0.2]))
     machine = _machine(rng, wishes, kind)
     n_workers = machine.n_workers
-    compute_s = float(np.clip(rng.lognormal(-1.0, 0.8), 0.08, 2.0)) * (1 + 0.06 * n_workers)
+    low_s, high_s = _STEPS_S.get(wishes.shape, (0.08, 2.0))
+    middle = math.sqrt(low_s * high_s) if wishes.shape in _STEPS_S else math.exp(-1.0)
+    compute_s = float(np.clip(middle * rng.lognormal(0.0, 0.8), low_s, high_s))
+    compute_s *= 1 + 0.06 * n_workers
     per_worker = machine.cores / machine.workers_per_node
     spare = max(per_worker - 1.0, 0.4)
     num_workers = int(rng.integers(1, max(2, min(12, int(spare)) + 1)))
@@ -135,7 +141,13 @@ def cycle_s(params: Params) -> float:
 
 
 def filled(
-    params: Params, rng: np.random.Generator, *, cycle: float, has_eval: bool, is_short: bool
+    params: Params,
+    rng: np.random.Generator,
+    *,
+    cycle: float,
+    has_eval: bool,
+    is_short: bool,
+    shape: Shape = Shape.USUAL,
 ) -> Params:
     """Return the job with as many steps, and samples as often, as its time allows.
 
@@ -146,11 +158,15 @@ def filled(
     most_steps = min(_MOST_STEPS, _MOST_STEPS_OF_ALL // params.machine.n_workers)
     wanted_s = 110.0 if is_short else float(np.clip(rng.lognormal(6.35, 0.5), 240, 2400))
     loop_s = min(wanted_s * float(rng.uniform(0.9, 1.1)), most_steps * cycle)
+    least_steps = _LEAST_STEPS
+    if shape is Shape.SHORT:
+        least_steps = _FEW_STEPS[0]
+        loop_s = cycle * float(rng.uniform(*_FEW_STEPS))
     fitting = [each for each in _INTERVALS_MS if loop_s * 1000 / each * n_series <= _MOST_LINES]
     enough = [each for each in fitting if loop_s * 1000 / each > _PATIENCE] or fitting[:1]
     is_few = rng.random() < _FEW_SAMPLES_RATIO
     interval_ms = int(rng.choice((fitting if is_few else enough) or [1000]))
-    n_steps = int(np.clip(loop_s / cycle, 60, most_steps))
+    n_steps = int(np.clip(loop_s / cycle, least_steps, most_steps))
     init_s = min(params.init_s, 3.0 + 0.025 * loop_s)
     n_epochs = min(params.n_epochs, max(1, n_steps // 40))
     eval_ratio = float(rng.uniform(0.05, 0.25)) if has_eval else 0.0

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from benchmarks.exam.causes import Input
 from benchmarks.exam.events import timelines_of
-from benchmarks.exam.job import Order, UnsuitableError
+from benchmarks.exam.job import Order, Shape, UnsuitableError
 from benchmarks.exam.log import Hooks
 from benchmarks.exam.making import (
     Draft,
@@ -20,7 +21,7 @@ from benchmarks.exam.making import (
     unused,
 )
 from benchmarks.exam.queue_model.counters import core_ratio, samples_of, used_ratio
-from benchmarks.exam.queue_model.faults import FAULTS, Change
+from benchmarks.exam.queue_model.faults import FAULTS, IN_PART, Change
 from benchmarks.exam.queue_model.healthy import HEALTHY
 from benchmarks.exam.queue_model.machines import Wishes, cycle_s, draw_healthy, filled
 from benchmarks.exam.queue_model.params import Params
@@ -34,21 +35,37 @@ def draft(order: Order, rng: np.random.Generator, seed: int) -> Draft:
     if not order.causes:
         return _drafted(_healthy(order, rng, seed), [])
     wishes = _joint([FAULTS[cause].wishes for cause in order.causes])
-    params = draw_healthy(rng, seed, wishes)
+    params = _shaped(draw_healthy(rng, seed, replace(wishes, shape=order.shape)), order, rng)
     params = filled(
         params,
         rng,
         cycle=cycle_s(params) / (1 - order.share_ratio),
         has_eval=rng.random() < 0.5,
         is_short=rng.random() < 0.1,
+        shape=order.shape,
     )
-    gain = order.share_ratio / (1 - order.share_ratio)
     changes: list[tuple[Cause, Change]] = []
-    for cause in order.causes:
+    for turn, cause in enumerate(order.causes):
+        share = order.share_ratio * order.uneven_ratio**turn
+        gain = share / (1 - share) / (params.stretch[1] - params.stretch[0])
         change = FAULTS[cause].plant(params, rng, gain)
         params = change.base
         changes.append((cause, change))
     return _drafted(params, changes)
+
+
+def _shaped(params: Params, order: Order, rng: np.random.Generator) -> Params:
+    if order.shape is Shape.PART and order.causes:
+        if set(order.causes) - IN_PART:
+            raise UnsuitableError
+        length = float(rng.uniform(0.3, 0.6))
+        first = float(rng.choice([0.0, rng.uniform(0.05, 0.95 - length), 1 - length]))
+        return replace(params, stretch=(first, first + length))
+    if order.shape is Shape.PASSES:
+        if params.input is not Input.PYTORCH:
+            raise UnsuitableError
+        return replace(params, has_backward=False, accumulate=1, optimizer_s=0.0, exchange_s=0.0)
+    return params
 
 
 def _joint(wishes: list[Wishes]) -> Wishes:
@@ -68,13 +85,14 @@ def _joint(wishes: list[Wishes]) -> Wishes:
 
 def _healthy(order: Order, rng: np.random.Generator, seed: int) -> Params:
     twist, wishes = HEALTHY[order.healthy_kind]
-    params = draw_healthy(rng, seed, wishes)
+    params = _shaped(draw_healthy(rng, seed, replace(wishes, shape=order.shape)), order, rng)
     params = filled(
         params,
         rng,
         cycle=cycle_s(params),
         has_eval=order.healthy_kind == "validation" or rng.random() < 0.3,
         is_short=order.healthy_kind == "short",
+        shape=order.shape,
     )
     return twist(params, rng)
 
@@ -85,7 +103,7 @@ def _drafted(base: Params, changes: list[tuple[Cause, Change]]) -> Draft:
         for cause, change in changes:
             if cause in causes:
                 params = replace(params, **change.bad)
-        return _seen(params, simulate(params))
+        return _seen(params, simulate(params, base))
 
     plants = tuple(_plant(cause, base, change) for cause, change in changes)
     return Draft(input=base.input, run=run, plants=plants)
@@ -126,6 +144,7 @@ def _hooks(params: Params) -> Hooks:
         is_persistent=params.is_persistent,
         is_pinned=params.is_pinned,
         has_operators=params.seed % 2 == 0,
+        has_backward=params.has_backward,
     )
 
 
@@ -139,6 +158,8 @@ def _plant(cause: Cause, base: Params, change: Change) -> Plant:
     )
     if cause is Cause.LONG_START:
         return replace(plant, when=start_of)
+    if base.stretch != (0.0, 1.0):
+        return replace(plant, when=_in_rows(base))
     if cause is Cause.LONG_PAUSE:
         n = base.n_steps
         rows = tuple(min(round(at * n), n - 2) for at, _ in change.bad["pauses"])
@@ -167,6 +188,17 @@ def _cost(cause: Cause, base: Params, change: Change) -> Callable[[Seen], float 
             (seen.steps.loop_s[1] - _since(bad["stop_ratio"])(seen)[0]) / (seen.total_s * n_gpus)
         )
     return None
+
+
+def _in_rows(base: Params) -> Callable[[Seen], tuple[float, float]]:
+    """Return what finds the time of the steps in which faults act."""
+    first, last = (min(round(edge * base.n_steps), base.n_steps - 1) for edge in base.stretch)
+
+    def when(seen: Seen) -> tuple[float, float]:
+        start_s, end_s = seen.steps.start_s[0], seen.steps.kept_s[0]
+        return float(start_s[first]), float(end_s[last])
+
+    return when
 
 
 def _since(ratio: float) -> Callable[[Seen], tuple[float, float]]:

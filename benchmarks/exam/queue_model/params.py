@@ -49,6 +49,8 @@ class Params:
         stopped_gpu, stop_ratio: A GPU (counted over the job) that stops after this share of the
             loop; the others go on.
         loader_load: Part of a core that a loader keeps busy while it works.
+        stretch: From which to which part of the steps the faults act.
+        has_backward: Whether the job trains; one of inference has no backward pass.
     """
 
     machine: Machine
@@ -104,6 +106,8 @@ class Params:
     stopped_gpu: int | None = None
     stop_ratio: float = 1.0
     loader_load: float = 0.97
+    stretch: tuple[float, float] = (0.0, 1.0)
+    has_backward: bool = True
 
     @property
     def n_steps(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -97,12 +98,16 @@ def _draw(params: Params) -> _Draws:
     )
 
 
+ParamsOf = Callable[[int], Params]
+"""The numbers that hold for a row: a fault may act in a stretch of the job only."""
+
+
 class _Node:
     """The loaders of all workers, and what they share: cores, disk and network of their node."""
 
-    def __init__(self, params: Params, draws: _Draws) -> None:
+    def __init__(self, params: Params, draws: _Draws, params_of: ParamsOf) -> None:
         machine = params.machine
-        self._p, self._draws = params, draws
+        self._p, self._draws, self._of = params, draws, params_of
         self._shape = (machine.nodes, machine.workers_per_node)
         self._free_s = np.zeros((machine.n_workers, max(params.num_workers, 1)))
         self._disk_s, self._net_s = np.zeros(machine.nodes), np.zeros(machine.nodes)
@@ -130,14 +135,14 @@ class _Node:
 
     def load(self, at_s: Floats, row: int, *, process: int, epoch: int) -> Floats:
         """Make the batch of a row for all workers; return when it is there."""
-        factor = self._draws.load[:, row]
+        factor, params = self._draws.load[:, row], self._of(row)
         begin_s = at_s if process < 0 else np.maximum(at_s, self._free_s[:, process])
-        read_from_s, read_s = self._served(begin_s, self._p.load_read_s * factor, self._disk_s)
+        read_from_s, read_s = self._served(begin_s, params.load_read_s * factor, self._disk_s)
         receive_from_s, received_s = self._served(
-            read_s, self._p.load_receive_s * factor, self._net_s
+            read_s, params.load_receive_s * factor, self._net_s
         )
         stretch = np.ones(begin_s.shape) if process < 0 else self.stretch(begin_s)
-        end_s = received_s + self._p.load_cpu_s * factor * stretch
+        end_s = received_s + params.load_cpu_s * factor * stretch
         if process >= 0:
             self._free_s[:, process] = end_s
         self.rows.append((begin_s, read_s, received_s, end_s, read_from_s, receive_from_s))
@@ -174,16 +179,21 @@ class _Node:
         )
 
 
-def simulate(params: Params) -> Run:
-    """Run a job from its first sample to its end."""
+def simulate(params: Params, usual: Params | None = None) -> Run:
+    """Run a job from its first sample to its end; outside its stretch the usual numbers hold."""
     draws, n, n_workers = _draw(params), params.n_steps, params.machine.n_workers
-    node = _Node(params, draws)
+    rows = range(*(round(edge * n) for edge in params.stretch))
+
+    def params_of(row: int) -> Params:
+        return params if usual is None or row in rows else usual
+
+    node = _Node(params, draws, params_of)
     is_train = np.tile(
         np.repeat([True, False], [params.train_steps, params.eval_steps]), params.n_epochs
     )
     epoch = np.repeat(np.arange(params.n_epochs), params.train_steps + params.eval_steps)
     number = np.where(is_train, np.cumsum(is_train), np.cumsum(~is_train)) - 1
-    extra_in, extra_after = _extras(params, draws, is_train, number)
+    extra_in, extra_after = _extras(params, draws, is_train, number, rows)
     is_saving = _saves(params, is_train, number)
     columns = [np.empty((n_workers, n)) for _ in range(10)]
     asked, there, start, forward, own, end, optimized, worked, saved, gpu_ratio = columns
@@ -192,7 +202,7 @@ def simulate(params: Params) -> Run:
     part, in_part = -1, 0
     waiting: dict[int, Floats] = {}
     for row in range(n):
-        train = bool(is_train[row])
+        train, now_params = bool(is_train[row]), params_of(row)
         if 2 * epoch[row] + (not train) != part:
             part, in_part, waiting = int(2 * epoch[row] + (not train)), 0, {}
             if params.num_workers and not (params.is_persistent and epoch[row]):
@@ -219,13 +229,12 @@ def simulate(params: Params) -> Run:
             ready = node.load(now, row, process=-1, epoch=n_parts - 1)
         in_part += 1
         there[:, row] = ready
-        begin = ready + params.copy_s * (1.0 if train else params.eval_ratio)
+        begin = ready + now_params.copy_s * (1.0 if train else params.eval_ratio)
         scale = draws.step[:, row] * (1.0 if train else params.eval_ratio)
         host = params.host_s * node.stretch(begin) * scale
         gpu = params.gpu_s * scale
-        if params.slow_ratio:
-            gpu[params.slow_rank] *= 1.0 + params.slow_ratio
-            host[params.slow_rank] *= 1.0 + params.slow_ratio
+        gpu[params.slow_rank] *= 1.0 + now_params.slow_ratio
+        host[params.slow_rank] *= 1.0 + now_params.slow_ratio
         length = np.maximum(host, gpu)
         forward_ratio = params.forward_ratio if train else 0.97
         start[:, row], forward[:, row] = begin, begin + length * forward_ratio
@@ -240,7 +249,9 @@ def simulate(params: Params) -> Run:
             optimized[:, row] = done
         end[:, row] = done
         worked[:, row] = optimized[:, row] + (
-            (params.between_s * draws.between[:, row] if train else 0.0) + extra_after[row] + 3e-4
+            (now_params.between_s * draws.between[:, row] if train else 0.0)
+            + extra_after[row]
+            + 3e-4
         )
         saved[:, row] = worked[:, row]
         if is_saving[row]:
@@ -276,17 +287,18 @@ def _saves(params: Params, is_train: Flags, number: Integers) -> Flags:
 
 
 def _extras(
-    params: Params, draws: _Draws, is_train: Flags, number: Integers
+    params: Params, draws: _Draws, is_train: Flags, number: Integers, rows_of_fault: range
 ) -> tuple[Floats, Floats]:
     """Return (workers, n) what is added within the steps, and (n,) after them."""
     n_workers, n = params.machine.n_workers, is_train.shape[0]
     within, after = np.zeros((n_workers, n)), np.zeros(n)
-    is_random = is_train & (draws.random < params.random_ratio)
+    is_due = is_train & np.isin(np.arange(n), rows_of_fault)
+    is_random = is_due & (draws.random < params.random_ratio)
     is_random[:2] = False
     rows = np.flatnonzero(is_random)
     within[draws.random_rank[rows], rows] += params.random_extra_s * draws.random_size[rows]
     if params.period:
-        due = np.flatnonzero(is_train & (number % params.period == params.period - 1))
+        due = np.flatnonzero(is_due & (number % params.period == params.period - 1))
         size = params.period_extra_s * (0.9 + 0.2 * draws.random_size[due] / 2)
         if params.is_period_between:
             after[due] += size

@@ -58,6 +58,8 @@ MEMORY = "[memory]"
 
 
 MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
+_MOST_LETTERS = 200
+"""Of an annotation."""
 """Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
 
 _ALL_NAMES = 2**31 - 1
@@ -157,6 +159,7 @@ class TraceColumns:
             external_id=self._external_ids(args),
             bytes=self.numbers([item.bytes for item in args]),
             shape=self._shapes(args),
+            annotation=_texts(self.vocabularies.labels, list(map(_annotation_of, args))),
         )
 
     def _add_calls(self, events: list[TraceEvent]) -> None:
@@ -341,6 +344,14 @@ def _texts(codes: Codes, texts: Sequence[str | None]) -> NDArray[np.int32]:
 
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
+
+
+def _annotation_of(args: Args) -> str | None:
+    """Return the text that ``mark_kernels`` of PyTorch gave to the node of a CUDA graph."""
+    if not args.graph_node or not args.annotation:
+        return None
+    text = _raw_text(args.annotation)
+    return text and text[:_MOST_LETTERS]
 
 
 def _group_of(args: Args) -> str | None:

@@ -31,6 +31,8 @@ class Args(msgspec.Struct, gc=False):
     input_dims: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Dims")
     grid: msgspec.Raw = _NO_TEXT
     block: msgspec.Raw = _NO_TEXT
+    graph_node: Number = msgspec.field(default=None, name="graph node id")
+    annotation: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="name")
     kernel_file: str | None = None
     kernel_backend: str | None = None
     collective: str | None = msgspec.field(default=None, name="Collective name")

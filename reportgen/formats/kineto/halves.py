@@ -44,6 +44,7 @@ _EVENT = re.compile(rb'\{\s*"ph"\s*:')
 _CODED = {
     "name": "names", "thread": "threads", "shape": "shapes", "input_list": "input_lists",
     "input_dims": "input_dims", "track": "tracks",
+    "annotation": "labels",
 }  # fmt: skip
 _LABELLED = frozenset({"name", "dtype", "group", "group_ranks"})
 _OWNERS = {"gpu_op": "gpu_ops", "host_slice": "slices"}

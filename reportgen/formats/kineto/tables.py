@@ -101,7 +101,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         },
         names=names,
         input_types=input_types,
-        labels=tuple(map(printable, known.labels)),
+        labels=tuple(masked(printable(label)) for label in known.labels),
         shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
         input_dims=input_dims,
         threads=threads,

@@ -101,6 +101,7 @@ def _add_ops(
         external_id=np.where(node == 0, ABSENT, node),  # until ``tie_graphs``
         bytes=reading.numbers(batch["bytes"]) if "bytes" in batch else nothing,
         shape=nothing.astype(np.int32) if shape is None else shape,
+        annotation=nothing.astype(np.int32),
     )
 
 

@@ -18,13 +18,13 @@ from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, Finding, Reason, ReasonCode, Severity
+from reportgen.results import Counters, Details, Finding, Reason, Severity
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
 from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
-from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch
+from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch, too_few
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
@@ -50,10 +50,6 @@ class _Limits(Protocol):
     def patience(self) -> int: ...
 
 
-def _nothing(_part: NodeProfile) -> tuple[Starving, ...]:
-    return ()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wording:
     """The differences of the two rules.
@@ -63,6 +59,7 @@ class Wording:
         finding_id: ``CPU-1`` or ``IO-1``.
         waits_for: the heading of the finding.
         hot: verb for a hot core: ``above 90.0 %`` follows.
+        over: the state of a hot core.
         part: name of the slice of bottleneck ticks.
         advice: where some of the cores are hot.
         narrow_advice, used_up_advice: where few of them, or nearly all, are; the second may be the
@@ -77,6 +74,7 @@ class Wording:
     finding_id: str
     waits_for: str
     hot: str
+    over: str
     part: str
     advice: str
     narrow_advice: str
@@ -84,7 +82,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] = _nothing
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] = lambda _part: ()
 
 
 HELD_UP = Message(
@@ -92,47 +90,49 @@ HELD_UP = Message(
     title="{words.waits_for}: {lost_pct:pct} of {whole}",
     text="",
     advice="",
+    unit="% of all samples",
     exhibit="slices",
 )
 UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job never uses")
 UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
 UNTOUCHED_ADVICE = (
-    "No GPU of the job ever works: make sure first that it uses them at all (see GPU utilization)."
+    "No GPU of the job ever works: first make sure that the script uses them (see GPU utilization)."
 )
 STARVED = replace(
     HELD_UP,
-    title="{words.waits_for}: {lost_pct:pct} of the working time",
-    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
-        single ticks hardly show: {lost_pct:pct} of the time from their first to their last work
-        (of each tick the GPU that idles most). Meanwhile {worst.waiting_cores:.1f} of
-        {worst.n_cores} cores waited for I/O and {worst.busy_cores:.1f} computed.""",
+    title="{words.waits_for}: {measured:pct} of the working time",
+    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
+        single samples hardly show: {measured:pct} of the time from their first to their last work
+        (in each sample the GPU that is idle most counts). During this time
+        {worst.waiting_cores:.1f} of {worst.n_cores} cores waited for I/O and
+        {worst.busy_cores:.1f} computed (means).""",
     unit="%",
     exhibit=None,
 )
 _BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
-COUNTED = "In {job.n_found:n} of {job.n_ticks:count tick} ({share_pct:pct}) " + _BOTH
+COUNTED = "In {job.n_found:n} of {job.n_ticks:count sample} ({share_pct:pct}) " + _BOTH
 IS_ABOVE = "the rule triggers above {threshold:pct}."
-WAS_ABOVE = "earlier it was up to {measured:pct}, and the rule triggers above {threshold:pct}."
-IS_ABOVE_ON_GPU_NODES = (
-    "of the ticks of nodes with GPUs these are {measured:pct}, above the threshold of "
-    "{threshold:pct}."
-)
+WAS_ABOVE = """counted up to an earlier minute it was {measured:pct}, and the rule triggers above
+    {threshold:pct}."""
+IS_ABOVE_ON_GPU_NODES = """these are {measured:pct} of the samples of nodes with GPUs, above the
+    threshold of {threshold:pct}."""
 IS_BELOW = "that is below the threshold of {threshold:pct}."
-UNFELT = " In {n_unfelt:n} of them only GPUs idled that never work; these do not count."
+UNFELT = " In {n_unfelt:n} of them only GPUs were idle that never work; these do not count."
 LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
-IN_LOOP = (
-    " {felt[1]:n} {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its ticks), "
-    "{felt[0]:n} before and {felt[2]:n} after it"
-)
+IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its
+    samples), {felt[0]:n} before and {felt[2]:n} after it"""
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
-WIDTH = " The median bottleneck had {width:g} hot of {cores} cores"
-SINGLE = "; in {single_pct:pct} of them it was one core"
-LONGEST = " The longest stretch took {length:ns} on {longest.node} ({longest.n_ticks:count tick})."
-RAN = " Most other framework time then went to {ran} ({ran_pct:pct})."
+WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
+SINGLE = "; in {single_pct:pct} of them it was exactly one core"
+LONGEST = """ The longest interval lasts {length:ns} on {longest.node} and has
+    {longest.n_ticks:count such sample}."""
+RAN = """ During bottlenecks, {ran} took {ran_pct:pct} of the time of framework events other than
+    steps, passes and operators."""
 IMPORTED = (
-    "In {counters.violations:n} of {counters.datapoints:count datapoint} "
+    "In {counters.violations:n} of {counters.datapoints:count sample} "
     + _BOTH
-    + "the growing share exceeded {threshold:pct} in {counters.rule_triggered:count minute}."
+    + "counted from the start of the job, the share exceeded {threshold:pct} in "
+    "{counters.rule_triggered:count minute}."
 )
 IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
 IMPORTED_CAUTION = (
@@ -174,7 +174,7 @@ def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
     if reason is None and not any(node.n_cores for node in job.nodes):
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="The CPU cores were not sampled.")
+        return too_few("The CPU cores were not sampled.")
     return reason
 
 
@@ -277,16 +277,13 @@ def _starved(job: Bottlenecks, words: Wording) -> Finding | None:
     worst = worst_of(job.starving)
     if worst is None:
         return None
-    return replace(STARVED, id=words.finding_id, cause=words.cause).finding(
-        measured=100 * worst.ratio,
+    return replace(STARVED, id=words.finding_id, cause=words.cause).fault(
+        100 * worst.ratio,
         threshold=100 * STARVED_FROM_RATIO,
         where=stretch(worst.node, None, worst.first_ns, worst.last_ns),
-        severity=fault_severity(worst.ratio),
-        share=worst.ratio,
         advice=words.advice,
         words=words,
         worst=worst,
-        lost_pct=100 * worst.ratio,
     )
 
 

@@ -43,10 +43,10 @@ def exhibits_of(
             job.functions,
             job.functions_at_work,
             title="Functions during bottlenecks and while a GPU works",
-            caption=(
-                f"Other columns: ticks with a GPU above {format_pct(BUSY_ABOVE_PCT)}. Each event "
-                "counts once with its full length; largest increase of the share first."
-            ),
+            caption=f"""count, mean_s and share_pct are of samples that are bottlenecks; the columns
+                “other …” are of samples in which a GPU was above {format_pct(BUSY_ABOVE_PCT)}. Each
+                event counts once, with its full length. Sorted by how much larger its share is
+                during bottlenecks.""",
         )
 
 
@@ -69,8 +69,9 @@ def slices(
     return ranking(
         "slices",
         parts,
-        title="All ticks by what GPU and host did",
-        caption="The parts are disjoint and sum to all ticks of all nodes.",
+        title="All samples by the work of GPU and host",
+        caption="""A sample is one instant at which all GPUs and cores of a node were measured. Each
+            sample is in exactly one part.""",
         amount=("ticks", ""),
         roles=(Role.GPU, Role.IDLE, Role.WARNING, Role.OTHER)[: len(parts)],
     )
@@ -94,7 +95,8 @@ def _loop_table(job: Bottlenecks) -> Exhibit:
         [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],
         _LoopPart,
         title="Bottlenecks before, in and after the training loop",
-        caption="Nodes with step events; the loop is from the first to the last step of each.",
+        caption="""Only nodes with recorded steps. The training loop of a node lasts from the start
+            of its first training step to the end of its last one.""",
     )
 
 
@@ -110,8 +112,8 @@ def _widths(job: Bottlenecks) -> Exhibit:
     return exhibit(
         "hot_cores",
         ExhibitKind.BARS,
-        title="Bottlenecks by the number of hot cores",
-        caption="One hot core of many is one busy thread rather than a busy host.",
+        title="Bottlenecks by the number of cores above the threshold",
+        caption="If only one core of many is busy, a single thread is busy, not the whole CPU.",
         columns=[
             column("name", "", names, type=ColumnType.TEXT),
             column("bottlenecks", "", counts, type=ColumnType.INT, role=Role.WARNING),
@@ -138,13 +140,14 @@ def _intervals(job: Bottlenecks) -> Exhibit:
     while len(found) > MAX_SPANS:
         widened *= 2
         found = stretches_of(job, widened=widened)
-    merged = f" {len(every):,} stretches were merged into {len(found):,}." if widened > 1 else ""
+    merged = f" {len(every):,} intervals were merged into {len(found):,}." if widened > 1 else ""
     return table(
         "intervals",
         found,
         _Stretch,
         title="When bottlenecks happened",
-        caption=f"Neighbouring bottlenecks are one stretch; every instant is in the JSON.{merged}",
+        caption=f"""Neighbouring bottlenecks are drawn as one interval; one other sample may lie
+            between them. The JSON has each bottleneck.{merged}""",
         drawn_as=ExhibitKind.SPANS,
         role=Role.WARNING,
     )

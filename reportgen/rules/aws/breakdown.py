@@ -142,7 +142,6 @@ def _pct(total_ns: Mapping[str, int]) -> Details:
 
 
 def _role(member: str, name: str) -> Role:
-    """Return the role of a part."""
     if name == OTHERS:
         return Role.IDLE
     if member == "ratio":

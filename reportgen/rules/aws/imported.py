@@ -22,10 +22,8 @@ _SAMPLED_GPU_RULES = frozenset({"GPUMemoryIncrease", _BALANCE, "LowGPUUtilizatio
 """Their datapoints are samples of a GPU."""
 _GPU_RULES = _SAMPLED_GPU_RULES | {"BatchSize", "CPUBottleneck", "IOBottleneck"}
 _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
-MISSHAPEN = (
-    "SageMaker's rule triggered {n:count time}, but its details are not of the shape that it "
-    "writes and cannot be shown. ({why})"
-)
+MISSHAPEN = """SageMaker's rule triggered {n:count time}, but its details are not of the shape that
+    it writes and cannot be shown. ({why})"""
 
 
 def judge_imported(

@@ -22,10 +22,11 @@ from reportgen.units import NS_PER_US, ratio_of
 
 ABOUT = About(
     checks="How communication divides into transfer and waiting, and which rank comes last.",
-    reading="""A collective cannot end before its last rank came: the fastest rank's duration is the
-        transfer, the rest is waiting. Ranks are compared only where the ends of each collective lie
-        within 1 ms.""",
-    advice="Speed up the rank that comes last before buying a faster network.",
+    reading="""A collective cannot end before the last rank has arrived: so the duration on the
+        fastest rank is the transfer, and the extra time of the others is waiting. Ranks are
+        compared only if each collective ends on all of them within 1 ms; otherwise their clocks
+        differ.""",
+    advice="Make the rank that arrives last faster before you buy a faster network.",
     section=results.Section(id="communication", title="Communication", order=80),
     is_optional=True,
     hint_when_skipped=(
@@ -35,7 +36,7 @@ ABOUT = About(
 )
 ONE_RANK = kit.Message(
     id="COMM-2",
-    title="The ranks are not comparable: communication may be waiting",
+    title="The ranks cannot be compared: communication may be waiting",
     text="Only one rank was recorded, so waiting for others cannot be separated from transfer.",
     advice="Record the same steps on all ranks, with clocks that agree.",
     unit="",
@@ -46,19 +47,16 @@ NONE_SHARED = replace(
 )
 ENDS_APART = replace(
     ONE_RANK,
-    text="""The ends of one collective lie up to {spread:ns} apart on the ranks, more than
+    text="""The same collective ends up to {spread:ns} later on one rank than on another, more than
         {limit:ns}: their clocks differ, or collectives are missing.""",
 )
-SPLIT_CAPTION = (
-    "Shares of the durations of {n:count collective} on all ranks ({every:ns}). The fastest rank's "
-    "duration is the transfer; the extra time of the others is waiting."
-)
-COLLECTIVES_CAPTION = (
-    "transfer_us is the shortest duration among the ranks; seq is the number in the process group, "
-    "or the place among those of equal name where it was not recorded."
-)
-SOME = " Besides it, the median one of {n:count rank} and those that differ most from it."
-KEPT = " The {n:n} of {every:n} in which the ranks wait longest in all."
+SPLIT_CAPTION = """Shares of the durations of {n:count collective}, added up over all ranks
+    ({every:ns})."""
+COLLECTIVES_CAPTION = """transfer_us is the shortest duration among the ranks. seq is the number of
+    the collective in its process group; if it was not recorded, its position among collectives of
+    the same name."""
+SOME = " Also shown: the median of {n:count rank}, and the ranks that differ most from it."
+KEPT = " Only the {n:n} of {every:n} with the longest waiting are listed."
 MOST_LISTED = 20_000
 """As many waits of ranks are listed one by one: 2 MB of JSON."""
 
@@ -110,8 +108,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     ranks = [rank for rank in every if rank.exchanges]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    aligned = clocks.align(ranks)
-    ranks, meetings = aligned.ranks, aligned.meetings
+    ranks, meetings, shifts = clocks.align(ranks)
     shared = exchanges.comparable(meetings)
     waits_ns = kit.sum_by_key(
         {item.rank: meeting.last_ns - item.start_ns}
@@ -129,15 +126,16 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "n_collectives": len(shared),
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
+    transfers = bandwidth.transfers_of(shared, params.link_gb_per_s)
     grid, what_if = by_step.grid_of(ranks), None
     if shared:
         waiting = exchanges.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
         what_if = by_step.without_stragglers(grid, shared, waiting)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
         findings = [
-            *faults_of(ranks, shared, waiting, params, what_if=said),
-            clocks.finding_of(aligned.shifts),
-            bandwidth.share_of_link(shared, params.link_gb_per_s),
+            *faults_of(ranks, shared, waiting, params, what_if=said, is_one_clock=not shifts),
+            clocks.finding_of(shifts),
+            bandwidth.share_of_link(transfers, params.link_gb_per_s),
         ]
         metrics |= {
             "waiting_us": sum(waits_ns.values()) / NS_PER_US,
@@ -154,9 +152,9 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
             *by_step.exhibits_of(ranks, shared, grid, what_if),
-            *([clocks.table_of(aligned.shifts)] if aligned.shifts else ()),
+            *([clocks.table_of(shifts)] if shifts else ()),
             *groups.tables_of(shared),
-            *bandwidth.tables_of(ranks, shared, link_gb_per_s=params.link_gb_per_s),
+            *bandwidth.tables_of(ranks, transfers, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),
         ],
         metrics=metrics,
@@ -175,17 +173,15 @@ def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting
 def _exhibits(
     meetings: Sequence[Meeting], every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
-    """Yield transfer and waiting where ranks compare."""
     if meetings:
         yield _split(meetings, every_ns)
         yield _arrivals(stragglers)
     title = "Waiting and last arrivals by rank"
-    caption = "A rank waits from its own start to the start of the last rank."
+    caption = "A rank waits from the time it starts the collective until the last rank starts it."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
 
 
 def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
-    """Yield the collectives of several ranks, and who waited in them."""
     kept = _costliest(meetings)
     rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
     title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest
@@ -233,7 +229,7 @@ def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
         "waiting_by_rank",
         results.ExhibitKind.BARS,
         title=f"Waiting in collectives: rank {least.rank} waits least",
-        caption="The rank that waits least is the one that the others wait for." + some,
+        caption="The others wait for the rank that waits least." + some,
         columns=[
             results.column("name", "", names, type=ColumnType.TEXT),
             *kit.floats(("waiting_us", "us", [item.wait_ns / NS_PER_US for item in stragglers])),

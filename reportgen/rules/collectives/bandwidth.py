@@ -20,23 +20,21 @@ from reportgen.units import NS_PER_US, pct_of
 LINK = kit.Message(
     id="COMM-5",
     title="Transfers reach {measured:pct} of the link ({link:g} GB/s)",
-    text="""{n:count transfer} have a bus bandwidth of {bus:.3g} GB/s in all. Most time goes into
-        {worst.name} of {worst.bytes:bytes}, {worst.bus:.3g} GB/s; the best of this size has
-        {best:.3g} GB/s.""",
-    advice="""Compare with nccl-tests on the same hosts. Small messages do not fill a link: try
-        larger buckets.""",
+    text="""The mean bus bandwidth of {n:count transfer} is {bus:.3g} GB/s. {worst.name} of
+        {worst.bytes:bytes} takes most of the time: it reaches {worst.bus:.3g} GB/s, and the fastest
+        transfer of this size {best:.3g} GB/s.""",
+    advice="""Compare with nccl-tests on the same hosts. Small messages cannot use the full
+        bandwidth: try larger buckets.""",
     exhibit="bandwidth_by_size",
 )
-CAPTION = (
-    "Over all ranks, durations with waiting: bytes (the larger of input and output) per second. "
-    "The bus bandwidth is that times 2(n - 1)/n for all-reduce, (n - 1)/n for all-gather, "
-    "reduce-scatter, all-to-all, gather and scatter, as nccl-tests count."
-)
-BY_SIZE_CAPTION = (
-    "transfer_us is the median over the transfers of a process group, without waiting: each is the "
-    "shortest duration among its ranks. The best is the fastest transfer of equal collective, size "
-    "and number of ranks in any group; beyond_best_us adds up what the others take longer."
-)
+CAPTION = """The bandwidth is the number of bytes (the larger of input and output) per second of
+    duration, waiting included, over all ranks. The bus bandwidth follows nccl-tests: it is this
+    times 2(n - 1)/n for all-reduce, and (n - 1)/n for all-gather, reduce-scatter, all-to-all,
+    gather and scatter."""
+BY_SIZE_CAPTION = """A transfer is the shortest duration of a collective among its ranks, without
+    waiting; transfer_us is the median of a process group. The best is the fastest transfer of the
+    same collective, size and number of ranks in any group; beyond_best_us adds up the extra time of
+    the other transfers."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
 """So many groups and sizes are listed, 0.2 MB of JSON."""
@@ -114,14 +112,13 @@ def bus_factor(name: str, group_size: int | None) -> float | None:
 
 
 def tables_of(
-    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], *, link_gb_per_s: float | None
+    ranks: Sequence[RankCollectives], found: Sequence[Transfers], *, link_gb_per_s: float | None
 ) -> Iterator[Exhibit]:
     """Yield bandwidths where sizes are known: of all durations, and of transfers by size."""
     if rows := _bandwidths(ranks):
         yield kit.table(
             "bandwidth", rows, Bandwidth, title="Bandwidth of collectives", caption=CAPTION
         )
-    found = transfers_of(meetings, link_gb_per_s)
     if not found:
         return
     rest = f" {MOST_ROWS:,} of {len(found):,} are listed." if len(found) > MOST_ROWS else ""
@@ -166,9 +163,9 @@ def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> li
     return sorted(rows, key=lambda item: (-item.beyond_ns, item.name, item.bytes, item.group))
 
 
-def share_of_link(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> Finding | None:
+def share_of_link(transfers: Sequence[Transfers], link_gb_per_s: float | None) -> Finding | None:
     """Return which share of a link the transfers reach, weighted by their time."""
-    found = [item for item in transfers_of(meetings, link_gb_per_s) if item.bus]
+    found = [item for item in transfers if item.bus]
     if not link_gb_per_s or not found:
         return None
     buses = [_bus_gb_per_s(item, item.sum_ns / item.count) or 0.0 for item in found]

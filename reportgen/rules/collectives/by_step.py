@@ -18,30 +18,29 @@ from reportgen.rules.collectives.faults import RankCollectives
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US
 
-WHAT_IF = """ If every rank took the median, a step would take {even:ns} instead of {step:ns}
-    (means)."""
+WHAT_IF = """ If instead all ranks were equally fast (as the median one), the mean step would take
+    {even:ns} instead of {step:ns}."""
 TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
-CAPTION = """step_us is the median over the ranks of the time that their GPUs take for a step.
-    if_median_us is the same without each rank's own waiting for others with nothing computed
-    beside it: the step's time if every rank took the median. An estimate: what faster ranks would
-    change elsewhere is not in it."""
-COLUMNS = """ One row for each rank, one column for each step that at least half of the ranks
-    recorded, where the first of them begins it."""
-STRETCHES = " One row for each rank, one column for each {width:ns}."
+CAPTION = """step_us is the time of a step on the GPUs, median of the ranks. if_median_us is the
+    same without the time in which a rank only waits for others: an estimate of the step if all
+    ranks were as fast as the median one. Further effects of faster ranks are not included."""
+COLUMNS = """ One row for each rank, and one column for each step that at least half of the ranks
+    recorded, placed at its earliest start."""
+STRETCHES = " One row for each rank, and one column for each interval of {width:ns}."
 MAPS = {
     "steps_by_rank": ("step time", "Step times of all ranks", "period_us", Role.STEP),
     "waiting_over_time": ("waiting", "Waiting in collectives, all ranks", "wait_us", Role.IO),
     "exposed_over_time": (
         "exposed communication",
-        "Communication with nothing computed beside it, all ranks",
+        "Communication without compute, all ranks",
         "exposed_us",
         Role.NETWORK,
     ),
 }
 CAPTIONS = {
     "steps_by_rank": "A step lasts from its start on the host to the start of the next.",
-    "waiting_over_time": "From the rank's start to the start of the last rank, in all collectives.",
-    "exposed_over_time": "Waiting and transfer, as far as nothing is computed beside them.",
+    "waiting_over_time": "In all collectives, from the start on the rank to that on the last one.",
+    "exposed_over_time": "Waiting and transfer while nothing is computed.",
 }
 PLACES = {
     name: Place(choice=Choice(group="by_step", question="Ranks over time", label=label))
@@ -71,10 +70,8 @@ class Grid:
 
         Exchanges outside of all columns are left out.
         """
-        found, row = (
-            np.zeros(self.period_ns.shape),
-            {rank: at for at, rank in enumerate(self.ranks)},
-        )
+        found = np.zeros(self.period_ns.shape)
+        row = {rank: at for at, rank in enumerate(self.ranks)}
         for item, value_ns in values_ns:
             starts, ends, columns = self.of_rank[item.rank]
             at_ns = item.launch_ns if self.has_steps else item.end_ns

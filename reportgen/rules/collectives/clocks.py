@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts import exchanges
@@ -24,24 +24,19 @@ SHIFTED = kit.Message(
     unit="us",
     exhibit="clocks",
 )
-CAPTION = (
-    "By the ends of the collectives that a clock shares with others: the median of how much later "
-    "they end; bound_us is half of the range of nine of ten of them. A clock that may agree is not "
-    "moved."
-)
+CAPTION = """By the ends of the collectives that a clock shares with others: the median of how much
+    later they end; bound_us is half of the range of nine of ten of them. A clock that may agree is
+    not moved."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OnOneClock:
-    """Ranks and what they share, as the clock of the first of them shows it."""
+def align(
+    ranks: list[RankCollectives],
+) -> tuple[list[RankCollectives], list[Meeting], list[ClockShift]]:
+    """Return ranks on one clock, that of the first, as far as their ends say it.
 
-    ranks: list[RankCollectives]
-    meetings: list[Meeting]
-    shifts: list[ClockShift]
-
-
-def align(ranks: Sequence[RankCollectives]) -> OnOneClock:
-    """Return the collectives of ranks on one clock, as far as their ends say it."""
+    Returns:
+        The ranks, their meetings, and how far their clocks were apart.
+    """
     meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
     is_certain = exchanges.end_together(meetings) >= exchanges.AGREE_RATIO or (
         exchanges.are_certain([rank.exchanges for rank in ranks])
@@ -51,10 +46,9 @@ def align(ranks: Sequence[RankCollectives]) -> OnOneClock:
     ahead_of = {item.clock: item.ahead_ns for item in shifts}
     ahead_ns = {rank: ahead_of.get(clock, 0) for rank, clock in clocks.items()}
     if not any(ahead_ns.values()):
-        return OnOneClock(ranks=list(ranks), meetings=meetings, shifts=[])
+        return ranks, meetings, []
     same = [_moved(rank, ahead_ns[rank.rank]) for rank in ranks]
-    meetings = exchanges.meetings_of([rank.exchanges for rank in same])
-    return OnOneClock(ranks=same, meetings=meetings, shifts=shifts)
+    return same, exchanges.meetings_of([rank.exchanges for rank in same]), shifts
 
 
 def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:

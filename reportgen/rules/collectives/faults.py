@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import device_busy, exchanges
@@ -25,7 +25,7 @@ from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
-from reportgen.units import NS_PER_S, pct_of
+from reportgen.units import pct_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +52,12 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """The steps of a rank, (n,) each: as of ``StepRows``; ``start_ns`` is UTC."""
-
-    number: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    period_ns: NDArray[np.int64]
-    pace_ns: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
     window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
-    communication ran in it.
+    communication ran in it. Starts of ``steps`` are UTC.
     """
 
     rank: int
@@ -78,7 +68,7 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: tuple[Exchange, ...]
-    steps: Steps | None
+    steps: StepRows | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -99,62 +89,51 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
-        steps=None if steps is None else _steps_of(trace, steps),
-    )
-
-
-def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
-    return Steps(
-        number=steps.number,
-        start_ns=trace.origin_ns + steps.start_ns,
-        period_ns=steps.period_ns,
-        pace_ns=steps.pace_ns,
+        steps=steps and replace(steps, start_ns=trace.origin_ns + steps.start_ns),
     )
 
 
 WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
-    title="The ranks wait for rank {late.rank}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} the other ranks wait {late.excess_ns:ns} longer
-        than rank {late.rank} (median) while nothing is computed. That is {measured:pct} of
-        {window:ns}, the most that a punctual rank {late.rank} could save. They wait longer in
-        {late.n_last} of the {late.n_meetings}.{what_if} Of the {every:ns} that all ranks spend in
-        communication, {waiting:ns} is waiting; the transfers take {transfer:ns} on each
-        rank.{mates}{apart}""",
-    advice="""Look at what rank {late.rank} does before the collectives: its share of data and work,
-        its host, its GPU clocks. A faster network will not help.""",
+    title="Rank {late.rank} is late and others wait for it: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} together, another rank waits {late.excess_ns:ns}
+        longer than rank {late.rank} (median of the other ranks) while nothing is computed. This is
+        {measured:pct} of the {window:ns} of one rank, and the most that can be saved. The others
+        wait longer in {late.n_last} of the {late.n_meetings}.{what_if} All ranks together spend
+        {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers take
+        {transfer:ns} on each rank.{mates}{apart}""",
+    advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
+        its share of the data, its host, its GPU clock. A faster network will not help.""",
     exhibit="waiting_by_rank",
 )
 SLOW_HOST = replace(
     WAITING,
-    title="The ranks wait for host {host}: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} with other hosts, those wait {late.excess_ns:ns}
-        longer than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their ranks),
-        while nothing is computed. That is {measured:pct} of {window:ns}, the most that a faster
-        host could save. Its ranks are late together: the host is slow, not one of its
-        GPUs.{what_if}{apart}""",
-    advice="""Look at what the GPUs of host {host} share: cooling and power, clocks, processors,
-        memory, other jobs. A faster network will not help.""",
+    title="Host {host} is late and other ranks wait for it: {measured:pct} of the time",
+    text="""In {late.n_meetings:count collective} with other hosts, these wait {late.excess_ns:ns}
+        longer in all than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their
+        ranks), while nothing is computed. This is {measured:pct} of the {window:ns} of one rank,
+        and the most that a faster host could save. All its ranks are late: so the host is slow, not
+        one of its GPUs.{what_if}{apart}""",
+    advice="""Compare host {host} with the others: cooling and power, clocks, processors, memory,
+        other jobs. A faster network will not help.""",
 )
-APART = (
-    " The recorded windows begin up to {apart:ns} apart; waiting that comes of this is left out."
-)
+APART = " The recordings begin up to {apart:ns} apart; waiting that comes from this is left out."
 SLOW_LINK = kit.Message(
     id="COMM-3",
     cause=results.Cause.SLOW_LINK,
     title="Slow transfers take {measured:pct} of the time: {times} times as long as others",
     text="""{n_slow:n} of {n_alike:count transfer} of equal size take {times} times as long as a
         fast one (median), {excess:ns} longer in all. On {node} this costs {lost:ns},
-        {measured:pct} of {window:ns}, with nothing computed beside it.{located} The first is {name}
+        {measured:pct} of its {window:ns}, while nothing is computed.{located} The first is {name}
         of {bytes:bytes}.""",
-    advice="""Look at the network in these moments: other jobs on the same links, a link or adapter
-        that fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
+    advice="""Check the network at these times: other jobs on the same links, a link or adapter that
+        fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
     exhibit="collectives",
 )
-MATES = " Other ranks of its host {host} are not late as it is: it is this rank, not the host."
-LOCATED = """ With {hosts}, {at.n_slow:n} of {at.n_with:count such transfer} are slow; without,
-    {at.n_slow_else:n} of {at.n_without:n}."""
+MATES = " Other ranks of host {host} are not late: so this rank is slow, not the host."
+LOCATED = """ Of {at.n_with:count such transfer} with {hosts}, {at.n_slow:n} {at.n_slow:verb are/is}
+    slow; of {at.n_without:n} without, {at.n_slow_else:n}."""
 OFTEN_RATIO = 0.4
 """A rank is late, and not only stopped once, if this share of the waiting is left without the
 eighth of the collectives, in a row, in which the others wait longest ..."""
@@ -180,10 +159,12 @@ def faults_of(
     params: Params,
     *,
     what_if: str,
+    is_one_clock: bool,
 ) -> list[Finding | None]:
     """Return the late rank or host, and slow transfers, as far as they are faults.
 
-    ``what_if`` is a sentence on the steps without waiting for others.
+    ``what_if`` is a sentence on the steps without waiting for others; where the clocks differ, no
+    collective is named as the place of a finding, as its times were moved.
 
     A host that comes late because the transfers among its own ranks are slow is a slow link.
     """
@@ -195,12 +176,22 @@ def faults_of(
     place = exchanges.located(slow, hosts) if slow else None
     late = exchanges.late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
-    return [
-        _slow_host(host, waiting, window_ns, params, slow=slow, place=place, what_if=what_if)
-        if host
-        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if),
-        _slow(ranks, slow, place, window_ns, params) if slow else None,
-    ]
+    worst, late_ranks = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
+    found = None
+    if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
+        of_host = {"host": host.name, "n_ranks": len(host.ranks)} if host else None
+        apart_ns = int(waiting.apart_ns.max())
+        found = (SLOW_HOST if host else WAITING).fault(
+            pct_of(worst.excess_ns, window_ns),
+            threshold=params.threshold_window_pct,
+            where=_longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock),
+            late=worst,
+            window=window_ns,
+            what_if=what_if,
+            apart=write(APART, apart=apart_ns) if apart_ns else "",
+            **(of_host or _communication(ranks, meetings, waiting, worst.rank)),
+        )
+    return [found, _slow(ranks, slow, place, window_ns, params) if slow else None]
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
@@ -240,78 +231,51 @@ def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
     return late.excess_ns > 0 and is_large and (late.n_meetings < LEAST_OFTEN or is_often)
 
 
-def _apart(waiting: Waiting) -> str:
-    apart_ns = int(waiting.apart_ns.max())
-    return write(APART, apart=apart_ns) if apart_ns else ""
+def _is_by_link(host: LateHost | None, slow: SlowTransfers | None, place: Located | None) -> bool:
+    """Return whether a host is late because transfers among its own ranks are slow."""
+    if not (host and slow and place and host.name in place.hosts):
+        return False
+    by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
+    return bool(by_link_ns >= ALIKE_RATIO * host.late.excess_ns)
 
 
-def _slow_host(
-    host: LateHost,
-    waiting: Waiting,
-    window_ns: int,
-    params: Params,
-    *,
-    slow: SlowTransfers | None,
-    place: Located | None,
-    what_if: str,
-) -> Finding | None:
-    if slow and place and host.name in place.hosts:
-        by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
-        if by_link_ns >= ALIKE_RATIO * host.late.excess_ns:
-            return None
-    if not _is_fault(host.late, window_ns, params):
-        return None
-    share_pct = pct_of(host.late.excess_ns, window_ns)
-    return SLOW_HOST.finding(
-        measured=share_pct,
-        threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
-        host=host.name,
-        n_ranks=len(host.ranks),
-        late=host.late,
-        window=window_ns,
-        what_if=what_if,
-        apart=_apart(waiting),
+def _communication(
+    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], waiting: Waiting, late: int
+) -> dict[str, Any]:
+    """Return how all ranks spend their time in it, and whether the host of the late one is late."""
+    host = next(rank.host for rank in ranks if rank.rank == late)
+    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
+    starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
+    has_mates = len({rank.host for rank in ranks}) > 1 and any(
+        rank.host == host and rank.rank != late for rank in ranks
     )
+    return {
+        "every": sum(item.duration_ns for meeting in meetings for item in meeting.members),
+        "waiting": sum(len(one.members) * one.last_ns for one in meetings) - starts_ns,
+        "transfer": transfer_ns // len(waiting.ranks),
+        "mates": write(MATES, host=host) if host and has_mates else "",
+    }
 
 
-def _waiting(
+def _longest_wait(
     ranks: Sequence[RankCollectives],
     meetings: Sequence[Meeting],
     waiting: Waiting,
-    late: LateRank,
-    window_ns: int,
-    params: Params,
+    late: Collection[int],
     *,
-    what_if: str,
-) -> Finding | None:
-    if not _is_fault(late, window_ns, params):
-        return None
-    share_pct = pct_of(late.excess_ns, window_ns)
-    of_rank = {rank.rank: rank for rank in ranks}
-    host = of_rank[late.rank].host
-    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
-    every_ns = sum(item.duration_ns for meeting in meetings for item in meeting.members)
-    starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
-    has_mates = len({rank.host for rank in ranks}) > 1 and [
-        rank for rank in ranks if rank.host == host and rank.rank != late.rank
-    ]
-    return WAITING.finding(
-        measured=share_pct,
-        threshold=params.threshold_window_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
-        where=results.Where(node=of_rank[late.rank].node),
-        late=late,
-        window=window_ns,
-        every=every_ns,
-        waiting=sum(len(meeting.members) * meeting.last_ns for meeting in meetings) - starts_ns,
-        transfer=transfer_ns // len(waiting.ranks),
-        what_if=what_if,
-        mates=write(MATES, host=host) if host and has_mates else "",
-        apart=_apart(waiting),
-    )
+    is_one_clock: bool,
+) -> results.Where:
+    """Return the first of the late ranks, and when the others waited longest for them."""
+    node = next(rank.node for rank in ranks if rank.rank == min(late))
+    if not is_one_clock:
+        return results.Where(node=node)
+    is_late = np.isin(np.array(waiting.ranks)[waiting.rank_place], list(late))
+    lost_ns = np.zeros(len(meetings), dtype=np.int64)
+    np.add.at(lost_ns, waiting.meeting, np.where(is_late, -waiting.lost_ns, waiting.lost_ns))
+    own = np.unique(waiting.meeting[is_late])
+    meeting = meetings[int(own[np.argmax(lost_ns[own])])]
+    end_ns = max(item.end_ns for item in meeting.members)
+    return kit.stretch(node, None, meeting.start_ns, end_ns)
 
 
 def _slow(
@@ -321,24 +285,20 @@ def _slow(
     window_ns: int,
     params: Params,
 ) -> Finding | None:
-    """Return that transfers were much slower than others of their size."""
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    first = slow.meetings[0].members[0]
+    first, last = slow.meetings[0].members[0], slow.meetings[-1]
     said = ""
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
         said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
-    return SLOW_LINK.finding(
-        measured=share_pct,
+    return SLOW_LINK.fault(
+        share_pct,
         threshold=params.threshold_slow_pct,
-        severity=kit.fault_severity(share_pct / 100),
-        share=share_pct / 100,
-        where=results.Where(
-            start_s=slow.meetings[0].start_ns / NS_PER_S,
-            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        where=kit.stretch(
+            None, None, slow.meetings[0].start_ns, max(item.end_ns for item in last.members)
         ),
         n_slow=len(slow.meetings),
         n_alike=len(slow.alike),

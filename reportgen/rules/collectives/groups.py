@@ -13,11 +13,10 @@ from reportgen.rules.kit import col
 from reportgen.text import join_names
 from reportgen.units import NS_PER_US
 
-CAPTION = (
-    "A group's name says its parallelism, else its collectives (send and receive: pipeline, "
-    "all-to-all: expert), else its ranks: neighbours that reduce are tensor parallel, all others "
-    "data parallel. time_us adds up all ranks, wait_us the waiting in it."
-)
+CAPTION = """The kind of parallelism is taken from the name of the group. If the name does not say
+    it, it is guessed from the collectives (send and receive: pipeline; all-to-all: expert), then
+    from the ranks (neighbours: tensor parallel; others: data parallel). time_us is added up over
+    all ranks; wait_us is the waiting in it."""
 _WORDS = {
     "data": re.compile(r"\b(?:dp|ddp|fsdp|hsdp)\b|data|shard|replicate"),
     "tensor": re.compile(r"\b(?:tp|mp)\b|tensor"),

@@ -14,7 +14,7 @@ from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Cause, Details, Finding, JsonValue, Reason, ReasonCode, Severity
+from reportgen.results import Cause, Details, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
@@ -32,12 +32,14 @@ IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
 hardly do anything but wait."""
 
 ABOUT = About(
-    checks="Whether the number of loader processes fits the cores, and whether training waits.",
-    reading="""Loader processes at work are counted in each second with loader activity; their
-        median is compared with the cores of a node. Whether that matters is decided by how long the
-        training loop waited for batches.""",
-    advice="""If the loop waits: more workers up to the number of cores, prefetching, cheaper
-        preprocessing, faster storage. If there are more workers than cores: fewer.""",
+    checks="Whether training waits for batches, and whether there are too few loader processes.",
+    reading="""A wait is the time in which a training process asks for its next batch. Loader
+        processes are counted in each second in which they are active, and the median is compared
+        with the cores of a node; a wrong number matters only if training waits for batches. Shares
+        are of the time from the first to the last step of any phase, so evaluation is included.""",
+    advice="""If training waits, use more loader processes (up to the number of cores), prefetching,
+        cheaper preprocessing or faster storage. If there are more loader processes than cores, use
+        fewer.""",
     section=results.Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
     recorded_by=ProfilingKind.LOADER,
@@ -69,19 +71,16 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     )
 
 
-def _missing(job: NodeLoaders) -> Reason | None:
+def _missing(job: NodeLoaders) -> Reason | str | None:
     n_seconds = len(job.seconds)
     if not job.n_spans:
         return kit.WITHOUT_EVENTS
     if not job.n_events:
-        text = "No framework event is about loading data."
-        return Reason(code=ReasonCode.NO_EVENTS, text=text)
-    if n_seconds > LEAST_SECONDS and job.cores:
-        return None
-    text = "Without system metrics the number of cores is unknown."
+        return "No framework event is about loading data."
     if n_seconds <= LEAST_SECONDS:
-        text = write(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
-    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    without_cores = kit.too_few("Without system metrics the number of cores is unknown.")
+    return None if job.cores else without_cores
 
 
 def _details(job: NodeLoaders) -> Details:
@@ -121,8 +120,8 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     """Yield what there is to say of the number of loaders, or of their speed."""
     fewest, most = params.limits(len(job.cores))
-    few = {"threshold": round(fewest, 3), "limit_pct": params.min_threshold}
-    many = {"threshold": round(most, 3), "limit_pct": params.max_threshold}
+    few = {"threshold": math.ceil(round(fewest, 3)), "limit_pct": params.min_threshold}
+    many = {"threshold": math.floor(round(most, 3)), "limit_pct": params.max_threshold}
     share = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
     seen_in = "loop_share" if job.worst else "loaders"
     crowded = _is_crowded(job) and 100 * job.crowded_ratio >= params.wait_pct
@@ -147,7 +146,9 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.n_loaders < fewest:
         yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
     elif job.n_loaders > most:
-        is_felt = job.worst is None or _are_used_up(job.loop_load)
+        hot_ratios = [load.hot_ratio for load in job.loop_load]
+        are_used_up = bool(hot_ratios) and np.median(hot_ratios) >= USED_UP_RATIO
+        is_felt = job.worst is None or are_used_up
         yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
 
 
@@ -211,7 +212,6 @@ def _usual(loads: Sequence[InputLoad]) -> InputLoad:
 def _waits(
     message: kit.Message, job: NodeLoaders, params: Params, cause: Cause, **limits: Any
 ) -> Finding:
-    """Return a finding that the loop waits, with its cause."""
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
         load = _usual(job.load)
@@ -234,7 +234,6 @@ def _waits(
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of how batches are handed over."""
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
         share = job.hand_over_ratio
@@ -248,6 +247,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,
+            so="" if is_felt else ", so pinned memory would save almost nothing here",
         )
     if job.is_pipeline_known and not job.has_prefetch:
         yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)
@@ -268,11 +268,6 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
         or (cause is Cause.NETWORK_INPUT and load.flat_ratio >= STEADY_RATIO)
     )
     return job.is_habit or is_at_limit
-
-
-def _are_used_up(loads: Sequence[InputLoad]) -> bool:
-    """Return whether the cores of the usual node are used up."""
-    return bool(loads) and float(np.median([load.hot_ratio for load in loads])) >= USED_UP_RATIO
 
 
 def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any) -> Finding:
@@ -322,7 +317,7 @@ def from_details(counters: results.Counters, details: Details, params: Params) -
         return Outcome(exhibits=exhibits)
     found = (texts.FEW_OF_AWS if is_few else texts.MANY_OF_AWS).finding(
         measured=float(n_loaders),
-        threshold=round(fewest if is_few else most, 3),
+        threshold=math.ceil(round(fewest, 3)) if is_few else math.floor(round(most, 3)),
         limit_pct=params.min_threshold if is_few else params.max_threshold,
         cores=n_cores,
         compared="fewer" if is_few else "more",

@@ -136,13 +136,16 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
     parts = [("waiting for data", waited_ns), ("rest of the loop", max(loop_ns - waited_ns, 0))]
-    caption = "Union of the waits of each worker, as part of its loop, summed over the workers."
+    caption = (
+        "Of each training process, from its first to its last step; waits at the same time count "
+        "once. The training processes are added up."
+    )
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
     if waited_ns > recorded_ns:
         caption += write(
-            " Not every wait was recorded: {recorded_ns:ns} were, the rest is estimated from their "
-            "mean.",
+            " Not every wait was recorded: {recorded_ns:ns} were. The rest is estimated from the "
+            "mean wait.",
             recorded_ns=recorded_ns,
         )
     yield kit.ranking(
@@ -161,7 +164,8 @@ def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     bins = bin_together([tally_values(wait_ns)])
     if bins.edge_ns.size:
         title = "How long the loop waits for a batch"
-        caption = "Each recorded wait of all workers, initialization and validation included."
+        caption = """All recorded waits of all training processes, also before the first step and
+            during evaluation."""
         yield _histogram(bins.edge_ns / NS_PER_S, "waits", bins.counts[0], title, caption)
 
 
@@ -193,18 +197,18 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         timed,
         WorkerBatches,
         title="Time from batch to batch",
-        caption=f"""From the start of one wait to the start of the next of the same process. A gap
-            in which an iterator was set up spans validation or the end of an epoch: it is counted
-            apart, and so is a time in which many steps began without a recorded wait. Batches
-            that take {MEDIAN_FACTOR} medians or more are slow.""",
+        caption=f"""Time from the start of one wait to the start of the next one of the same
+            process. Gaps in which a data loader was set up (at the end of an epoch, or for an
+            evaluation) are counted separately, and so are gaps with many steps but without a
+            recorded wait. A batch is slow if it takes {MEDIAN_FACTOR} times the median or more.""",
     )
     yield from _slowest(
         "slow_batches",
         [slow for item in timed for slow in item.slow_batches],
         sum(item.n_slow_batches for item in timed),
         title="Slow batches",
-        caption="""From the start of one wait to the start of the next of the same process; gaps
-            between epochs left out.""",
+        caption="""Time from the start of one wait to the start of the next one of the same process,
+            without gaps between epochs.""",
     )
     contents = [item.contents for item in timed if item.contents]
     if contents:
@@ -214,7 +218,7 @@ def batch_exhibits(workers: Sequence[WorkerBatches]) -> Iterator[Exhibit]:
         [slow for item in timed for slow in item.slow_waits],
         sum(item.n_slow_waits for item in timed),
         title="Long waits for a batch",
-        caption="Single calls in which the loop waited.",
+        caption="Single waits of a training process.",
     )
 
 
@@ -239,7 +243,6 @@ def _slowest(
 
 
 def _contents(contents: BatchContents) -> Iterator[Exhibit]:
-    """Yield the use of devices and the functions in slow and other batches."""
     counts = contents.n_samples
     use_pct = means(contents.use, counts).tolist()
     sides = zip(("slow", "others"), use_pct, counts.sum(axis=1).tolist(), strict=True)
@@ -255,8 +258,9 @@ def _contents(contents: BatchContents) -> Iterator[Exhibit]:
         contents.functions,
         contents.other_functions,
         title="Functions in slow batches and in the others",
-        caption="""Other columns: batches that are not slow. Each event counts once on a side, with
-            its full length; largest increase of the share first.""",
+        caption="""count, mean_s and share_pct are of slow batches; the columns “other …” are of the
+            other batches. Each event counts once on either side, with its full length. Sorted by
+            how much larger its share is in slow batches.""",
     )
 
 
@@ -265,10 +269,11 @@ def loader_exhibits(
 ) -> Iterator[Exhibit]:
     """Yield the table of loaders, and that of their processes when there are any."""
     if loaders:
-        caption = "A wait is the time in which the training loop asks for the next batch."
-        title = "Data loaders by worker and set-up"
+        caption = "A wait is the time in which the training process asks for the next batch."
+        title = "Data loaders by training process and settings"
         yield kit.table("loaders", loaders, Loader, title=title, caption=caption)
     if life_times:
-        caption = "From start to end of a process, idle or not; they are made anew every epoch."
-        title = "Life times of loader processes"
+        caption = """From start to end of a process, whether it is idle or not. Without
+            persistent_workers=True the processes are started again in every epoch."""
+        title = "Lifetimes of loader processes"
         yield kit.table("workers", life_times, LifeTimes, title=title, caption=caption)

@@ -12,22 +12,23 @@ from reportgen.rules.kit import Message
 
 TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
     {least} are needed."""
-_WAITED = """The loop of {worst.worker} waited {worst.waited_ns:ns} of {worst.loop_ns:ns} in
+_WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
     {worst.n_waits:count recorded wait}"""
-WAITED = f"{_WAITED} ({{share_pct:pct}})."
-WAITED_ESTIMATED = f"""{_WAITED}; over all {{worst.n_steps:n}} steps that makes about
-    {{worst.expected_ns:ns}} ({{share_pct:pct}})."""
-WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of the loop."
+_LOOP = "{share_pct:pct} of the {worst.loop_ns:ns} from its first to its last step (of any phase)."
+WAITED = f"{_WAITED}: {_LOOP}"
+WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes about
+    {{worst.expected_ns:ns}}: {_LOOP}"""
+WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of that time."
 NOW, EACH = " from {num_workers}", " in each training process"
-HARDLY_WAITS = "the loop waits for data only {share_pct:pct} of its time"
+HARDLY_WAITS = "training waits for data only {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"
 THREADS = (
     "TensorFlow loads in threads of the training process, so no loader processes can be counted."
 )
 CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
     and larger files, a local copy or a cache, or decode on the GPU."""
-CACHE = """Copy or cache the data before the training: the first reads are slow, later ones hardly
-    make the loop wait."""
+CACHE = """Copy or cache the data before the training: the first reads are slow, and later ones
+    hardly make training wait."""
 
 # Why the loop waits
 
@@ -42,16 +43,17 @@ class Why:
 
 WHY: Mapping[Cause, Why] = {
     Cause.IO_WAIT: Why(
-        text=" Meanwhile {load.waiting_cores:.1f} cores waited for the disk (mean).",
+        text=" While it waited, {load.waiting_cores:.1f} cores waited for the disk (mean).",
         advice="""Read fewer and larger files, keep the data on a local or faster disk, or cache
-            what fits in memory; more loader processes would wait for the same disk.""",
+            them in memory as far as they fit; more loader processes would wait for the same
+            disk.""",
     ),
     Cause.NETWORK_INPUT: Why(
-        text=""" Meanwhile the node received at a steady rate, {flat_pct:pct} of its own maximum in
-            the median without what it sent itself, and only {load.busy_cores:.1f} cores computed
-            (mean): the network sets the pace.""",
+        text=""" While it waited, the node received data at a steady rate, {flat_pct:pct} of its own
+            maximum (median, without the data that it sent itself), and only
+            {load.busy_cores:.1f} cores computed (mean): so the network limits the speed.""",
         advice="""Send less over the network: smaller or compressed records, a local copy or a cache
-            of what is read again; or take an instance with more network bandwidth.""",
+            of data that are read again; or take an instance with more network bandwidth.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
         text=""" While it waited, {hot_pct:pct} of the cores were above 90 %, so more loader
@@ -60,12 +62,12 @@ WHY: Mapping[Cause, Why] = {
     ),
     Cause.TOO_MANY_LOADERS: Why(
         text=""" While it waited, {hot_pct:pct} of the cores were above 90 %: the loader processes
-            take turns on them.""",
+            must share them.""",
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(
-        text=" While it waited, only {load.busy_cores:.1f} cores were busy on average.",
-        advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
+        text=" While it waited, only {load.busy_cores:.1f} cores were busy (mean).",
+        advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     ),
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
@@ -75,18 +77,18 @@ WHY: Mapping[Cause, Why] = {
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
-    title="Training waits {share_pct:pct} of the loop for data; {loaders} on {cores:count core}",
-    text="""{waited} {Loaders} on {cores:count core}: fewer than {limit_pct:g} % of
-        the cores.{why}{early}""",
-    advice="Raise num_workers{now} to {wanted}{each}; then see whether the loop still waits.",
+    title="Training waits {share_pct:pct} of the time for data; {loaders} on {cores:count core}",
+    text="""{waited} {Loaders} on {cores:count core}; at least {threshold:g} are recommended,
+        {limit_pct:g} % of the cores.{why}{early}""",
+    advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     unit="loaders",
     exhibit="loop_share",
 )
 ENOUGH = Message(
     id="DL-6",
-    title="{Loaders} on {cores:count core}, and loading is no bottleneck",
-    text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but};
-        it matters from {wait_pct:g} % on.""",
+    title="{Loaders} on {cores:count core}, and loading is not a bottleneck",
+    text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but}; only
+        {wait_pct:g} % or more matter.""",
     advice="Leave the number of loader processes as it is.",
     unit="loaders",
 )
@@ -94,8 +96,8 @@ TOO_MANY = Message(
     id="DL-2",
     cause=Cause.TOO_MANY_LOADERS,
     title="{Loaders} compete for {cores:count core}",
-    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. They take
-        time from each other and from the training process.{and_waited}""",
+    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. They slow down
+        each other and the training process.{and_waited}""",
     advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     severity=Severity.WARNING,
     unit="loaders",
@@ -104,10 +106,10 @@ TOO_MANY = Message(
 MANY_WITH_ROOM = replace(
     TOO_MANY,
     severity=Severity.INFO,
-    title="{Loaders} on {cores:count core}, which have room",
-    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. The loop hardly
+    title="{Loaders} on {cores:count core}, which are not fully used",
+    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. Training hardly
         waits and most cores are below 90 %, so they do no harm.{and_waited}""",
-    advice="Try num_workers of {fitting}{each} when memory is short; else leave it.",
+    advice="If memory is short, try num_workers={fitting}{each}; otherwise leave it as it is.",
 )
 
 # Loaders that are too slow, however many they are
@@ -115,7 +117,7 @@ MANY_WITH_ROOM = replace(
 INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
-    title="Training waits {share_pct:pct} of the loop for data",
+    title="Training waits {share_pct:pct} of the time for data",
     text="{waited} {Loaders} on {cores:count core}.{why}{early}",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
@@ -124,23 +126,23 @@ THREADS_TOO_SLOW = replace(
     INPUT_BOUND,
     text=f"{{waited}} {THREADS}{{why}}",
     advice="""Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map
-        and interleave, cache() what fits, prefetch() at the end.""",
+        and interleave, cache() for data that fit in memory, and prefetch() at the end.""",
 )
 THREADS_KEEP_UP = Message(
     id="DL-6",
-    title="Loading is no bottleneck: it takes {share_pct:pct} of the loop",
-    text=f"""The loop waits for data {{share_pct:pct}} of its time; it matters from {{wait_pct:g}} %
-        on. {THREADS}""",
+    title="Loading is not a bottleneck: training waits {share_pct:pct} of the time for data",
+    text=f"""Training waits for data {{share_pct:pct}} of its time; only {{wait_pct:g}} % or more
+        matter. {THREADS}""",
     advice="Leave the input pipeline as it is.",
 )
 
 FIRST_BATCHES = Message(
     id="DL-6",
-    title="Loading holds up the start of epochs: {share_pct:pct} of the loop",
-    text="""{waited} Most of that is for the first batches of epochs, after which the loop hardly
-        waits.""",
-    advice="""Keep the loaders from epoch to epoch (persistent_workers=True, or one pipeline that
-        repeats) and read the first batches ahead.""",
+    title="Loading delays the start of epochs: {share_pct:pct} of the time",
+    text="""{waited} Most of it is waiting for the first batches of epochs; after them training
+        hardly waits.""",
+    advice="""Keep the loader processes from epoch to epoch (persistent_workers=True, or one
+        pipeline that repeats) and read the first batches ahead.""",
 )
 
 # How batches are handed over
@@ -149,11 +151,12 @@ NOT_PINNED = Message(
     id="DL-3",
     cause=Cause.UNPINNED_MEMORY,
     title="Batches are not in pinned memory",
-    text="""The loader that was active longest has pin_memory off although the job has a GPU; copies
-        to the GPU then cannot overlap with work. The time from getting a
-        batch to the step that uses it is {hand_over_pct:pct} of the loop.""",
+    text="""The loader that was active longest has pin_memory off although the job has a GPU; so
+        copies to the GPU cannot overlap with other work. Between receiving a batch and starting the
+        step that uses it, {hand_over_pct:pct} of the time from the first to the last step
+        passes{so}.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
-    unit="%",
+    unit="% of the time",
     exhibit="loaders",
 )
 NO_PREFETCH = replace(
@@ -161,8 +164,9 @@ NO_PREFETCH = replace(
     id="DL-4",
     cause=Cause.NO_PREFETCH,
     title="The input pipeline does not prefetch",
-    text="""None of TensorFlow's loader events prefetches, so batches are made while the loop waits:
+    text="""None of TensorFlow's loader events prefetches, so batches are made while training waits:
         {share_pct:pct} of its time.""",
+    unit="%",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
 
@@ -172,10 +176,10 @@ FEW_OF_AWS = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
     title="{Loaders} on {cores:count core}",
-    text="""{Loaders} at work (median) on {cores:count core}, {compared} than {limit_pct:g} % of the
-        cores. This result does not show whether training waits.""",
-    advice="""Time the wait for the next batch; change num_workers only if it is a notable part of a
-        step.""",
+    text="""{Loaders} active at the same time (median) on {cores:count core}, {compared} than
+        {limit_pct:g} % of the cores. This result does not show whether training waits.""",
+    advice="""Measure the wait for the next batch; change num_workers only if it is a notable part
+        of a step.""",
     severity=Severity.WARNING,
     unit="loaders",
 )

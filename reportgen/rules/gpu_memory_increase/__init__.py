@@ -16,13 +16,11 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AGREEMENT_FROM = 0.7
 """A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
 random order, the fewest that are judged, less than one in a hundred reaches it."""
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
 
@@ -40,10 +38,8 @@ ABOUT = About(
 )
 
 CAUTION = "The metric is memory-controller activity, not allocated bytes."
-_TRIGGERS = (
-    "{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by more "
-    "than {threshold:g} points ({affected}). "
-)
+_TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by
+    more than {threshold:g} points ({affected}). """
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
@@ -137,7 +133,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     if not jumps:
         return None
     lasting = [jump for jump in jumps if jump.is_lasting]
-    worst = max(lasting or jumps, key=lambda jump: jump.height_pct)
+    worst = max(lasting or jumps, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
     return (STAYED_UP if lasting else WITH_LOAD).finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
@@ -186,10 +182,8 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         gpus,
         GpuMemory,
         title="Memory activity of each GPU",
-        caption=(
-            f"{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work "
-            "(Theil-Sen) and Kendall's tau."
-        ),
+        caption=f"""{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work
+            (Theil-Sen) and Kendall's tau.""",
     )
     if any(gpu.jumps for gpu in gpus):
         yield from _jump_exhibits(gpus)
@@ -204,7 +198,6 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
 
 
 def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
-    """Yield the table of the jumps that last or are largest, and when they were."""
     n_all = sum(gpu.n_jumps for gpu in gpus)
     jumps = [jump for gpu in gpus for jump in gpu.jumps]
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
@@ -216,21 +209,16 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         rows,
         Jump,
         title="Jumps of GPU memory activity",
-        caption=(
-            "Before: 95th percentile of the minute before; record: highest such minute of all; "
-            "after: median of the minute after. Lasting: after exceeds the record by more than "
-            f"the threshold without a rise of GPU utilization.{rest}"
-        ),
+        caption=f"""Before: 95th percentile of the minute before; record: highest such minute of
+            all; after: median of the minute after. Lasting: after exceeds the record by more than
+            the threshold without a rise of GPU utilization.{rest}""",
     )
     rest = f" The {len(spans):,} lasting and largest of {n_all:,}." if len(spans) < n_all else ""
     yield kit.intervals(
         [
-            kit.Interval(
-                node=jump.node,
-                device=jump.gpu,
-                what=f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
-                start_s=seconds(jump.start_ns),
-                end_s=seconds(jump.end_ns),
+            kit.interval(
+                f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
+                kit.stretch(jump.node, jump.gpu, jump.start_ns, jump.end_ns),
             )
             for jump in spans
         ],
@@ -244,7 +232,7 @@ def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
     """Return the level of each minute; of many GPUs those that rose most."""
     rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
     ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
-    shown = sorted(ranked[:MAX_LINES])
+    shown = sorted(ranked[: kit.MOST_LINES])
     every = np.unique(np.concatenate([gpus[index].minute_ns for index in shown]))
     size = -(-every.size // results.MAX_SERIES_POINTS)
     starts = np.arange(0, every.size, size)

@@ -16,12 +16,12 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of, ratio_of
 
 ABOUT = About(
-    checks="Where each GPU's time went: work, start and end, and why it idled in between.",
-    reading="""Each moment of each GPU counts once, in the first part that fits. From samples:
-        before or after training, busy (above 90 %), partly busy (above 10 %), or idle, with what
-        went on at the same time, which is no proof; a slower GPU is one of the same node, since
-        clocks of nodes differ. From kernel traces: compute, communication without compute, copies,
-        and why it idled.""",
+    checks="Where the time of each GPU went: work, start and end, and the causes of idle time.",
+    reading="""Each moment of each GPU is counted in exactly one part. Samples show the time before
+        and after training, and in between whether a GPU is busy (above 90 %), partly busy (above
+        10 %) or idle. Idle time is named by what happened at the same time, which does not prove
+        the cause. Kernel traces show compute, communication without compute, copies, and the exact
+        cause of idle time.""",
     advice="Begin with the largest part that is not busy.",
     section=results.Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",
@@ -76,7 +76,6 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
 
 
 def _ratios(totals: Mapping[Part, int], parts: Parts) -> Metrics:
-    """Return the ratios of the time of all GPUs: busy, idle, and each part."""
     groups = {"gpu_busy": parts.busy, "gpu_idle": parts.idle}
     groups |= {part.value: (part,) for part in parts.order}
     every_ns = sum(totals.values())
@@ -123,11 +122,10 @@ def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
 
 
 def _caption(nodes: Sequence[Budget]) -> str:
-    """Say what initialization and finalization are."""
     with_gpus = [node for node in nodes if node.gpus]
     without = [node.node for node in with_gpus if not node.has_steps]
     if not without:
-        return texts.OF_STEPS
+        return write(texts.OF_STEPS)
     if len(without) == len(with_gpus):
         elsewhere = any(node.has_steps for node in nodes)
         return write(texts.OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")
@@ -165,6 +163,7 @@ def _sampled(totals: Mapping[Part, int], caption: str, nodes: Sequence[Budget]) 
         advice=advice,
         place=place,
         spent=totals[part],
+        every=every_ns,
         meaning=meaning,
         busy=pct_of(sum(totals.get(item, 0) for item in tables.SAMPLED.busy), every_ns),
         in_loop=texts.IN_LOOP if is_outside else "",
@@ -182,6 +181,7 @@ def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
         advice=words.advice,
         meaning=words.meaning,
         spent=totals[part],
+        every=every_ns,
         window=window,
         busy=pct_of(sum(totals.get(item, 0) for item in tables.TRACED.busy), every_ns),
     )

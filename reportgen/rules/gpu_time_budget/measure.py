@@ -122,7 +122,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
                 n_stretches=len(found),
                 stretches_ns=sum(stretch.duration_ns for stretch in found),
                 worked_ns=_sums(codes, np.where(is_at_work[:, place], length_ns, 0)),
-                unused_ns=_sums(codes, _unused_ns(use, length_ns)),
+                unused_ns=_sums(codes, (length_ns * np.nan_to_num(1 - use / 100)).astype(np.int64)),
             )
         )
         stretches += found
@@ -196,11 +196,6 @@ def _sums(codes: Codes, time_ns: Instants) -> dict[Part, int]:
     """Return the time of each part, also of those that do not occur."""
     sums = sums_by_code(codes, time_ns, len(SAMPLED.order))
     return dict(zip(SAMPLED.order, sums.tolist(), strict=True))
-
-
-def _unused_ns(use: Floats, time_ns: Instants) -> Instants:
-    """Return (n_ticks,) ns without work; an instant that was not measured has none."""
-    return (time_ns * np.nan_to_num(1 - use / 100)).astype(np.int64)
 
 
 def _stretches(

@@ -10,9 +10,9 @@ from reportgen.facts.device_busy import Window
 from reportgen.facts.idle import IN_LAUNCH_CALL, KERNEL_GAP, WAITING, HostCause
 from reportgen.results import Exhibit, PackedTable, Role
 from reportgen.rules import kit
-from reportgen.rules.kit import MOST_INTERVALS, Interval, col, derived, row, table
+from reportgen.rules.kit import MOST_INTERVALS, col, derived, row, table
 from reportgen.text import format_duration, format_ns, plural
-from reportgen.units import NS_PER_S, percentages, seconds
+from reportgen.units import NS_PER_S, percentages
 
 USD_DIGITS = 4
 """A short job's part costs less than a cent, and would be nothing."""
@@ -146,8 +146,6 @@ class Budget:
     """One node, or one rank whose kernels were traced.
 
     Attributes:
-        n_ticks: sampling instants.
-        has_events: whether framework events were recorded.
         has_steps: whether the loop is that of its steps, not the time of its GPU activity.
         stretches: the longest stretches in which one of its GPUs idles within the loop.
         window: of the rank, ``None`` for a node and without GPU operations.
@@ -228,33 +226,30 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         return
     gpus = [gpu for node in nodes for gpu in node.gpus]
     n_all = sum(gpu.n_stretches for gpu in gpus)
-    caption = (
-        f"A GPU at 10 % or less for at least {format_duration(least_idle_s)} within the training "
-        f"loop: {plural(n_all, 'time')}, "
-        f"{format_ns(sum(gpu.stretches_ns for gpu in gpus))} of GPU time together."
-    )
+    caption = f"""Within the training loop, a GPU was at 10 % or less for at least
+        {format_duration(least_idle_s)} {plural(n_all, "time")}: {
+        format_ns(sum(gpu.stretches_ns for gpu in gpus))
+    } of GPU time in all."""
     rest = f" The {len(shown):,} longest are listed." if len(shown) < n_all else ""
     yield table(
         "idle_stretches",
         shown,
         Stretch,
-        title="Long idle stretches of GPUs",
+        title="Long idle intervals of GPUs",
         caption=(
-            f"{caption}{rest} The cause is the part that took most of a stretch, cause_pct of it."
+            f"{caption}{rest} The cause is the part that took most of an interval; its share of "
+            "the interval is cause_pct."
         ),
     )
     yield kit.intervals(
         [
-            Interval(
-                node=item.node,
-                device=item.device,
-                what=f"idle {format_ns(item.duration_ns)}, {item.cause.replace('_', ' ')}",
-                start_s=seconds(item.start_ns),
-                end_s=seconds(item.end_ns),
+            kit.interval(
+                f"idle {format_ns(item.duration_ns)}, {item.cause.replace('_', ' ')}",
+                kit.stretch(item.node, item.device, item.start_ns, item.end_ns),
             )
             for item in shown
         ],
-        title="When GPUs idled",
+        title="When GPUs were idle",
         caption=caption,
         n_all=n_all,
         role=Role.IDLE,

@@ -13,8 +13,8 @@ SAMPLED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
-    text="""{spent:ns} of GPU time, {measured:pct} of that of the whole job, was spent {meaning};
-        {busy:pct} was work{in_loop}.{remark}""",
+    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) was spent {meaning}. In
+        {busy:pct} of it the GPUs worked (above 10 %){in_loop}.{remark}""",
     advice="",
     exhibit="budget",
 )
@@ -22,8 +22,8 @@ TRACED = Message(
     id="GPU-3",
     cause=Cause.LOST_GPU_TIME,
     title="The largest loss of GPU time: {measured:pct} {meaning}",
-    text="""{spent:ns} of GPU time, {measured:pct} of {window}; the GPUs were busy {busy:pct}.
-        Computed from kernels.""",
+    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) within {window}. In {busy:pct}
+        of it a kernel, copy or memset ran.""",
     advice="",
     exhibit="budget",
 )
@@ -33,35 +33,27 @@ UNRECORDED = {
 }
 """Parts outside the loop, where GPUs may have trained in steps that were not recorded."""
 IN_LOOP = " within the loop"
-WORKED = (
-    " GPUs were at work in {worked:pct} of the time {place}: training probably went on there and "
-    "its steps were not recorded."
-)
-RECORD_ALL = "Record the steps of the whole job, or look at what was recorded (--from, --to)."
+WORKED = """ GPUs worked in {worked:pct} of the time {place}: training probably went on there and
+    its steps were not recorded."""
+RECORD_ALL = "Record the steps of the whole job, or report only the recorded part (--from, --to)."
 
-OF_STEPS = "The loop of a node lasts from its first training step to the end of its last one."
-OF_ACTIVITY = (
-    "The loop is taken to last from the first GPU activity above 10 % to the last: no steps were "
-    "recorded{elsewhere}."
-)
+OF_STEPS = """The training loop of a node lasts from the start of its first training step to the end
+    of its last one."""
+OF_ACTIVITY = """No steps were recorded{elsewhere}, so the training loop is taken to last from the
+    first to the last GPU utilization above 10 %."""
 OF_BOTH = OF_STEPS + (
-    " On {n_without} of {n_nodes} nodes, {first} the first of them, no steps were recorded: there "
-    "it is taken to last from the first GPU activity above 10 % to the last."
+    " On {n_without} of {n_nodes} nodes (the first of them is {first}) no steps were recorded: "
+    "there it is taken to last from the first to the last GPU utilization above 10 %."
 )
-COSTS = (
-    " At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD while "
-    "they idle, {costs[2]:.2f} USD for all that their utilization leaves unused."
-)
-BY_SAMPLES = " Shares of GPU time, counted in whole samples."
-TABLE_CAPTION = (
-    "Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s is "
-    "how much of a row's time had a core above 90 %."
-)
-TRACED_CAPTION = "Computed from kernels, exact. Shares of {window}."
-TRACED_TABLE_CAPTION = (
-    "Computed from kernels. Shares are of the windows of all GPUs and add up to 100 %; "
-    "kernel traces do not show how busy the cores were."
-)
+COSTS = """ At {usd:g} USD an hour for each GPU they cost {costs[0]:.2f} USD: {costs[1]:.2f} USD of
+    it while they are idle, and {costs[2]:.2f} USD for all unused utilization."""
+BY_SAMPLES = " Shares of the time of all GPUs, counted in whole samples."
+TABLE_CAPTION = """Shares are of the time of all GPUs of the job and add up to 100 %. cpu_hot_gpu_s
+    is the part of a row's time in which a core was above 90 %."""
+TRACED_CAPTION = "Calculated from the exact times of kernels and copies. Shares of {window}."
+TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies. Shares are of the
+    recorded time of all GPUs and add up to 100 %. Kernel traces do not show how busy the cores
+    were."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,10 +87,10 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.SLOW_WORKER,
         where="waiting for a slower GPU",
         meaning=(
-            "idle while another GPU of the node was busy and workers waited in steps or "
+            "idle while another GPU of the node was busy and training processes waited in steps or "
             "communication"
         ),
-        advice="Give each GPU an equal share of the work; look at the pace of the workers.",
+        advice="Give each GPU an equal share of the work, and compare the training processes.",
     ),
     Part.IO_WAIT: Words(
         cause=Cause.IO_WAIT,
@@ -110,22 +102,21 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         cause=Cause.NETWORK_INPUT,
         where="waiting for the network",
         meaning="idle while the node received data close to the limit of its network",
-        advice="""Send less, cache what is read again, or take an instance with more network
+        advice="""Send less, cache data that are read again, or take an instance with more network
             bandwidth.""",
     ),
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
         where="waiting for the CPU or for input",
-        meaning="idle while a core was above 90 % or the loop waited for a batch",
-        advice="""If the loop waits for data, load faster; else move CPU work out of the training
-            process.""",
+        meaning="idle while a core was above 90 % or training waited for a batch",
+        advice="""If training waits for data, load faster; otherwise move CPU work out of the
+            training process.""",
     ),
     Part.BETWEEN_STEPS: Words(
         cause=Cause.WORK_BETWEEN_STEPS,
         where="between steps",
         meaning="idle between steps",
-        advice="""Look at what the loop does between steps: callbacks, logging, evaluation,
-            checkpoints.""",
+        advice="""Shorten the work between steps: callbacks, logging, evaluation, checkpoints.""",
     ),
     Part.NEVER_USED: Words(
         cause=Cause.GPU_IDLE,
@@ -145,13 +136,13 @@ TRACE_STEPS = """Look at small kernels, copies and synchronization: record a ker
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
         cause=Cause.EXPOSED_COMMUNICATION,
-        meaning="in communication with nothing computed beside it",
-        advice="See whether it is transfer or waiting for a late rank, then overlap it.",
+        meaning="in communication while nothing was computed",
+        advice="Check whether it is transfer or waiting for a late rank; then overlap it.",
     ),
     Part.MEMORY: Words(
         cause=Cause.EXPOSED_COPIES,
         meaning="in copies and memsets",
-        advice="Copy less, from pinned memory, and on its own stream.",
+        advice="Copy less, from pinned memory, and on a separate stream.",
     ),
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
@@ -160,17 +151,17 @@ TRACED_WORDS: Mapping[Part, Words] = {
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",
-        advice="Remove .item() and synchronization from the loop, pin memory, keep shapes steady.",
+        advice="Remove .item() and synchronization from the loop, pin memory, keep shapes fixed.",
     ),
     Part.HOST_LATE: Words(
         cause=Cause.SLOW_HOST,
         meaning="idle because the host was too slow to launch",
-        advice="Launch less and larger: larger batches, torch.compile.",
+        advice="Launch fewer and larger kernels: larger batches, torch.compile.",
     ),
     Part.LAUNCH: Words(
         cause=Cause.FULL_LAUNCH_QUEUE,
         meaning="idle inside launch calls",
-        advice="Launch less and larger: fuse small kernels.",
+        advice="Launch fewer and larger kernels: fuse small ones.",
     ),
     Part.KERNEL_GAP: Words(
         cause=Cause.SMALL_KERNELS,
@@ -184,7 +175,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     ),
     Part.UNEXPLAINED: Words(
         meaning="idle for no reason that the trace shows",
-        advice="Record a few steps more, so that the launches are in the trace.",
+        advice="Record a few more steps, so that the launches are in the trace.",
     ),
 }
 
@@ -219,7 +210,7 @@ _SAMPLED = PartWords(
     causes=_SAMPLED_CAUSES,
     gaps=("between_steps", "never_used"),
     aside=_BEFORE_AND_AFTER,
-    aside_says="went by before or after training",
+    aside_says="was before or after training",
     unmeasured="not_measured",
     groups={
         "Working": _WORK,
@@ -256,7 +247,7 @@ _TRACED = PartWords(
     causes=_TRACED_CAUSES,
     gaps=("launch", "kernel_gap"),
     aside={_COMMUNICATION: "communication alone"},
-    aside_says="went into communication with nothing computed beside it",
+    aside_says="was communication while nothing was computed",
     tells_aside=True,
     groups={
         "Computing": ("compute",),

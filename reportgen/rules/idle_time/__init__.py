@@ -30,11 +30,11 @@ from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
-    checks="Why each GPU idled: data loading, synchronization, a slow host, gaps, waits.",
-    reading="""Each gap belongs to the operation that ends it: until its launch was called the host
-        was late, then the call itself took time, then the device did. The causes add up to the idle
-        time. The speed-up is an upper bound: the gain if the cause vanishes.""",
-    advice="Begin with the largest cause; the bound says how much it can save.",
+    checks="Why each GPU was idle: data loading, synchronization, a slow host, gaps, waits.",
+    reading="""Each idle gap is explained by the operation after it. Until its launch was called,
+        the host was late; then the launch call took time; then the device. The causes add up to the
+        idle time. The speed-up is an upper bound: the gain if the cause disappears completely.""",
+    advice="Begin with the largest cause; its possible gain says how much you can save at most.",
     section=results.Section(id="idle-time", title="Idle time", order=40),
 )
 
@@ -66,7 +66,7 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     shares = kit.ranking(
         "idle_shares",
         [(texts.NAMES[name][0], time_ns) for name, time_ns in totals.items()],
-        title="Why the GPUs idled",
+        title="Why the GPUs were idle",
         caption=f"Shares of {_window(told)}.",
         roles=[texts.NAMES[name][1] for name in totals],
     )
@@ -133,21 +133,25 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
         )
 
     length_ns = sum(stretch.length_ns for _, stretch in every)
+    every_ns = sum(item.window.length_ns for item in devices)
     counts = Counter(stretch.name for _, stretch in every)
     yield kit.table(
         "idle_stretches",
         [placed(*pair) for pair in shown],
         Stretch,
         drawn_as=results.ExhibitKind.SPANS,
-        title="Long idle stretches",
+        title="Long idle intervals",
         caption=write(
             texts.STRETCHES_CAPTION,
             times="Once" if len(every) == 1 else f"{len(every):,} times",
             least=format_ns_range([item.least_ns for item in devices]),
             length=length_ns,
-            share=pct_of(length_ns, sum(item.window.length_ns for item in devices)),
+            share=pct_of(length_ns, every_ns),
+            every=every_ns,
             counts=", ".join(f"{name} ({count:,})" for name, count in counts.most_common()),
-            apart=" Recorded far apart: all begin with the first." if is_apart else "",
+            apart=" The recordings are far apart, so all are drawn from the start of the first."
+            if is_apart
+            else "",
             rest=f" The longest {len(shown):,} are listed." if len(every) > len(shown) else "",
         ),
     )
@@ -192,16 +196,10 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
         if once is None:
             continue
         length_ns = sum(stop.length_ns for stop in stops)
-        yield message.finding(
-            measured=worst.share_pct(cost),
+        yield message.fault(
+            worst.share_pct(cost),
             threshold=limit_pct,
-            severity=kit.fault_severity(worst.share_pct(cost) / 100),
-            where=Where(
-                node=worst.node,
-                start_s=once.start_ns / NS_PER_S,
-                end_s=once.end_ns / NS_PER_S,
-            ),
-            share=worst.share_pct(cost) / 100,
+            where=kit.stretch(worst.node, None, once.start_ns, once.end_ns),
             stop=worst,
             once=once,
             longest=once,
@@ -239,12 +237,10 @@ def _fault(
     most = "Most on" if won is None else "On"
     worst_share = _share_pct([worst], causes)
     of_worst = write(texts.WORST, most=most, node=worst.node, share=worst_share)
-    return fault.message.finding(
-        measured=share_pct,
+    return fault.message.fault(
+        share_pct,
         threshold=limit_pct,
-        severity=kit.fault_severity(share_pct / 100),
         where=_where(worst, own),
-        share=share_pct / 100,
         lost=_lost_ns(told, causes),
         idle=idle_pct,
         won=won.won_ns[fault.cost] if won and fault.cost else 0,
@@ -252,12 +248,11 @@ def _fault(
         window=_window(told) if won is None else kit.window_name([won.window]),
         idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
-        **kit.launching(costs),
+        **kit.launching((rank.suits_graphs for rank in costs), (rank.trains for rank in costs)),
     )
 
 
 def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
-    """Return that the recording is of a start, ``None`` where it is not."""
     longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
     if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
         return None

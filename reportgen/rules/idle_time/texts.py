@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reportgen.facts import idle
 from reportgen.facts.host_costs import Cost
@@ -31,33 +31,30 @@ NAMES: Mapping[str, tuple[str, Role]] = {
     HostCause.OTHER: ("host late: operators and other", Role.CPU),
     idle.IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
     idle.KERNEL_GAP: ("gap between kernels", Role.IDLE),
-    idle.WAITING: ("waiting though launched", Role.IO),
+    idle.WAITING: ("waiting after the launch", Role.IO),
     idle.LAUNCH_NOT_RECORDED: ("launch not recorded", Role.GPU),
     idle.TAIL: ("after the last operation", Role.GPU),
 }
 """Causes for people, and what they are about."""
 
-TABLE_CAPTION = (
-    "Each gap is split by the call that launched the operation after it: before the call "
-    "the host was late, for the reason that its thread was busy with; inside it; after "
-    f"it a kernel_gap (less than {_SMALL_GAP}) or waiting. The rows of one window "
-    "add up to its idle time; tail is after the last operation."
-)
-STRETCHES_CAPTION = (
-    "{times} nothing ran on the GPU for at least {least}; together {length:ns}, {share:pct} of the "
-    "time. The largest cause of each: {counts}.{apart}{rest}"
-)
-WORST = " {most} {node}: {share:pct}."
+TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launched the next
+    operation. Before the call the host was late: the cause is the work of its thread. The second
+    part is the call. After the call it is kernel_gap (less than {_SMALL_GAP}) or waiting. tail is
+    the idle time after the last operation. The rows of one window add up to its idle time."""
+STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
+    {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
+    {counts}.{apart}{rest}"""
+WORST = " {most} {node} it was {share:pct}."
 LOOKS_LIKE_A_START = " The recording looks like a start."
 
 START = Message(
     id="IDLE-9",
     cause=Cause.FIRST_USE,
     severity=Severity.WARNING,
-    title="One idle stretch takes {measured:pct}: it looks like a start, not like steps",
-    text="""For {length:ns} before {before} nothing ran on the GPU ({cause}); that is {measured:pct}
+    title="One idle interval takes {measured:pct}: it looks like a start, not like steps",
+    text="""For {length:ns} before {before} nothing ran on the GPU ({cause}); this is {measured:pct}
         of {window}. No steps were recorded. Creating a context, loading libraries and choosing
-        algorithms happen once; shares of such a recording say little of what follows.""",
+        algorithms happen once, so shares of such a recording say little about later steps.""",
     advice="""Record after warm-up: torch.profiler.schedule(wait=1, warmup=1, active=3), with
         prof.step() at the end of each step.""",
     exhibit="idle_stretches",
@@ -67,12 +64,12 @@ START = Message(
 STOPPED = Message(
     id="IDLE-10",
     cause=Cause.LONG_GAP,
-    title="The GPU stands still {times} for {length:ns}: {measured:pct} of the time",
+    title="The GPU stops {times} for {length:ns}: {measured:pct} of the time",
     text="""On {stop.node} nothing ran for {longest.length_ns:ns} before {longest.before}; {doing}.
-        {more}Without it the rank would finish {won:ns} earlier, which is {measured:pct} of
+        {more}Without this the rank would finish {won:ns} earlier, which is {measured:pct} of
         {window}.""",
-    advice="""Move it out of the loop or to another thread, or do it less often: saving, evaluation,
-        logging, garbage collection.{stack}""",
+    advice="""Move this work out of the loop or to another thread, or do it less often: saving,
+        evaluation, logging, garbage collection.{stack}""",
     exhibit="idle_stretches",
 )
 FIRST_USE = Message(
@@ -82,20 +79,18 @@ FIRST_USE = Message(
     text="""On {stop.node} the host spends {once.length_ns:ns} in calls that load, compile or try
         kernels before they first run. Without them the rank would finish {won:ns} earlier,
         which is {measured:pct} of {window}. It happens once and does not slow later steps.""",
-    advice="""Leave it out of the judgement: record after warm-up, torch.profiler.schedule(wait=1,
-        warmup=1, active=3). Starts become faster with a cache of compiled kernels and with shapes
-        that stay; CUDA graphs do not help.""",
+    advice="""Record after warm-up, so that it is not in the recording:
+        torch.profiler.schedule(wait=1, warmup=1, active=3). Starts become faster with a cache of
+        compiled kernels and with constant shapes; CUDA graphs do not help.""",
     exhibit="host_costs",
 )
-DOING = "the host was in {name} meanwhile"
-DOING_UNKNOWN = "nothing was recorded of what the host did meanwhile"
-MORE = "In all it stands still {n:count time} for {length:ns}. "
+DOING = "at this time the host was in {name}"
+DOING_UNKNOWN = "the recording does not show the work of the host at this time"
+MORE = "In all it stops {n:count time}, for {length:ns}. "
 RECORD_STACK = " Record with with_stack=True to see the function."
-COSTS_CAPTION = (
-    "The recording of each rank is played again without one cost at a time (docs/definitions.md, "
-    "Replay): won_us is how much earlier the rank would finish. The costs do not add up, since a "
-    "host that is ahead hides several of them."
-)
+COSTS_CAPTION = """The recording of each rank is simulated again, each time with one cost removed;
+    won_us is how much earlier the rank would then finish. Do not add these gains up: while the host
+    runs ahead of the GPU, removing one cost may save nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,99 +108,85 @@ class Fault:
 
 
 def _fault(
-    finding_id: str, *idle_for: str, cause: Cause, title: str, meaning: str, advice: str
+    finding_id: str,
+    *idle_for: str,
+    cause: Cause,
+    title: str,
+    meaning: str,
+    advice: str,
+    cost: Cost | None = None,
+    without: str = "",
 ) -> Fault:
-    """Return a fault that is judged by its idle time."""
+    """Return a fault that is judged by its idle time, or by what is won without its ``cost``."""
+    is_cost = cost is not None
+    share = "{idle:pct} of the GPU time"
+    if not is_cost:
+        share = "{measured:pct} of the GPU time within {window}"
+    won = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
+    text = f"{{idling}} for {{lost:ns}}, {share}, because {meaning}.{{of_worst}}"
     message = Message(
         id=finding_id,
-        title=f"{title}: {{measured:pct}} of the time",
-        text=(
-            f"{{idling}} for {{lost:ns}}, {{measured:pct}} of {{window}}: {meaning}.{{of_worst}}"
-        ),
+        title=f"{title}{', which costs' if is_cost else ':'} {{measured:pct}} of the time",
+        text=f"{won}{{window}}. {text}" if is_cost else text,
         advice=advice,
-        exhibit="idle_shares",
+        exhibit="host_costs" if is_cost else "idle_shares",
         cause=cause,
     )
-    return Fault(message=message, idle_for=idle_for)
-
-
-def _cost(cost: Cost, fault: Fault, *, without: str) -> Fault:
-    """Return a fault that is judged by what is won without it."""
-    idle = fault.message.text.replace("{measured:pct} of {window}", "{idle:pct} of the time")
-    text = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
-    title = fault.message.title.replace(": {measured", ", which costs {measured")
-    message = replace(
-        fault.message, title=title, text=f"{text}{{window}}. {idle}", exhibit="host_costs"
-    )
-    return Fault(message=message, idle_for=fault.idle_for, cost=cost)
+    return Fault(message=message, idle_for=idle_for, cost=cost)
 
 
 FAULTS = (
-    _cost(
-        Cost.LOADER,
-        _fault(
-            "IDLE-1",
-            HostCause.DATALOADER,
-            cause=Cause.SLOW_INPUT,
-            title="The GPU waits for the data loader",
-            meaning="the host waited for the next batch",
-            advice=(
-                "Raise num_workers of the DataLoader, with pin_memory and prefetch_factor; if that "
-                "is done, make each batch cheaper to load."
-            ),
-        ),
+    _fault(
+        "IDLE-1",
+        HostCause.DATALOADER,
+        cause=Cause.SLOW_INPUT,
+        title="The GPU waits for the data loader",
+        meaning="the host waited for the next batch",
+        advice="""Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor;
+            if this is already done, make each batch cheaper to load.""",
+        cost=Cost.LOADER,
         without="these waits",
     ),
-    _cost(
-        Cost.SYNC,
-        _fault(
-            "IDLE-2",
-            HostCause.SYNC,
-            cause=Cause.SYNCHRONIZATION,
-            title="The host waits in synchronizing calls",
-            meaning="the host came late because it waited in synchronizing calls",
-            advice=(
-                "Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the "
-                "loop, or do them every nth step."
-            ),
-        ),
-        without="the synchronizing calls, once its other costs are mended,",
+    _fault(
+        "IDLE-2",
+        HostCause.SYNC,
+        cause=Cause.SYNCHRONIZATION,
+        title="The host waits in synchronizing calls",
+        meaning="the host waited in synchronizing calls",
+        advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
+            loop, or do them only every few steps.""",
+        cost=Cost.SYNC,
+        without="the synchronizing calls, after its other costs are fixed,",
     ),
     _fault(
         "IDLE-3",
         HostCause.COPY,
         cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
-        meaning="the host came late because it was inside copying calls",
-        advice="Copy from pinned memory with non_blocking=True, on its own stream.",
+        meaning="the host was inside copying calls",
+        advice="Copy from pinned memory with non_blocking=True, on a separate stream.",
     ),
     _fault(
         "IDLE-4",
         HostCause.ALLOC,
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
-        meaning="the host came late because it was inside calls that allocate or free memory",
-        advice=(
-            "Keep shapes steady, do not call empty_cache() in the loop, and let the caching "
-            "allocator use expandable segments."
-        ),
+        meaning="the host was inside calls that allocate or free memory",
+        advice="""Keep shapes constant, do not call empty_cache() in the loop, and let the caching
+            allocator use expandable segments.""",
     ),
-    _cost(
-        Cost.HOST,
-        _fault(
-            "IDLE-5",
-            HostCause.OPTIMIZER,
-            HostCause.AUTOGRAD,
-            HostCause.PYTHON,
-            HostCause.OTHER,
-            cause=Cause.SLOW_HOST,
-            title="The host is too slow to keep the GPU busy",
-            meaning="the host had not yet called the next operation: it ran Python or operators",
-            advice=(
-                "Launch less and larger: larger batches, torch.compile, {graphs}{optimizers}less "
-                "Python in the loop."
-            ),
-        ),
+    _fault(
+        "IDLE-5",
+        HostCause.OPTIMIZER,
+        HostCause.AUTOGRAD,
+        HostCause.PYTHON,
+        HostCause.OTHER,
+        cause=Cause.SLOW_HOST,
+        title="The host is too slow to keep the GPU busy",
+        meaning="the host had not yet called the next operation: it ran Python or operators",
+        advice="""Launch fewer and larger kernels: larger batches, torch.compile,
+            {graphs}{optimizers}less Python in the loop.""",
+        cost=Cost.HOST,
         without="the time of the host between its calls",
     ),
     _fault(
@@ -213,8 +194,8 @@ FAULTS = (
         idle.IN_LAUNCH_CALL,
         cause=Cause.FULL_LAUNCH_QUEUE,
         title="The GPU waits inside launch calls",
-        meaning="the call that launches the next operation took its time",
-        advice="Launch less: {graphs}torch.compile to fuse small kernels, or a larger batch.",
+        meaning="the call that launched the next operation was slow",
+        advice="Launch fewer kernels: {graphs}torch.compile to fuse small ones, or a larger batch.",
     ),
     _fault(
         "IDLE-7",
@@ -222,7 +203,7 @@ FAULTS = (
         cause=Cause.SMALL_KERNELS,
         title="Short gaps between kernels add up",
         meaning=f"the device paused for less than {_SMALL_GAP} between operations",
-        advice="Launch less: {graphs}torch.compile to fuse small kernels, or a larger batch.",
+        advice="Launch fewer kernels: {graphs}torch.compile to fuse small ones, or a larger batch.",
     ),
     _fault(
         "IDLE-8",
@@ -230,9 +211,7 @@ FAULTS = (
         cause=Cause.STREAM_DEPENDENCY,
         title="The GPU waits although its work was launched",
         meaning="operations were launched in time but waited for a stream, an event or a peer",
-        advice=(
-            "Look at waits between streams, and at collectives that wait for a late rank, in "
-            "the moments of these gaps."
-        ),
+        advice="""In the timeline, look for waits between streams, and for collectives that wait for
+            a late rank, at the times of these gaps.""",
     ),
 )

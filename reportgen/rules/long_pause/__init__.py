@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reportgen import results
-from reportgen.results import Finding, Reason, ReasonCode, Role, Severity, TimelineTrack, Track
+from reportgen.results import Finding, Reason, Role, Severity, TimelineTrack, Track
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.long_pause import texts
@@ -30,10 +30,8 @@ ABOUT = About(
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )
-TOO_FEW_STEPS = (
-    "Too few steps to know their rhythm: {longest:n} of one worker and phase at most, {least:n} "
-    "are needed."
-)
+TOO_FEW_STEPS = """Too few steps to know their rhythm: {longest:n} of one worker and phase at most,
+    {least:n} are needed."""
 NEVER_AT_WORK = "No steps were recorded, and no GPU is ever at work."
 NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
 
@@ -70,14 +68,13 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
     if job.loop.n_steps:
         if job.longest >= params.min_steps:
             return None
-        text = write(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
     if not job.n_gpus and not job.n_core_nodes:
-        return kit.reason_without_steps(job.loop)
+        return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if job.n_unaligned:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NOT_ALIGNED)
+        return kit.too_few(NOT_ALIGNED)
     if job.n_gpus and not job.n_idle_nodes:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NEVER_AT_WORK)
+        return kit.too_few(NEVER_AT_WORK)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
         n_gpus=job.n_gpus or None,
@@ -163,7 +160,6 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
 
 
 def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
-    """Return the functions that ran where the costliest pause was."""
     place = worst.main.node, worst.main.worker
     found = [item for item in meanwhile if (item.node, item.worker) == place]
     return [hint for item in found for hint in texts.hints_of(item)]

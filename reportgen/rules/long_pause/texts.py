@@ -49,10 +49,9 @@ IDLE_ONE = kit.Message(
     id=ONE.id,
     cause=ONE.cause,
     title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
-    text=(
-        "{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the "
-        "time from the first work to the last would be {measured:pct} shorter.{meanwhile}{unknown}"
-    ),
+    text="""{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the
+        time from the first work to the last would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
     advice="""See in the logs what the script did during the pause; to have it named, record
         framework events (steps and data loading) and a Python profile.""",
     exhibit="pauses",
@@ -107,7 +106,6 @@ def hints_of(found: Meanwhile) -> Iterator[Hint]:
 
 
 def _function(found: Meanwhile) -> Iterator[Hint]:
-    """Say which function took most of the extra time."""
     contents = found.contents
     if contents is None or not contents.slow_ns:
         return
@@ -148,7 +146,6 @@ _RATE_ADVICE = {
 
 
 def _waiting(found: Meanwhile) -> Iterator[Hint]:
-    """Say whether cores waited for I/O."""
     load = found.loads.get(NodeGauge.IO_WAIT)
     inside = load.inside_pct if load else None
     if load and inside is not None and inside >= max(WAITS_FROM_PCT, 2 * (load.outside_pct or 0)):
@@ -160,7 +157,6 @@ def _waiting(found: Meanwhile) -> Iterator[Hint]:
 
 
 def _moving(found: Meanwhile) -> Iterator[Hint]:
-    """Say what the node copied."""
     for what, rate in found.rates.items():
         inside, usual = rate.inside_bytes_per_s or 0.0, rate.outside_bytes_per_s or 0.0
         if inside >= max(MOVES_FROM_BYTES_PER_S, MOVES_MORE_RATIO * usual):
@@ -172,7 +168,6 @@ def _moving(found: Meanwhile) -> Iterator[Hint]:
 
 
 def _cores(found: Meanwhile) -> Iterator[Hint]:
-    """Say whether one core was busy, or none was."""
     core, mean = found.loads.get(NodeGauge.CORE), found.loads.get(NodeGauge.CPU)
     if core is None or mean is None or core.inside_pct is None or mean.inside_pct is None:
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -52,9 +52,12 @@ samples meet such a core by chance as well, but hardly in every third."""
 
 ABOUT = About(
     checks="Whether a GPU is under-used, or swings between busy and idle.",
-    reading="""Every minute the last samples of each GPU are judged: under-used when even the 95th
-        percentile is low, fluctuating when the 95th percentile is high but the 5th is close to
-        zero. Utilization is the share of the time in which at least one kernel ran.""",
+    reading="""Once a minute the latest samples of each GPU are checked: it is under-used if even
+        the 95th percentile is low, and it swings if the 95th percentile is high but the 5th is
+        close to zero. The working time of a GPU is the training loop; without recorded steps it is
+        the job without an idle start and end. Utilization is the share of the time in which at
+        least one kernel ran. The counters are SageMaker's and begin only after “patience” samples;
+        findings need 60.""",
     advice="""Remove what the GPU waits for (data loading, CPU, I/O, synchronization) first; when it
         waits for nothing, give it more work with a larger batch, or use a smaller GPU.""",
     section=results.Section(id="gpu-utilization", title="GPU utilization", order=160),
@@ -100,8 +103,8 @@ def _metrics(gpus: Sequence[GpuUse]) -> dict[str, float | int | None]:
 
 
 def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
-    caption = """Mean and percentiles over the whole job; 'at work' leaves out what lies before and
-        after the training loop (without step events: the idle start and end)."""
+    caption = """Mean and percentiles over the whole job; the columns “work …” are of the working
+        time of the GPU alone."""
     yield kit.table("utilization", gpus, GpuUse, title="Use of each GPU", caption=caption)
     n_nodes = len({gpu.node for gpu in gpus})
     labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
@@ -116,17 +119,17 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
     is_used = dict(zip(known, _are_used(known, params), strict=True))
     unused = [gpu for gpu, its in zip(judged, known, strict=True) if not is_used[its]]
     used = [gpu for gpu in judged if gpu not in unused]
-    late, ended = (_with_long_edge(used, edge_of) for edge_of in (_late, _ended))
+    late = _if_long([(gpu, gpu.late) for gpu in used if gpu.late], used)
+    ended = _if_long([(gpu, gpu.ended) for gpu in used if gpu.ended], used)
     low, swings, edges = (
         [gpu for gpu in used if gpu.verdict is verdict]
         for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
     )
     if unused:
         yield _unused(unused, known, params)
-    if ended:
-        yield _idle_edge(texts.STOPPED, ended, gpus, _ended)
-    if late:
-        yield _idle_edge(texts.BEGAN_LATE, late, gpus, _late)
+    for message, found in ((texts.STOPPED, ended), (texts.BEGAN_LATE, late)):
+        if found:
+            yield _idle_edge(message, found, gpus)
     if low:
         yield _under_used(low, used, params)
     if swings:
@@ -152,38 +155,22 @@ def _unused(
     )
 
 
-def _late(gpu: GpuUse) -> IdleEdge | None:
-    return gpu.late
-
-
-def _ended(gpu: GpuUse) -> IdleEdge | None:
-    return gpu.ended
-
-
-def _with_long_edge(
-    used: Sequence[GpuUse], edge_of: Callable[[GpuUse], IdleEdge | None]
-) -> list[GpuUse]:
-    """Return the GPUs that begin late, or that end; none in an ordinary start or end of the job."""
-    found = [gpu for gpu in used if edge_of(gpu)]
-    edges = [edge for gpu in found if (edge := edge_of(gpu))]
+def _if_long(
+    found: Sequence[tuple[GpuUse, IdleEdge]], used: Sequence[GpuUse]
+) -> Sequence[tuple[GpuUse, IdleEdge]]:
+    """Return the GPUs with an idle start or end; none in an ordinary start or end of the job."""
     is_long = any(
-        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet for its in edges
+        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet
+        for _, its in found
     )
-    return found if is_long or len(found) < len(used) else []
+    return found if is_long or len(found) < len(used) else ()
 
 
 def _idle_edge(
-    message: kit.Message,
-    gpus: Sequence[GpuUse],
-    every: Sequence[GpuUse],
-    edge_of: Callable[[GpuUse], IdleEdge | None],
+    message: kit.Message, found: Sequence[tuple[GpuUse, IdleEdge]], every: Sequence[GpuUse]
 ) -> Finding:
-    """Return the values of a message about the long idle start, or end, of some GPUs."""
-    edges = [edge for gpu in gpus if (edge := edge_of(gpu))]
-    worst, edge = max(
-        zip(gpus, edges, strict=True), key=lambda pair: (pair[1].length_ns, pair[0].gpu)
-    )
-    share = sum(each.pct for each in edges) / 100 / len(every)
+    worst, edge = max(found, key=lambda pair: (pair[1].length_ns, pair[0].gpu))
+    share = sum(each.pct for _, each in found) / 100 / len(every)
     return message.finding(
         measured=edge.pct,
         threshold=100 * LOST_RATIO,
@@ -192,7 +179,7 @@ def _idle_edge(
         share=share,
         gpu=worst,
         edge=edge,
-        concerned=_concerned(worst, gpus, every),
+        concerned=_concerned(worst, [gpu for gpu, _ in found], every),
     )
 
 
@@ -273,15 +260,11 @@ def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> F
     return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
         measured=worst.work_p95_pct,
         threshold=params.threshold_p95,
-        where=_longest(worst, minutes_ns),
+        where=kit.longest_minutes(worst.node, worst.gpu, minutes_ns, last_ns=worst.last_ns),
         gpu=worst,
         params=params,
         concerned=part_of(len(gpus), len(every), "GPU"),
     )
-
-
-def _longest(gpu: GpuUse, minutes_ns: Instants) -> Where:
-    return kit.longest_minutes(gpu.node, gpu.gpu, minutes_ns, last_ns=gpu.last_ns)
 
 
 def _is_held_up(gpu: GpuUse, params: Params) -> bool:

@@ -14,61 +14,63 @@ UNDER_USED = kit.Message(
     id="GPU-1",
     cause=results.Cause.GPU_UNDERUSED,
     title="GPU under-used: the 95th percentile of {gpu.gpu} on {gpu.node} is only {measured:pct}",
-    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the 95th
-        percentile of the last {params.window:count sample} was below {threshold:pct}; at the lowest
-        it was {measured:pct}. While at work this GPU was used {gpu.work_mean_pct:pct} on average
-        and idle {gpu.work_idle_pct:pct} of the time. This concerns {concerned}.""",
-    advice="""Give it more work at a time (see batch size), or use a smaller or fewer GPUs; the
-        samples do not show that it waits for the host.""",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count check} (once a minute, of the
+        latest samples, at most {params.window:n}) the 95th percentile was below {threshold:pct};
+        the lowest was {measured:pct}. In its working time the mean utilization of this GPU was
+        {gpu.work_mean_pct:pct}, and it was idle (below {params.threshold_p5:pct}) for
+        {gpu.work_idle_pct:pct} of it. This concerns {concerned}.""",
+    advice="""Give it more work at a time (see batch size), or use a smaller GPU or fewer of them;
+        the samples do not show that it waits for the host.""",
     unit="% (lowest 95th percentile of a window)",
     exhibit="utilization",
 )
 STEADILY_LOW = replace(
     UNDER_USED,
     unit="% (95th percentile of means over 10 s)",
-    title="GPU under-used: {gpu.gpu} on {gpu.node} works at {gpu.work_mean_pct:pct} all the time",
-    text="""Averaged over 10 s its use stays below {measured:pct} for 95 % of its time at work, and
-        it hardly rests: less than {gpu.work_p5_pct:pct} was seen in 5 % of the samples. This
-        concerns {concerned}.""",
+    title="GPU under-used: {gpu.gpu} on {gpu.node} is at {gpu.work_mean_pct:pct} on average",
+    text="""In its working time the mean utilization of this GPU is {gpu.work_mean_pct:pct}.
+        Averaged over 10 s, it stays below {measured:pct} for 95 % of this time. The GPU is rarely
+        idle: only 5 % of the samples are below {gpu.work_p5_pct:pct}. This concerns
+        {concerned}.""",
 )
 BEGAN_LATE = replace(
     UNDER_USED,
     unit="% of the time",
     cause=results.Cause.LONG_START,
-    title="""GPU begins late: {gpu.gpu} on {gpu.node} idles for the first {edge.pct:pct} of the
+    title="""GPU begins late: {gpu.gpu} on {gpu.node} is idle for the first {edge.pct:pct} of the
         time""",
-    text="""It first worked {edge.length_ns:ns} after it could have begun. While at work this GPU
-        was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Shorten what runs before its work begins: downloads, preprocessing, compilation,
-        waiting for other workers.""",
+    text="""It first worked {edge.length_ns:ns} after it could have begun. In its working time its
+        mean utilization was {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
+    advice="""Shorten the preparation before its work begins: downloads, preprocessing, compilation,
+        waiting for other processes.""",
 )
 STOPPED = replace(
     BEGAN_LATE,
     cause=results.Cause.GPU_STOPPED,
-    title="GPU stopped: {gpu.gpu} on {gpu.node} idles for the last {edge.pct:pct} of the time",
-    text="""It last worked {edge.length_ns:ns} before its last sample. While at work this GPU was
-        used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find out what ended its work then: if training was over, end the job sooner; if not,
-        its process hung or died.""",
+    title="GPU stopped: {gpu.gpu} on {gpu.node} is idle for the last {edge.pct:pct} of the time",
+    text="""It last worked {edge.length_ns:ns} before its last sample. In its working time its mean
+        utilization was {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
+    advice="""Find out why its work ended: if training was over, end the job sooner; if not, its
+        process hung or died.""",
 )
 NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
 NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
-EVER_USED = """{gpu.gpu} on {gpu.node} was used {gpu.max_pct:pct} at the most, in
-    {gpu.n_samples:count sample}. {which} {n_unused:verb are/is} never used: {unused}."""
+EVER_USED = """The largest utilization of {gpu.gpu} on {gpu.node} in {gpu.n_samples:count sample}
+    was {gpu.max_pct:pct}. {which} {n_unused:verb are/is} never used: {unused}."""
 USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
     it; a job that needs no GPU is cheaper on an instance without one."""
-USE_NODES = """See whether the processes on {nodes:names} run and joined the others; start them, or
-    take fewer nodes."""
+USE_NODES = """Check whether the processes on {nodes:names} run and have joined the others; start
+    them, or take fewer nodes."""
 USE_ALL = """Start one process per GPU (torchrun, DistributedDataParallel), or take an instance with
     fewer GPUs."""
-SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} busy (see workload balance
-    and the pace of the workers)."""
-RELIEVE_CPU = """Relieve the CPU first: its cores are at {gpu.host_mean_pct:pct} on average; load
-    and preprocess more cheaply, or take more cores per GPU."""
-FILL_LOOP = """Mend first what the loop does outside of its steps: inside them this GPU is used
-    {gpu.in_steps_pct:pct}."""
-RELIEVE_HOST = """Relieve the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a CPU
-    core was busy or waited for I/O; find what it did (a sampling profiler shows it)."""
+SHARE_WORK = """Share the work evenly first: {busy} {n_busy:verb are/is} well used (see workload
+    balance and the speed of the training processes)."""
+RELIEVE_CPU = """Take work off the CPU first: its cores are at {gpu.host_mean_pct:pct} on average;
+    load and preprocess more cheaply, or take more cores per GPU."""
+FILL_LOOP = """First shorten the work between the steps: inside the steps the mean utilization of
+    this GPU is {gpu.in_steps_pct:pct}."""
+RELIEVE_HOST = """Take work off the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a
+    CPU core was busy or waited for I/O; find its work with a sampling profiler such as py-spy."""
 
 # A GPU that swings between busy and idle
 
@@ -76,13 +78,15 @@ FLUCTUATING = kit.Message(
     id="GPU-2",
     cause=results.Cause.GPU_SWINGS,
     title="""GPU swings between busy and idle: {gpu.gpu} on {gpu.node} is idle
-        for {gpu.work_idle_pct:pct} of the training""",
-    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count judged minute} the last
-        {params.window:count sample} reached above {params.threshold_p95:pct} (95th percentile) and
-        fell below {threshold:pct} (5th percentile, {measured:pct} at the lowest). While at work
-        this GPU was used {gpu.work_mean_pct:pct} on average. This concerns {concerned}.""",
-    advice="""Find what the GPU waits for between its bursts: data loading, synchronization with
-        other GPUs, checkpoints or logging.""",
+        for {gpu.work_idle_pct:pct} of its working time""",
+    text="""In {fault.work_ns.size:n} of {gpu.judged_minutes:count check} (once a minute, of the
+        latest samples, at most {params.window:n}) the 95th percentile was above
+        {params.threshold_p95:pct} and the 5th below {threshold:pct} (the lowest was
+        {measured:pct}). In its working time the mean utilization of this GPU was
+        {gpu.work_mean_pct:pct}, and it was idle (below {threshold:pct}) for
+        {gpu.work_idle_pct:pct} of it. This concerns {concerned}.""",
+    advice="""Find what the GPU waits for between its bursts of work: data loading, synchronization
+        with other GPUs, checkpoints or logging.""",
     unit="% (lowest 5th percentile of a window)",
     exhibit="utilization",
 )
@@ -93,11 +97,11 @@ EDGES = kit.Message(
     id=UNDER_USED.id,
     title="GPU idle only before the work begins or after it ends",
     text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
-        {gpu.judged_minutes:count judged minute}, but only because the last
-        {params.window:count sample} reached into its idle start or end. At work its 95th percentile
+        {gpu.judged_minutes:count check}, but only because the latest samples (at most
+        {params.window:n}) contained its idle start or end. In its working time its 95th percentile
         is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
     advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
-    unit="% (95th percentile at work)",
+    unit="% (95th percentile in its working time)",
     exhibit="utilization",
 )
 IMPORTED_LOW = kit.Message(
@@ -123,7 +127,7 @@ IMPORTED_FLUCTUATING = replace(
 IMPORTED_FOR_A_TIME = replace(
     IMPORTED_LOW,
     text=IMPORTED_LOW.text
-    + " Their median over the whole job is above it: they idled for a time only.",
-    advice="""See when they idled: before the first and after the last step the training loses
+    + " Their median over the whole job is above it: they were idle for a part of the time only.",
+    advice="""Check when they were idle: before the first and after the last step the training loses
         nothing.""",
 )

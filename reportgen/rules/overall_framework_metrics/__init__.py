@@ -12,16 +12,9 @@ from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
+from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import (
-    CHEAP_RATIO,
-    Message,
-    fault_severity,
-    merge,
-    reason_without_steps,
-    table,
-)
 from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
@@ -40,33 +33,35 @@ OPERATORS = results.Section(
 )
 ABOUT = About(
     checks="Where the framework's time went: phases, passes, operators, communication.",
-    reading="""Shares are of summed event times over all workers. 'others' is the time between
-        steps; operators inside operators count in both, so look at their self time.""",
-    advice="""Large 'others': look at data loading, callbacks, logging and checkpoints. A dominant
-        operator: mixed precision, a fused or compiled version, another memory layout.""",
+    reading="""The events of all training processes are added up. 'others' is the time between
+        steps. The total time of an operator contains the operators that it calls; its self time
+        does not.""",
+    advice="""If 'others' is large, look at data loading, callbacks, logging and checkpoints. If one
+        operator takes most of the time, try mixed precision, a fused or compiled version, or
+        another memory layout.""",
     section=results.Section(id="framework", title="Framework", order=130),
     has_counters=True,
     further=(OPERATORS,),
 )
 
-BETWEEN_STEPS = Message(
+BETWEEN_STEPS = kit.Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    title="{measured:pct} of the loop lies between steps",
-    text="""No step was open for {measured:pct} of the time from the first to the last step (summed
-        over the workers); more than {threshold:pct} is worth a look.{lost}""",
+    title="{measured:pct} of the time lies between steps",
+    text="""From the first to the last step, no step was running for {measured:pct} of the time
+        (added up over the training processes); more than {threshold:pct} is worth a
+        look.{lost}{known}""",
     advice="""Check what runs between steps: waiting for data, callbacks, logging, checkpoints, the
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
 )
-HOST_WORK = Message(
+HOST_WORK = kit.Message(
     id=BETWEEN_STEPS.id,
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="Work of the script between steps takes {measured:pct} of the loop",
-    text="""Behind each step of {worst.worker} the script does something for {worst.each_ns:ns}
-        that is neither a step nor a wait for a batch, and comes back with each of
-        {worst.n_steps:count step}.{gpus} Single pauses and events that recur after several steps
-        are not counted.""",
+    text="""After each of {worst.n_steps:count step} of {worst.worker}, the script works for
+        {worst.each_ns:ns} on something that is neither a step nor a wait for a batch.{gpus} Single
+        pauses, and events that return only after several steps, are not counted.""",
     advice="""Look at what the script does between two steps: metrics that are read with .item() or
         .cpu(), logging, progress bars, callbacks, checkpoints on the main thread. Do it less often,
         in its own thread, or on the GPU.""",
@@ -76,52 +71,63 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-IDLE = """ The GPUs do {idle:pct} less meanwhile than in steps, so they wait for it."""
-PASSES = Message(
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop remain."
+IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
+PASSES = kit.Message(
     id="FW-2",
-    title="{name} takes {measured:pct} of both passes",
-    text="""{name} takes {measured:pct} of the time of both passes; above {threshold:pct} they
-        differ notably.""",
-    advice="Look at the operators of the {lower} for one that stands out.",
+    title="{name} takes {measured:pct} of the time of forward and backward passes",
+    text="""{name} takes {measured:pct} of the time of forward and backward passes together; more
+        than {threshold:pct} is worth a look.""",
+    advice="Look for the operator that takes most of the time in the {lower}.",
     exhibit="forward_backward",
 )
-TOP_OPERATOR = Message(
+TOP_OPERATOR = kit.Message(
     id="FW-3",
-    title="{top.name} leads the {kind} operators with {measured:pct}",
-    text="""{top.name} ran {top.count:count time} in the recorded window and took {top.self_ns:ns}
-        itself, {measured:pct} of the self time of all {kind} operators ({top.total_ns:ns} with the
-        operators that it called).""",
+    title="{top.name} takes {measured:pct} of the time of all {kind} operators",
+    text="""{top.name} ran {top.count:count time} in the recorded steps and took {top.self_ns:ns}
+        without the operators that it called: {measured:pct} of the self time of all {kind}
+        operators.{inside}""",
     advice="Use a fused or compiled version of it, or mixed precision.",
 )
+INSIDE = " With the operators that it called it took {total:ns}."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
     ("dataloader", "The operator waits for data: see the data loading section."),
     ("conv", "Use mixed precision, channels-last layout and cuDNN's autotuning."),
-    ("mm", "Use mixed precision and sizes that are multiples of 8."),
+    ("mm", "Use mixed precision, and make layer and batch sizes multiples of 8."),
     ("copy_", _COPY_LESS),
 )
-RECORDING = Message(
+RECORDING = kit.Message(
     id="FW-4",
     cause=results.Cause.PROFILER_OVERHEAD,
-    title="Steps whose {worst.detail} were recorded are {measured:pct} longer",
-    text="""{worst.worker} has {n_with} whose {worst.detail} were recorded; their median is
-        {worst.with_ns:ns}, that of {worst.n_without:count other step} is {worst.without_ns:ns}. The
-        recording may be the reason.{sampling}""",
-    advice="Record the details of few steps, and judge the pace by the other steps.",
+    title="Steps whose {worst.detail} were recorded take {measured:pct} longer",
+    text="""For {n_with} of {worst.worker} the {worst.detail} were recorded. These steps take
+        {worst.with_ns:ns} (median); {worst.n_without:count other step} take {worst.without_ns:ns}.
+        The recording may be the reason.{sampling}""",
+    advice="Record the details of few steps, and judge the speed by the other steps.",
     exhibit="overhead",
 )
-STRAGGLER = Message(
+STRAGGLER = kit.Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
-    title="{pace.worker} is slower than the other workers by {measured:pct}",
-    text="""The {what} of {pace.worker} take {found.median_ns:ns} (median), those of the other
-        workers {found.usual_ns:ns}{wait}. If it were as fast as they are, the loop would be at most
-        {found.extra_ns:ns} shorter, {share_pct:pct} of it.""",
-    advice="""Compare {pace.worker} with the others: its share of the data, its device's clock and
-        temperature, other load on its node.""",
+    title="The {what} of {pace.worker} take {measured:pct} longer than those of other processes",
+    text="""The {what} of the training process {pace.worker}{gpu} take {found.median_ns:ns}
+        (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
+        work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
+        the {pace.loop_ns:ns} from its first step to its last one.""",
+    advice="""Compare {pace.worker} with the others: its share of the data, the clock and
+        temperature of its GPU, other load on its node.""",
     exhibit="workers",
 )
-_WAITED_FOR = "; the steps of all workers are equally long, so the others wait for it in each"
+STRAGGLER_FOR_A_TIME = replace(
+    STRAGGLER,
+    title="For a time, the {what} of {pace.worker} take {measured:pct} longer than those of other "
+    "processes",
+    text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
+    advice="""Look for what began and ended on the node of {pace.worker} with these steps: other
+        load, a GPU whose clock fell, longer batches.""",
+)
+_WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
 RECORDING_FROM_PCT = 5.0
 """Recorded steps that are longer by less are no reason to record less."""
 LOADER_PREFIX = "enumerate(DataLoader)#"
@@ -130,7 +136,7 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 
 def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
-    job = merge([FrameworkSums(), *measurements])
+    job = kit.merge([FrameworkSums(), *measurements])
     waited_ns = waited_for_ns(job.phases)
     between = ((waited_ns.get(its.worker.rpartition("-")[0], 0.0), its) for its in job.between)
     job = replace(job, between=tuple(replace(its, waited_ns=ns) for ns, its in between))
@@ -168,11 +174,10 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: FrameworkSums) -> results.Reason | str | None:
-    """Return why nothing can be added up."""
     if job.loop.n_spans and not job.n_lasting:
         text = "Of {n:count framework event} none lasts: all are instants."
         return write(text, n=job.loop.n_spans)
-    return None if job.n_lasting else reason_without_steps(job.loop)
+    return None if job.n_lasting else kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
 
 
 def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
@@ -186,7 +191,7 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
     if job.recorded:
         sampled = sampling(job.interval_ns)
-        yield table(
+        yield kit.table(
             "recorded",
             job.recorded,
             recorded.Recorded,
@@ -208,7 +213,6 @@ def _between_pct(job: FrameworkSums, details: Details) -> float:
 
 
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
-    """Return the numbers to compare jobs by; ``None`` for what was not recorded."""
     step_ns, between_ns = sum(job.breakdown.step_ns.values()), _between_ns(job)
     whole_ns = step_ns + between_ns
     return {
@@ -227,14 +231,14 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
     """Return the finding on time between steps: work of the script, or the share alone."""
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
-    least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
+    least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
-    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= CHEAP_RATIO:
+    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
             threshold=100 * least,
             where=_where(job.loop),
-            severity=fault_severity(worst.host_ratio),
+            severity=kit.fault_severity(worst.host_ratio),
             share=worst.host_ratio,
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
@@ -247,12 +251,14 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
         return None
     regular = [item.regular_ns / item.loop_ns for item in job.between if item.loop_ns]
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
+    share = max(regular, default=between_pct / 100)
     return BETWEEN_STEPS.finding(
         measured=between_pct,
         threshold=params.others_pct,
         where=_where(job.loop),
-        share=max(regular, default=between_pct / 100),
+        share=share,
         lost=write(lost, lost=job.lost_ns),
+        known=write(KNOWN, rest=100 * share) if 100 * share < between_pct else "",
     )
 
 
@@ -290,6 +296,7 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
         advice=_COPY_LESS if bare == "to" else next(fitting, None),
         top=top,
         kind=kind.upper(),
+        inside=write(INSIDE, total=top.total_ns) if top.total_ns > top.self_ns else "",
     )
 
 
@@ -313,14 +320,20 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
     found = find_straggler(job.paces, above_pct=above_pct)
     if found is None:
         return None
-    worker = found.pace.worker
-    finding = STRAGGLER.finding(
+    worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
+    if found.is_for_a_time:
+        reach = f"{found.pace.number[0]} to {found.pace.number[-1]}"
+        start_s, end_s = (seconds(found.pace.start_ns[at]) for at in (0, -1))
+        where, message = Where(start_s=start_s, end_s=end_s), STRAGGLER_FOR_A_TIME
+    finding = message.finding(
         measured=found.longer_pct,
-        where=replace(_where(job.loop), node=worker.rpartition("-")[0] or None, device=worker),
-        severity=fault_severity(found.extra_ratio),
+        where=replace(where, node=worker.rpartition("-")[0] or None, device=worker),
+        severity=kit.fault_severity(found.extra_ratio),
         share=found.extra_ratio,
         found=found,
         pace=found.pace,
+        gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
+        reach=reach,
         what="forward passes" if found.by_forward else "steps",
         wait=_WAITED_FOR if found.is_waited_for else "",
         share_pct=100 * found.extra_ratio,

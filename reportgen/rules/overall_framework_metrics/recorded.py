@@ -14,11 +14,10 @@ from reportgen.rules.kit import col, row
 from reportgen.units import NS_PER_S
 
 _OPS = "operators"
-TITLE = "Recorded events, from when to when"
-CAPTION = (
-    "Durations of the events of each node, and the numbers of the training steps that ran at that "
-    "time. Operators and passes are often recorded for a few steps only."
-)
+TITLE = "Kinds of recorded events, and when they were recorded"
+CAPTION = """Durations of the events of each node. first_step and last_step number the training
+    steps that ran while such events were recorded. Operators and passes are often recorded for a
+    few steps only."""
 
 
 @row

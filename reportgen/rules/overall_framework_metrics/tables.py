@@ -51,7 +51,6 @@ class Between:
     """Recurring work between the steps of one worker, without waits for batches.
 
     Attributes:
-        n_steps, loop_ns: its steps and its loop.
         regular_ns: the sum over all steps.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown.
@@ -96,11 +95,11 @@ def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
             "between_steps",
             between,
             Between,
-            title="Between the steps of each worker",
-            caption="""Time between steps, without waits for batches, single pauses, and work that
-                begins only later in the job. gpus_idle_ratio is 1 where the GPUs idle in that time
-                and wait for the host, 0 where they are as busy as in steps. host_work_pct is an
-                upper bound.""",
+            title="Between the steps of each training process",
+            caption="""Time between steps. Waits for batches, single long pauses, and work that
+                starts later in the job are excluded. gpus_idle_ratio is 1 if the GPUs are idle in
+                that time and wait for the host, and 0 if they are as busy as in steps.
+                host_work_pct is the largest share of the loop that this work can take.""",
         )
 
 
@@ -140,9 +139,9 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         f"{role}_operators",
         ExhibitKind.TABLE,
         title=title,
-        caption="""Totals count an operator again in each operator that calls it; self time does
-            not. SageMaker's share is that among the operators above 2 %, as its report prints
-            it.""",
+        caption="""The total time of an operator contains the operators that it calls; its self
+            time does not. aws_pct is the share that SageMaker's report prints: it counts only
+            operators that take more than 2 %.""",
         columns=[
             *columns_of(shown, OperatorSums)[1:],
             *floats(
@@ -165,7 +164,7 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         f"{role}_operator_bars",
         ExhibitKind.BARS,
         title=title,
-        caption="Time in total, and without the operators inside.",
+        caption="Total time, and self time: the time without the operators that it calls.",
         columns=[
             column("name", "", [item.name for item in shown], type=ColumnType.TEXT),
             *floats(
@@ -195,7 +194,8 @@ def operators_of_details(details: Details, *, role: Role) -> Iterator[Exhibit]:
             f"{role}_operators",
             ExhibitKind.TABLE,
             title=f"{role.upper()} operators",
-            caption="Only operators above 2 %; their percentages are those of the listed ones.",
+            caption="""SageMaker lists only operators that take more than 2 %. The percentages are
+                shares of the time of the listed operators.""",
             columns=[
                 column("operator", "", names, type=ColumnType.TEXT),
                 *floats(
@@ -271,9 +271,10 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
         ],
         StageTime,
         title="Where in the pipeline the loop's time goes",
-        caption="""Shares of the training loop, summed over the workers, or of those steps in which
-            such events were recorded. Stages may overlap, so shares need not add up to 100. A stage
-            without recorded events has no numbers: its time is unknown, not 0.""",
+        caption="""Shares of the observed time: the training loops of all training processes, or,
+            if such events were recorded for some steps only, these steps. Stages may overlap, so
+            the shares need not add up to 100. A stage without recorded events has no numbers: its
+            time is unknown, not 0.""",
     )
 
 
@@ -326,8 +327,8 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
         item.label if len(nodes) == 1 else f"{item.node} {item.label}" for item, _, _ in cells
     ]
     caption = write(
-        "Time in each function per {width:ns}, added up over the workers; a function inside "
-        "another counts in both. An absent cell is 0. {left_out}",
+        "Time in each function, in intervals of {width:ns}, added up over the training processes. "
+        "A function inside another one counts in both. An empty cell is 0. {left_out}",
         width=width_ns,
         left_out=_left_out(found, [node for node in totals if node not in on_clock]),
     )
@@ -382,7 +383,7 @@ def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
 
 def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
     """Say which functions are one row, and which nodes are not shown."""
-    text = f"The {MOST_FUNCTIONS} functions of most time are listed, the others are one row."
+    text = f"The {MOST_FUNCTIONS} functions with the most time are listed; one row has the others."
     if all(item.label != OTHER_FUNCTIONS for item in functions):
         text = "All functions are listed."
     if not names:
@@ -432,9 +433,9 @@ def exhibit_of_overheads(
             overheads,
             Overhead,
             title="Cost of recording",
-            caption=f"""Median duration of steps whose details were recorded, and of the others.
-                With fewer than {LEAST_STEPS} steps on one side they are not
-                compared.{sampling(interval_ns)}""",
+            caption=f"""Median duration of the steps whose details were recorded, and of the other
+                steps. They are compared only if each group has at least {LEAST_STEPS}
+                steps.{sampling(interval_ns)}""",
         )
 
 
@@ -474,8 +475,10 @@ def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
     """Yield the table of workers, and bars to compare them when there are several."""
     if not paces:
         return
-    caption = "Medians and sums over the steps of each worker and phase."
-    yield table("workers", paces, _PaceRow, title="Pace of the workers", caption=caption)
+    caption = "Medians and sums of the durations of steps, for each training process and phase."
+    yield table(
+        "workers", paces, _PaceRow, title="Speed of the training processes", caption=caption
+    )
     if 1 < len({pace.worker for pace in paces}) == len(paces):
-        title = "Median step and forward pass of each worker"
+        title = "Median step and forward pass of each training process"
         yield table("worker_pace", paces, _PaceBar, title=title, drawn_as=ExhibitKind.BARS)

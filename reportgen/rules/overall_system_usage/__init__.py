@@ -42,58 +42,60 @@ DECIMALS = 2
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
-    reading="""Statistics of every sampling instant: CPU and I/O wait are means over the cores, GPU
-        and GPU memory means over the GPUs, network is what the training container received plus
-        transmitted. GPU memory is the activity of the memory controller.""",
-    advice="Choose the instance by the resource that is used up; the others show what is paid for.",
+    reading="""For each sample, the mean over the cores (CPU, I/O wait) or over the GPUs (GPU, GPU
+        memory) of a node is taken first; medians and percentiles are those of these means. Network
+        is the data that the training container received and sent. GPU memory is the activity of the
+        memory controller, not the allocated memory.""",
+    advice="""Choose the instance by the resource that is fully used; you also pay for the others,
+        used or not.""",
     section=results.Section(id="system-usage", title="System usage", order=10),
     has_counters=True,
 )
 BOTH_HAVE_ROOM = kit.Message(
     id="SYS-1",
     cause=results.Cause.HEADROOM,
-    title="GPU and CPU both have room: GPU p95 {measured:pct}",
+    title="GPU and CPU{on} are not fully used: 95th percentile of the GPUs {measured:pct}",
     text="{scope}{node}: {levels}.",
     advice="Raise the batch size or the number of loader processes, or take a smaller instance.",
     exhibit="usage",
 )
 GPUS_HAVE_ROOM = replace(
     BOTH_HAVE_ROOM,
-    title="GPUs have room: GPU p95 {measured:pct}",
+    title="GPUs{on} are not fully used: 95th percentile {measured:pct}",
     advice="Raise the batch size, or take a smaller GPU.",
 )
 CPU_IS_BUSY = replace(
     BOTH_HAVE_ROOM,
     id="SYS-2",
     cause=results.Cause.HEADROOM,
-    title="GPUs have room while the CPU is busy: GPU p95 {measured:pct}",
-    advice="Move work off the CPU: more efficient loading, prefetching, preprocessing on the GPU.",
+    title="GPUs{on} are not fully used while the CPU is busy: 95th percentile {measured:pct}",
+    advice="Take work off the CPU: load data more efficiently, prefetch, preprocess on the GPU.",
 )
 WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-3",
     cause=results.Cause.OBSERVATION,
-    title="GPUs are well used: GPU median {measured:pct}",
-    advice="Look at the operators for further savings.",
+    title="GPUs{on} are well used: median utilization {measured:pct}",
+    advice="To save more, shorten the operators that take most of the GPU time.",
 )
 CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-4",
     cause=results.Cause.OBSERVATION,
-    title="The job runs on CPUs, which are well used: CPU p95 {measured:pct}",
+    title="The job runs on CPUs, which{on} are well used: 95th percentile {measured:pct}",
     advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
 )
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,
-    title="The job runs on CPUs, which have room: CPU p95 {measured:pct}",
+    title="The job runs on CPUs, which{on} are not fully used: 95th percentile {measured:pct}",
     advice="Use more threads or loader processes, or take a smaller instance.",
 )
 BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
     id="SYS-6",
     cause=results.Cause.GPU_SWINGS,
-    title="GPUs are busy only part of the time: GPU median {measured:pct}",
-    advice="Look at the curve of GPU use, and at what held the GPUs up when it was low.",
+    title="GPUs{on} work only part of the time: median utilization {measured:pct}",
+    advice="Find the times of low GPU utilization in the timeline, and see what ran on the host.",
 )
 NOT_SAMPLED = kit.Message(
     id="SYS-7",
@@ -125,7 +127,7 @@ class UsageRow:
 
 @row
 class Absence:
-    """A stretch of the job in which a node was not sampled."""
+    """An interval of the job in which a node was not sampled."""
 
     node: str = col()
     part: str = col()
@@ -225,15 +227,15 @@ def _usage_rows(details: Details, lows: Mapping[tuple[str, str], float]) -> list
 def _tables(
     rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
 ) -> Iterator[Exhibit]:
-    caption = "Over all sampling instants of the job."
+    caption = "Statistics of all samples of the job."
     if platform:
         caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
             the training container exist."""
     yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
     if absences:
         title = "When nodes were not sampled"
-        caption = """Stretches of more than 3 minutes and 5 samples, from the job's first to its
-            last."""
+        caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
+            sample of the job."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
 
 
@@ -248,9 +250,10 @@ def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
             by_id.setdefault(message.id, []).append((level_pct, message, node))
     for _, found in sorted(by_id.items()):
         level_pct, message, node = min(found, key=lambda item: item[0])
-        scope = f"On {part_of(len(found), len(nodes), 'node')}; lowest on "
+        which = part_of(len(found), len(nodes), "node")
+        lowest = " The lowest values are those of " if len(found) > 1 else " "
         words = [
-            write("{its.metric} p95 {its.p95:pct}, median {its.p50:pct}", its=its)
+            write("{its.metric} median {its.p50:pct}, 95th percentile {its.p95:pct}", its=its)
             for name in (Quantity.GPU, Quantity.CPU)
             if (its := nodes[node].get(name))
         ]
@@ -258,7 +261,8 @@ def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
             measured=level_pct,
             threshold=HIGH_PCT,
             where=Where(node=node),
-            scope=scope if len(nodes) > 1 else "",
+            scope=f"This holds for {which}.{lowest}" if len(nodes) > 1 else "",
+            on=f" on {node if len(found) == 1 else which}" if len(nodes) > 1 else "",
             node=node,
             levels="; ".join(words),
         )
@@ -277,7 +281,6 @@ def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.M
 
 
 def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
-    """Return when nodes were not sampled for minutes, node by node."""
     first_ns = min(its.first_ns for its in recordings.values())
     last_ns = max(its.last_ns for its in recordings.values())
     return [
@@ -293,7 +296,6 @@ def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
 
 
 def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording]) -> Finding:
-    """Return the reading of the node that was not sampled for longest."""
     ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
     total_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
     worst = max(total_ns, key=lambda node: total_ns[node])

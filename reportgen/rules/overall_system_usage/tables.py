@@ -12,7 +12,7 @@ import numpy as np
 from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import floats, histogram, merge, ranking, sum_by_key, table
+from reportgen.rules.kit import MOST_LINES, floats, histogram, merge, ranking, sum_by_key, table
 from reportgen.rules.overall_system_usage.measure import (
     CORES,
     DeviceCounts,
@@ -23,7 +23,6 @@ from reportgen.rules.overall_system_usage.measure import (
 from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S
 
-MAX_LINES = 16
 MAX_CELLS = 600
 MIN_CELLS = 120
 CELLS_OF_ALL_LINES = 4_800
@@ -50,11 +49,11 @@ _FLOWS = (
 _DEVICE = {Role.GPU: "GPU", Role.CPU: "CPU core"}
 _ACTIVE = {
     Role.GPU: (
-        "A GPU is active in a sample above 0 %. That is more than its work in the budget of GPU "
-        "time, which begins above 10 %; a kernel trace counts the time in which a kernel, copy or "
-        "memset ran."
+        "A GPU counts as active in a sample if its utilization is above 0 %. This share is larger "
+        "than the work in “GPU time budget”, where a GPU counts as working only above 10 %. In a "
+        "kernel trace, a GPU is active while a kernel, copy or memset runs."
     ),
-    Role.CPU: "A core is active in a sample above 0 %; each core counts by itself.",
+    Role.CPU: "Each core counts separately. It is active in a sample if it is used at all.",
 }
 
 
@@ -79,7 +78,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
             yield _active(role, total)
     gpus, n_nodes = [line for node in nodes for line in node.gpus], len(nodes)
     for quantity, name, title, role in _CURVES:
-        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MAX_LINES else []
+        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MOST_LINES else []
         lines = lines or _node_lines(nodes, quantity)
         if lines:
             yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role)
@@ -103,7 +102,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
             unit="%",
             edge_type=ColumnType.INT,
             title=f"{_DEVICE[role]} samples by utilization",
-            caption="All devices of all nodes; the last bin holds 98 to 100 %.",
+            caption="Samples of all devices of all nodes. The last bin covers 98 to 100 %.",
             role=role,
         )
     devices = [device for node in nodes for device in node.devices]
@@ -111,17 +110,17 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
         n_of = Counter(device.role for device in devices)
         rows = [*devices, *(total for role, total in totals.items() if n_of[role] > 1)]
         title = "Samples at zero and below 50 % utilization"
-        caption = "CPU samples are counted core by core; the loop is that of the node's own steps."
+        caption = """Each core counts separately. The training loop of a node lasts from the start
+            of its first training step to the end of its last one."""
         yield table("sample_counts", rows, DeviceCounts, title=title, caption=caption)
 
 
 def _active(role: Role, total: DeviceCounts) -> Exhibit:
-    """Return the shares of active and idle samples of all GPUs or cores."""
     job, loop = total.job, total.loop
     in_loop = ""
     if loop and loop.n_samples:
         pct = 100 * loop.n_active / loop.n_samples
-        in_loop = write("; within the training loop {pct:pct} are active", pct=pct)
+        in_loop = write("; of those within the training loop, {pct:pct} are active", pct=pct)
     caption = f"Shares of the {plural(job.n_samples, 'sample')} of the whole job{in_loop}."
     return ranking(
         f"{role}_active",
@@ -159,12 +158,12 @@ def _band(
         name = device_label(line.node, line.device, n_nodes=n_nodes) if line.device else line.node
         for part, values in (("min", aligned.low), ("mean", aligned.mean), ("max", aligned.high)):
             columns.append((f"{name}_{part}", unit, np.round(values[at], digits)))
-    caption = "Minimum, mean and maximum of each stretch of time."
+    caption = "Minimum, mean and maximum of each interval of time."
     n_points = max(line.curve.n_points for line in shown)
     if n_points > aligned.time_ns.size:
-        caption += f" Condensed from {n_points:,} samples; minimum and maximum are kept."
+        caption += f" Reduced from {n_points:,} samples; minima and maxima are kept."
     if len(shown) < len(lines):
-        half, all_in = MAX_LINES // 2, "; the table of usage has all" if unit == "%" else ""
+        half, all_in = MOST_LINES // 2, "; the table of usage has all" if unit == "%" else ""
         caption += f""" {len(shown)} of {len(lines)} curves: the {half} with the lowest and the
             {half} with the highest mean{all_in}."""
     return exhibit(
@@ -179,10 +178,10 @@ def _band(
 
 def _extremes(lines: Sequence[Line]) -> list[Line]:
     """Return all lines, or the lowest and the highest when there are too many, in order."""
-    if len(lines) <= MAX_LINES:
+    if len(lines) <= MOST_LINES:
         return list(lines)
     ranked = sorted(range(len(lines)), key=lambda index: lines[index].mean)
-    kept = sorted((*ranked[: MAX_LINES // 2], *ranked[-(MAX_LINES // 2) :]))
+    kept = sorted((*ranked[: MOST_LINES // 2], *ranked[-(MOST_LINES // 2) :]))
     return [lines[index] for index in kept]
 
 
@@ -212,8 +211,8 @@ def _heatmap(exhibit_id: str, lines: Sequence[Line], role: Role, *, title: str) 
         exhibit_id,
         ExhibitKind.HEATMAP,
         title=title,
-        caption="""Mean of each stretch of time; the node that is used least stands first. An empty
-            cell was not measured.""",
+        caption="""Mean of each interval of time, sorted by utilization, lowest node first. Empty
+            cells were not measured.""",
         columns=[
             column("row", "", np.repeat(names, n_cells), type=ColumnType.TEXT),
             *floats(

@@ -237,7 +237,6 @@ def _exhibits(
 
 
 def _bars(training: ProfileSum) -> Exhibit:
-    """Return the functions that took most time of their own during training."""
     n_all = len(training.functions)
     measured = [item for item in training.functions if item.kind is not Kind.PROFILER]
     shown = _by_own(measured)[:MOST_BARS]

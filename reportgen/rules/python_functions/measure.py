@@ -98,7 +98,6 @@ def measure(part: NodeProfile, _params: Params) -> NodeProfiles:
 
 
 def _profiles(table: PythonTable) -> Iterator[Profile]:
-    """Yield each profile of a node in short."""
     own_s = np.bincount(table.profile, table.own_s, minlength=len(table.profiles)).tolist()
     by_own = np.lexsort((table.own_s, table.profile))[::-1]
     places, first = np.unique(table.profile[by_own], return_index=True)

@@ -23,6 +23,7 @@ from reportgen.rules.step_outlier.measure import (
     NodeSteps,
     Params,
     StepSeries,
+    listed,
     measure,
 )
 from reportgen.text import join_names, ordinal, plural, write
@@ -113,7 +114,7 @@ TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlowSeries:
-    """A series with too many outliers, as far as it is known; ``phase`` in a word."""
+    """A series with too many outliers or slow steps, as far as it is known; ``phase`` in a word."""
 
     worker: str
     phase: str
@@ -126,6 +127,7 @@ class SlowSeries:
     threshold_s: float | None = None
     extra_ratio: float | None = None
     cause: str = ""
+    are_outliers: bool = True
 
 
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
@@ -151,9 +153,10 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     finding = _outliers(slow, named_worker(job.series), params)
     if n_judged and not slow:
         finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
+    findings = [found for found in (finding, _slower(job.series)) if found]
     return Outcome(
-        missing=_missing(job, params),
-        findings=[finding, _slower(job.series)],
+        missing=None if findings else _missing(job, params),
+        findings=findings,
         exhibits=tables.exhibits_of_series(job.series, job.use, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
@@ -171,7 +174,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is not None or any(item.aws_entry for item in job.series):
         return missing
     if not job.series:
@@ -213,24 +216,15 @@ def _is_costly(series: StepSeries) -> bool:
     cost = series.slow_extra_ns / max(series.loop_ns, 1)
     is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
     is_random = is_some and period_of(series.slow.step.tolist()) is None
-    return series.aws_entry is not None and is_random and cost >= kit.CHEAP_RATIO
+    return is_random and cost >= kit.CHEAP_RATIO
 
 
 def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
     """Return the outliers of a series, or where there are few, its slow steps."""
     is_many = len(series.outliers) > params.n_outliers
-    numbers, lengths_ns = series.slow.step.tolist(), series.slow.duration_ns.tolist()
-    starts_ns, ends_ns = series.slow.start_ns.tolist(), series.slow.end_ns.tolist()
-    if is_many:
-        numbers = [item.step for item in series.outliers]
-        lengths_ns = [item.duration_ns for item in series.outliers]
-        starts_ns = [item.start_ns for item in series.outliers]
-        ends_ns = [item.end_ns for item in series.outliers]
-    later_ns = [
-        length_ns
-        for start_ns, length_ns in zip(starts_ns, lengths_ns, strict=True)
-        if start_ns > series.start_ns  # extra time of the first step belongs to the start
-    ]
+    slow = series.outliers if is_many else listed(series.slow, series.p50_s)
+    # Extra time of the first step belongs to the start.
+    later_ns = [item.duration_ns for item in slow if item.start_ns > series.start_ns]
     above_median_ns = sum(later_ns) - len(later_ns) * series.p50_s * NS_PER_S
     extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)
     cause = largest_increase(series.functions, series.other_functions)
@@ -238,14 +232,17 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
         worker=series.worker,
         phase=series.word,
         n_steps=series.n_steps,
-        n_outliers=len(numbers),
-        steps=tuple(numbers),
+        n_outliers=len(slow),
+        steps=tuple(item.step for item in slow),
         p50_s=series.p50_s,
-        longest_s=seconds(max(lengths_ns)),
+        longest_s=seconds(max(item.duration_ns for item in slow)),
         threshold_s=series.threshold_s,
         extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=kit.at_worker(series.worker, min(starts_ns), max(ends_ns)),
+        where=kit.at_worker(
+            series.worker, min(item.start_ns for item in slow), max(item.end_ns for item in slow)
+        ),
+        are_outliers=is_many,
     )
 
 
@@ -274,7 +271,7 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
-    message = SLOW if worst.n_outliers > params.n_outliers else FEW
+    message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
     return message.finding(
         measured=float(worst.n_outliers),

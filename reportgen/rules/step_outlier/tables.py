@@ -204,7 +204,6 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
 
 
 def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
-    """Yield when the outliers were, nothing without any."""
     found = [
         kit.interval(
             f"{step.phase} step {step.step}, outlier",

@@ -98,7 +98,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     job = kit.merge([NodeRhythms(), *measurements])
     groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
     told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is None and job.longest < params.min_steps:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
@@ -191,7 +191,6 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
 
 
 def _rhythm(group: SharedPeriod) -> str:
-    """Say how often which steps are slow, and in which workers."""
     main = group.main
     numbers = [str(step) for step in main.slowest.number[: MOST_NUMBERS + 1].tolist()]
     others = [item.worker for item in group.members if item is not main]
@@ -209,7 +208,6 @@ def _rhythm(group: SharedPeriod) -> str:
 
 
 def _why(cause: Compared | None) -> str:
-    """Say which function took most of the extra time; empty where none did."""
     if cause is None:
         return ""
     return write(
@@ -221,7 +219,6 @@ def _why(cause: Compared | None) -> str:
 
 
 def _dips(main: Period) -> str:
-    """Say how busy the GPUs were, and whether the host worked harder meanwhile."""
     gpu, core = (main.loads.get(gauge) for gauge in (NodeGauge.GPU, NodeGauge.CORE))
     if gpu is None or gpu.inside_pct is None or gpu.outside_pct is None:
         return ""

@@ -131,7 +131,7 @@ def _top_of(table: Exhibit) -> Exhibit:
     columns = tuple(
         replace(column, values=column.values[:MOST_GROUPED_ROWS]) for column in table.columns
     )
-    rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,}; all are in the JSON."
+    rest = f" The first {MOST_GROUPED_ROWS} of {table.n_rows:,} are shown; the JSON has all."
     return replace(table, columns=columns, caption=f"{table.caption}{rest}")
 
 
@@ -194,8 +194,8 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
         return [notice_block("skipped", f"The file {entry.file} is not beside report.json.", "")]
     if entry.status is Status.OK and not findings_of(rule_id, report):
         count = result.counters.datapoints
-        looked = f"Looked at {format_value(count, 'datapoints')}" if count else "Looked"
-        return [notice_block("ok", f"{looked} and found nothing wrong.", "")]
+        checked = f"Checked {format_value(count, 'datapoints')}" if count else "Checked"
+        return [notice_block("ok", f"{checked}: no problem found.", "")]
     return []
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from reportgen.report import Report
 from reportgen.results import RuleId
+from reportgen.text import plural
 from reportgen.views.cell_output import PageSection, block_of, headed_section
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import format_counters, format_params
@@ -15,8 +16,9 @@ from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
-    "The counts of each check. The counters are SageMaker's: the meaning of a trigger "
-    "or violation differs from check to check, so compare them over time, not with each other."
+    "Each check with its findings and SageMaker's counters. Each check counts in a separate "
+    "way, so compare a counter between runs of a job, not between checks. A check may have "
+    "findings although its counters are 0: the findings do not follow SageMaker's conditions alone."
 )
 
 
@@ -32,6 +34,7 @@ class RuleRow:
     word: str
     rank: int
     reason: str
+    findings: str
     triggered: str
     violations: str
     datapoints: str
@@ -59,15 +62,15 @@ def _said(rows: Sequence[RuleRow]) -> str:
     counts = {
         "found something": kinds.total() - kinds["failed"],
         "found nothing wrong": quiet,
-        "could not look": unlooked,
-        "broke": kinds["failed"],
+        "could not be made": unlooked,
+        "failed": kinds["failed"],
     }
     return ", ".join(f"{count} {words}" for words, count in counts.items() if count)
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:
     """Return one row per check, in the order of the report."""
-    rows = []
+    rows, found = [], Counter(item.rule for item in report.findings)
     for rule_id, entry in report.rules.items():
         result = report.results.get(RuleId(rule_id))
         about = about_of(rule_id, report)
@@ -83,6 +86,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 word=entry.status.value,
                 rank=MILDEST_FIRST.index(kind),
                 reason=entry.reason.text if entry.reason else "",
+                findings=plural(found[rule_id], "finding") if found[rule_id] else "",
                 triggered=counted[0],
                 violations=counted[1],
                 datapoints=counted[2],

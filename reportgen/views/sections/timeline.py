@@ -29,8 +29,8 @@ from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
 _LEAD = (
-    "Everything over one time axis. Zoom into one panel and all charts of the page follow; the "
-    "functions below are those of the range in view."
+    "All charts have one time axis: if you zoom into one, the others follow. The table of "
+    "functions below shows the visible range."
 )
 _LEAD_OF_LANES = (
     "All work in time, from the host to the GPUs: zoom in, and click an event for its details."

@@ -79,7 +79,7 @@ def _item(heading: str, card: Card) -> Iterator[str]:
         ("But: ", " ".join(card.objections)),
         ("It may be: ", card.possible_causes),
         ("Also seen as: ", ", ".join(f"{item.title} ({item.id})" for item in card.symptoms)),
-        ("If removed: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
+        ("Possible gain: ", ", ".join(filter(None, (card.gain, card.gain_note)))),
     ):
         if text:
             yield f"{indent}{'- ' if label else ''}{label}{markdown_text(text)}"

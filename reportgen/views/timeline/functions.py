@@ -35,9 +35,9 @@ class FunctionTable:
     def caption(self) -> str:
         """Return the caption of the table: its counted time."""
         return (
-            "Time in each function in the range in view, to "
-            f"{format_value(self.width_s, 's')}, added up over the workers; a function inside "
-            "another counts in both."
+            "Time in each function in the visible range, added up over the training processes. A "
+            "function inside another one counts in both. The time resolution is "
+            f"{format_value(self.width_s, 's')}."
         )
 
     @property

@@ -29,6 +29,9 @@ _COMMUNICATION = re.compile(
 )
 _COPY = re.compile("memcpy|memset", re.IGNORECASE)
 _RUNTIME = re.compile("(cuda|hip|cu[A-Z])")
+_WAIT = re.compile(" Sync$|^Stream Wait ")
+_OF_LANES = {"stream": ("gpu", "network", "gpu-memory"), "thread": ("cpu", "other")}
+"""Hues that are explained although the picture lacks them: the other lanes have them."""
 _KEYS = {
     "gpu": "computation",
     "network": "communication",
@@ -64,8 +67,8 @@ class Word:
 def still_of(file: TimelineFile) -> Markup:
     """Return an SVG of the median step of the first part with strips, else of the first window.
 
-    The same families of colours as in ``templates/script/lanes.js``; nothing where no window is
-    kept in full.
+    The same families of colours as in ``templates/script/lane_colours.js``; nothing where no
+    window is kept in full.
     """
     window = _window(file)
     if window is None:
@@ -88,7 +91,8 @@ def still_of(file: TimelineFile) -> Markup:
         y += _ROW_PX
     if not bars:
         return Markup("")
-    keys = {hue: word for hue, word in _KEYS.items() if any(item.hue == hue for item in bars)}
+    explained = {item.hue for item in bars}
+    explained.update(*(_OF_LANES.get(lane["kind"], ()) for lane in file.header["lanes"]))
     return render(
         "lanes_still",
         height=int(y) + 8,
@@ -97,7 +101,7 @@ def still_of(file: TimelineFile) -> Markup:
         labels=labels,
         bars=bars,
         words=words,
-        keys=keys,
+        keys={hue: word for hue, word in _KEYS.items() if hue in explained},
     )
 
 
@@ -188,5 +192,7 @@ def _hue(lane: Mapping[str, Any], name: str) -> str:
     if _COMMUNICATION.search(name):
         return "network"
     if kind == "stream":
+        if _WAIT.search(name):
+            return "other"
         return "gpu-memory" if _COPY.search(name) else "gpu"
     return "other" if _RUNTIME.match(name) else "cpu"

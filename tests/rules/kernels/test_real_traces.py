@@ -290,7 +290,7 @@ def test_the_loader_finding_bounds_the_gain_that_was_measured() -> None:
     assert loader.estimate.speedup_at_most is not None
     assert loader.estimate.speedup_at_most >= MEASURED_SPEEDUP
     assert "33.2 % of the recorded steps" in loader.text
-    assert "The GPU was idle for 352 ms, 33.1 % of the time" in loader.text
+    assert "The GPU was idle for 352 ms, 33.1 % of the GPU time" in loader.text
 
 
 def test_with_four_workers_the_loader_is_no_fault() -> None:
@@ -318,7 +318,7 @@ def test_waiting_dominates_communication_and_rank_7_comes_last() -> None:
     assert finding.where.node == "rank 7"
     assert finding.measured is not None
     assert finding.measured < 10  # most of the waiting is due to windows that begin apart
-    assert "The recorded windows begin up to 7.51 ms apart" in finding.text
+    assert "The recordings begin up to 7.51 ms apart" in finding.text
 
 
 @pytest.mark.parametrize("name", ["v100_ns", "h100_qwen_inference"])

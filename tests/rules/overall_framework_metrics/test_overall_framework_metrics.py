@@ -124,8 +124,8 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title.startswith("aten::cudnn_convolution leads the CPU operators with 66.7 %")
-    assert "ran 1 time in the recorded window" in found.text
+    assert found.title.startswith("aten::cudnn_convolution takes 66.7 % of the time")
+    assert "ran 1 time in the recorded steps" in found.text
     assert found.measured == 66.6667
 
 
@@ -236,6 +236,22 @@ def test_a_straggler_that_costs_next_to_nothing_is_none(every_s: float, is_told:
     rows = synchronous(forward_s, step_s=0.2, every_s=every_s)
 
     assert (finding(run(RULE, node(rows)), "STRAG-1") is not None) == is_told
+
+
+def test_a_worker_that_lags_for_a_time_is_told_with_that_time() -> None:
+    rows = synchronous({"algo-1-27": 0.2, "algo-1-28": 0.2, "algo-1-29": 0.2}, n_steps=200)
+    slow = [
+        (phase, name, begin_s, begin_s + 0.4, more)
+        if (phase, more["worker"]) == ("Forward", "algo-1-29") and 80 <= begin_s - START_S < 120
+        else (phase, name, begin_s, end_s, more)
+        for phase, name, begin_s, end_s, more in rows
+    ]
+    found = finding(run(RULE, node(slow)), "STRAG-1")
+
+    assert found is not None
+    assert found.title.startswith("For a time, the forward passes of algo-1-29 take 100.0 % longer")
+    assert found.text.startswith("The training process is slower only from step 80 to 119. The")
+    assert (found.where.start_s, found.where.end_s) == (START_S + 80, START_S + 119)
 
 
 def test_workers_with_longer_steps_are_compared_by_steps_when_forward_is_unknown() -> None:

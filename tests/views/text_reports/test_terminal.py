@@ -37,7 +37,7 @@ def test_a_quiet_report_says_that_nothing_was_found() -> None:
 
     assert len(lines) == 2
     assert "No problem found" in lines[0].text
-    assert "looked" in lines[1].text
+    assert "found nothing wrong" in lines[1].text
 
 
 def test_without_faults_what_could_win_most_is_told_with_what_to_try() -> None:

@@ -100,6 +100,19 @@ def test_the_picture_shows_each_family_of_the_median_step_in_its_colour():
     assert "stream 20" in svg
 
 
+def test_waits_that_the_device_recorded_are_no_computation():
+    made = LaneFile(length_ns=1_000, names=["", "Stream Wait Event", "Context Sync"], details=[""])
+    lane = made.lane("stream", "waits for streams and events", node="rank 0")
+    made.window(0, 1_000, "everything")
+    made.strips(lane, [(0, 400, 0, 1, 0, 0), (500, 400, 0, 2, 0, 0)])
+    svg = still_of(read_timeline(made.packed()))
+    assert re.findall(r'<path[^>]* stroke="var\(--rg-([\w-]+),[^>]*stroke-width="12"', svg) == [
+        "other"
+    ]
+    assert "communication" in svg  # the lanes below the window's may have it
+    assert "functions" not in svg
+
+
 def test_strips_that_touch_are_one_line_and_long_ones_carry_their_names():
     made = LaneFile(length_ns=1_000_000, names=["", "a", "<b>"], details=[""])
     lane = made.lane("stream", "stream 7", node="rank 0")

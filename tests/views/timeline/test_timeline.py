@@ -98,7 +98,7 @@ def test_a_stall_of_ten_seconds_is_visible_in_two_hours():
 
 def test_the_caption_says_from_how_many_points_the_curves_were_made():
     report = training_report(training_node([80.0] * 4_000), duration_s=2_000.0)
-    assert "Condensed from 4,000 samples; minimum and maximum are kept." in html_of(report)
+    assert "Reduced from 4,000 samples; minima and maxima are kept." in html_of(report)
 
 
 def test_the_text_alternative_says_what_the_curves_reach(report):
