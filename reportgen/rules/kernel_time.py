@@ -50,8 +50,9 @@ TINY = kit.Message(
 LARGEST = kit.Message(
     id="KERN-2",
     title="The largest kernel takes {measured:pct} of the time of all kernels",
-    text="""{name} ran {first.count:count time} for {first.mean_ns:ns} on average: {first.sum_ns:ns}
-        of the {every} of all kernels. The trace has {n_names:count different kernel}.{layout}""",
+    text="""{name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
+        {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
+        different kernel}.{layout}""",
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
