@@ -69,7 +69,7 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
         ("95 % interval, high", step.interval_s[1]),
         ("difference of the means", step.step_mean_difference_s),
         ("noise: halves of one run differ by", step.noise_s),
-        ("smallest difference that would have shown", step.least_s),
+        ("difference that such runs show in four of five cases", step.least_s),
     ]
     numbers = exhibit(
         "step_difference",

@@ -16,6 +16,8 @@ from reportgen.units import NS_PER_US, percentages
 
 MOST_BOXES = 64
 """More boxes than this cannot be distinguished in a chart; all numbers stay in tables."""
+MOST_LINES = 16
+"""More lines than this cannot be distinguished in a chart; all numbers stay in the tables."""
 MOST_INTERVALS = 200
 """More intervals than this cannot be distinguished on an axis of time; the longest stay."""
 

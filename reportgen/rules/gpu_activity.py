@@ -96,8 +96,6 @@ TABLE_CAPTION = """The window “gpu” lasts from the first start to the last e
     the rank. The window “steps” lasts from the start of the first step to the end of the last step,
     or to the end of its last GPU operation if that is later. Operations that run at the same time
     count once. window_start_us is on the clock of the trace."""
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -292,9 +290,13 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
     apart = FAR_APART if use.is_apart else ""
-    rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
+    rest = (
+        f" The first {kit.MOST_LINES} of {len(owners)} GPUs."
+        if len(owners) > kit.MOST_LINES
+        else ""
+    )
     named = _means(owners)
-    for place, item in enumerate(devices[:MOST_LINES]):
+    for place, item in enumerate(devices[: kit.MOST_LINES]):
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     with np.errstate(invalid="ignore"):
         lines = [
@@ -328,7 +330,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(nodes) == 1:
         return [("mean of GPUs", nodes.popitem()[1])]
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
-    return means[:MOST_LINES]
+    return means[: kit.MOST_LINES]
 
 
 def _exposed(

@@ -18,12 +18,10 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import Role
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, derived, floats, row, table
+from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 _BLOCKING_CALL = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|(?<!Stream)Wait"
 )

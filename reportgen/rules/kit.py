@@ -18,6 +18,7 @@ from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Seve
 from reportgen.results.charts import (
     MOST_BOXES,
     MOST_INTERVALS,
+    MOST_LINES,
     Interval,
     boxes,
     floats,
@@ -32,8 +33,8 @@ from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
-    "MOST_INTERVALS", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes", "col",
-    "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
+    "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes",
+    "col", "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
     "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals",
     "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
     "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",

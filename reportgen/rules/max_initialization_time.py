@@ -15,6 +15,7 @@ from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Instants
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
@@ -34,7 +35,6 @@ WORKED_RATIO = 0.5
 SUSTAINED_TICKS = 10
 """A GPU that is at work in this many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
-WORK, CORE_WORK = ("first_work_ns", "last_work_ns"), ("first_core_ns", "last_core_ns")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
@@ -125,28 +125,30 @@ class StartupRate:
 
 
 @kit.row
+class Ends:
+    """Its first start and its last end, ``None`` where there is nothing of a kind."""
+
+    first_ns: int | None = kit.merged(least, default=None)
+    last_ns: int | None = kit.merged(greatest, default=None)
+
+
+@kit.row
 class NodeStart:
     """One node, or all of them merged: samples, events, and rates before the first step.
 
     Attributes:
-        first_step_ns, last_step_ns: of steps of any phase.
+        steps: of any phase.
         is_unrecorded: whether GPUs trained before the first step that was recorded.
-        first_work_ns, last_work_ns: of GPUs.
-        first_core_ns, last_core_ns: of the cores of nodes without a GPU.
+        gpus, cores: the work of GPUs, or of the cores of nodes without a GPU.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
-    first_step_ns: int | None = kit.merged(least, default=None)
-    last_step_ns: int | None = kit.merged(greatest, default=None)
-    first_ns: int | None = kit.merged(least, default=None)
-    last_ns: int | None = kit.merged(greatest, default=None)
+    samples: Ends = kit.merged(kit.merge, default_factory=Ends)
+    events: Ends = kit.merged(kit.merge, default_factory=Ends)
+    steps: Ends = kit.merged(kit.merge, default_factory=Ends)
+    gpus: Ends = kit.merged(kit.merge, default_factory=Ends)
+    cores: Ends = kit.merged(kit.merge, default_factory=Ends)
     is_unrecorded: bool = kit.merged(any, default=False)
-    first_work_ns: int | None = kit.merged(least, default=None)
-    last_work_ns: int | None = kit.merged(greatest, default=None)
-    first_core_ns: int | None = kit.merged(least, default=None)
-    last_core_ns: int | None = kit.merged(greatest, default=None)
-    first_event_ns: int | None = kit.merged(least, default=None)
-    last_event_ns: int | None = kit.merged(greatest, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
 
 
@@ -171,20 +173,23 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         2 * SUSTAINED_TICKS * (system.interval_ns or 0)
     )
     began_ns = work_ns[: has_begun.size][has_begun]
-    ends_ns = (int(began_ns[0]), int(work_ns[-1])) if began_ns.size else (None, None)
+    work = _ends(began_ns, work_ns)
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
         is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
-        **dict(zip(WORK if has_gpus else CORE_WORK, ends_ns, strict=True)),
         loop=loop_of(spans),
-        first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
-        last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
-        first_ns=system.first_ns,
-        last_ns=system.last_ns,
-        first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
-        last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
+        samples=Ends(first_ns=system.first_ns, last_ns=system.last_ns),
+        events=_ends(spans.start_ns, spans.end_ns),
+        steps=_ends(steps.start_ns, steps.end_ns),
+        gpus=work if has_gpus else Ends(),
+        cores=Ends() if has_gpus else work,
         rates=tuple(_rates(part)),
     )
+
+
+def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
+    is_any = start_ns.size > 0
+    return Ends(first_ns=int(start_ns.min()), last_ns=int(end_ns.max())) if is_any else Ends()
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
@@ -215,11 +220,11 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     details = _details(job)
     phases, by_any_step = (
         _phases(details | {"step_num": _step_num(*ends)})
-        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.first_step_ns, job.last_step_ns))
+        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.steps.first_ns, job.steps.last_ns))
     )
-    by_work = _phases_of_work(job, WORK)
+    by_work = _phases_of_work(job, job.gpus)
     words, end = (OF_GPUS, BY_GPUS) if by_work else (OF_CORES, BY_GPUS.replace("GPUs", "cores"))
-    by_cores = _phases_of_work(job, CORE_WORK)
+    by_cores = _phases_of_work(job, job.cores)
     if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
         by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
@@ -256,13 +261,11 @@ def from_details(_counters: results.Counters, details: results.Details, params: 
 
 def _details(job: NodeStart) -> results.Details:
     """Return AWS's details; ``last`` is the latest end of a step of any phase (docs/rules.md)."""
-    is_sampled = job.first_ns is not None
-    first_ns = job.first_ns if is_sampled else job.first_event_ns
-    last_ns = job.last_ns if is_sampled else job.last_event_ns
+    whole = job.events if job.samples.first_ns is None else job.samples
     return {
-        "step_num": _step_num(job.first_step_ns, job.last_step_ns),
-        "job_start": None if first_ns is None else seconds(first_ns),
-        "job_end": None if last_ns is None else seconds(last_ns),
+        "step_num": _step_num(job.steps.first_ns, job.steps.last_ns),
+        "job_start": None if whole.first_ns is None else seconds(whole.first_ns),
+        "job_end": None if whole.last_ns is None else seconds(whole.last_ns),
     }
 
 
@@ -300,13 +303,12 @@ def _phases(details: results.Details) -> Phases | None:
     return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
-def _phases_of_work(job: NodeStart, names: tuple[str, str]) -> Phases | None:
-    """Return the phases of a job without steps by the first and the last work of these names."""
-    work_ns = [getattr(job, name) for name in names]
-    if job.loop.n_steps or None in (*work_ns, job.first_ns, job.last_ns):
+def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
+    """Return the phases of a job without steps by its first and its last work."""
+    edges_ns = (job.samples.first_ns, work.first_ns, work.last_ns, job.samples.last_ns)
+    edges_s = [seconds(time_ns) for time_ns in edges_ns if time_ns is not None]
+    if job.loop.n_steps or len(edges_s) < len(edges_ns):
         return None
-    first_ns, began_ns, ended_ns, last_ns = job.first_ns or 0, *work_ns, job.last_ns or 0
-    edges_s = [seconds(time_ns or 0) for time_ns in (first_ns, began_ns, ended_ns, last_ns)]
     before_s, loop_s, after_s = (round(end - begin, 6) for begin, end in pairwise(edges_s))
     return Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
 

@@ -19,10 +19,11 @@ from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MOST_CELLS = 1_000
 """Points of a line: more than a screen has columns of pixels for it."""
+_STAYS_PCT = 50.0
+"""Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
+no state of the job."""
 _OWN = "chosen: the rest is what a larger batch or one more loader process takes"
 
 ABOUT = About(
@@ -153,7 +154,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
     return Outcome(
-        findings=[_near_limit(hosts, params), _full(gpus, params), _room(gpus, params)],
+        findings=_findings(gpus, hosts, params),
         exhibits=[
             kit.table(
                 "memory_in_use",
@@ -175,55 +176,30 @@ def _highest(devices: Sequence[DeviceMemory]) -> float | None:
     return round(max(device.max_pct for device in devices), 4) if devices else None
 
 
-def _near_limit(hosts: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
+def _findings(
+    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Params
+) -> Iterator[results.Finding]:
     near = [host for host in hosts if host.max_pct > params.host_pct]
-    if not near:
-        return None
-    worst = max(near, key=lambda host: host.max_pct)
-    return HOST_NEAR_LIMIT.finding(
-        measured=worst.max_pct,
-        threshold=params.host_pct,
-        where=results.Where(node=worst.node, start_s=seconds(worst.highest_ns)),
-        device=worst,
-        concerned=part_of(len(near), len(hosts), "node"),
-    )
-
-
-def _full(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
-    if not full:
-        return None
-    worst = max(full, key=lambda gpu: gpu.max_pct)
-    return GPU_FULL.finding(
-        measured=worst.max_pct,
-        threshold=params.gpu_full_pct,
-        where=_where(worst),
-        device=worst,
-        place=_label(worst, gpus),
-        concerned=part_of(len(full), len(gpus), "GPU"),
-    )
-
-
-_STAYS_PCT = 50.0
-"""Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
-no state of the job."""
-
-
-def _room(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
-    if not gpus or max(gpu.max_pct for gpu in gpus) >= params.gpu_room_pct:
-        return None
-    fullest = max(gpus, key=lambda gpu: gpu.max_pct)
-    return GPU_ROOM.finding(
-        measured=fullest.max_pct,
-        threshold=params.gpu_room_pct,
-        where=_where(fullest),
-        device=fullest,
-        place=_label(fullest, gpus),
-    )
-
-
-def _where(gpu: DeviceMemory) -> results.Where:
-    return results.Where(node=gpu.node, device=gpu.device, start_s=seconds(gpu.highest_ns))
+    room = gpus if all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
+    for message, limit_pct, found, every, noun in (
+        (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
+        (GPU_FULL, params.gpu_full_pct, full, gpus, "GPU"),
+        (GPU_ROOM, params.gpu_room_pct, room, gpus, "GPU"),
+    ):
+        if not found:
+            continue
+        worst = max(found, key=lambda device: device.max_pct)
+        device = None if worst.device == HOST else worst.device
+        start_s = seconds(worst.highest_ns)
+        yield message.finding(
+            measured=worst.max_pct,
+            threshold=limit_pct,
+            where=results.Where(node=worst.node, device=device, start_s=start_s),
+            device=worst,
+            place=_label(worst, every),
+            concerned=part_of(len(found), len(every), noun),
+        )
 
 
 def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
@@ -232,7 +208,7 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
     """Return the use over time of the GPUs that use most; without GPUs, of the hosts."""
-    shown = sorted(devices, key=lambda device: -device.max_pct)[:MAX_LINES]
+    shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
     aligned = align([device.curve for device in shown], cells=MOST_CELLS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -175,19 +176,22 @@ def faults_of(
     place = exchanges.located(slow, hosts) if slow else None
     late = exchanges.late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
-    found = (
-        _slow_host(host, waiting, window_ns, params, slow=slow, place=place, what_if=what_if)
-        if host
-        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if)
-    )
-    if found:
-        late_ranks = host.ranks if host else (late[0].rank,)
-        where = _longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock)
-        found = replace(found, where=where)
-    return [
-        found,
-        _slow(ranks, slow, place, window_ns, params) if slow else None,
-    ]
+    worst, late_ranks = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
+    found = None
+    if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
+        of_host = {"host": host.name, "n_ranks": len(host.ranks)} if host else None
+        apart_ns = int(waiting.apart_ns.max())
+        found = (SLOW_HOST if host else WAITING).fault(
+            pct_of(worst.excess_ns, window_ns),
+            threshold=params.threshold_window_pct,
+            where=_longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock),
+            late=worst,
+            window=window_ns,
+            what_if=what_if,
+            apart=write(APART, apart=apart_ns) if apart_ns else "",
+            **(of_host or _communication(ranks, meetings, waiting, worst.rank)),
+        )
+    return [found, _slow(ranks, slow, place, window_ns, params) if slow else None]
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
@@ -227,71 +231,30 @@ def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
     return late.excess_ns > 0 and is_large and (late.n_meetings < LEAST_OFTEN or is_often)
 
 
-def _apart(waiting: Waiting) -> str:
-    apart_ns = int(waiting.apart_ns.max())
-    return write(APART, apart=apart_ns) if apart_ns else ""
+def _is_by_link(host: LateHost | None, slow: SlowTransfers | None, place: Located | None) -> bool:
+    """Return whether a host is late because transfers among its own ranks are slow."""
+    if not (host and slow and place and host.name in place.hosts):
+        return False
+    by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
+    return bool(by_link_ns >= ALIKE_RATIO * host.late.excess_ns)
 
 
-def _slow_host(
-    host: LateHost,
-    waiting: Waiting,
-    window_ns: int,
-    params: Params,
-    *,
-    slow: SlowTransfers | None,
-    place: Located | None,
-    what_if: str,
-) -> Finding | None:
-    if slow and place and host.name in place.hosts:
-        by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
-        if by_link_ns >= ALIKE_RATIO * host.late.excess_ns:
-            return None
-    if not _is_fault(host.late, window_ns, params):
-        return None
-    return SLOW_HOST.fault(
-        pct_of(host.late.excess_ns, window_ns),
-        threshold=params.threshold_window_pct,
-        host=host.name,
-        n_ranks=len(host.ranks),
-        late=host.late,
-        window=window_ns,
-        what_if=what_if,
-        apart=_apart(waiting),
-    )
-
-
-def _waiting(
-    ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
-    waiting: Waiting,
-    late: LateRank,
-    window_ns: int,
-    params: Params,
-    *,
-    what_if: str,
-) -> Finding | None:
-    if not _is_fault(late, window_ns, params):
-        return None
-    of_rank = {rank.rank: rank for rank in ranks}
-    host = of_rank[late.rank].host
+def _communication(
+    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], waiting: Waiting, late: int
+) -> dict[str, Any]:
+    """Return how all ranks spend their time in it, and whether the host of the late one is late."""
+    host = next(rank.host for rank in ranks if rank.rank == late)
     transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
-    every_ns = sum(item.duration_ns for meeting in meetings for item in meeting.members)
     starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
-    has_mates = len({rank.host for rank in ranks}) > 1 and [
-        rank for rank in ranks if rank.host == host and rank.rank != late.rank
-    ]
-    return WAITING.fault(
-        pct_of(late.excess_ns, window_ns),
-        threshold=params.threshold_window_pct,
-        late=late,
-        window=window_ns,
-        every=every_ns,
-        waiting=sum(len(meeting.members) * meeting.last_ns for meeting in meetings) - starts_ns,
-        transfer=transfer_ns // len(waiting.ranks),
-        what_if=what_if,
-        mates=write(MATES, host=host) if host and has_mates else "",
-        apart=_apart(waiting),
+    has_mates = len({rank.host for rank in ranks}) > 1 and any(
+        rank.host == host and rank.rank != late for rank in ranks
     )
+    return {
+        "every": sum(item.duration_ns for meeting in meetings for item in meeting.members),
+        "waiting": sum(len(one.members) * one.last_ns for one in meetings) - starts_ns,
+        "transfer": transfer_ns // len(waiting.ranks),
+        "mates": write(MATES, host=host) if host and has_mates else "",
+    }
 
 
 def _longest_wait(

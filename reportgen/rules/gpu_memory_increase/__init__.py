@@ -21,8 +21,6 @@ from reportgen.units import NS_PER_S
 AGREEMENT_FROM = 0.7
 """A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
 random order, the fewest that are judged, less than one in a hundred reaches it."""
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
 
@@ -238,7 +236,7 @@ def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
     """Return the level of each minute; of many GPUs those that rose most."""
     rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
     ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
-    shown = sorted(ranked[:MAX_LINES])
+    shown = sorted(ranked[: kit.MOST_LINES])
     every = np.unique(np.concatenate([gpus[index].minute_ns for index in shown]))
     size = -(-every.size // results.MAX_SERIES_POINTS)
     starts = np.arange(0, every.size, size)

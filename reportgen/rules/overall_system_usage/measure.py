@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -171,7 +171,11 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
         gpus=tuple(_lines(part, zip(system.names(gpus), system.each(gpus), strict=True))),
         flows={
             name: tuple(
-                _lines(part, ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()))
+                _lines(
+                    part,
+                    ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()),
+                    digits=2 if SeriesKind.IOPS in kinds else 0,
+                )
             )
             for name, kinds in FLOWS.items()
         },
@@ -181,11 +185,13 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
     )
 
 
-def _lines(part: NodeProfile, columns: Iterable[tuple[str, Floats]]) -> Iterator[Line]:
+def _lines(
+    part: NodeProfile, columns: Iterable[tuple[str, Floats]], *, digits: int = 2
+) -> Iterator[Line]:
     """Yield the curves of those devices, or directions, that were sampled."""
     for name, values in columns:
         if not np.isnan(values).all():
-            curve = _curve(part.system, values)
+            curve = _curve(part.system, values, digits=digits)
             mean = float(np.nanmean(curve.mean))
             yield Line(node=part.node, device=name, mean=mean, curve=curve)
 
@@ -208,9 +214,12 @@ def _usage(system: SystemTable, values: Floats) -> Usage:
     return Usage(statistics=statistics, curve=_curve(system, values))
 
 
-def _curve(system: SystemTable, values: Floats) -> ThinCurve:
+def _curve(system: SystemTable, values: Floats, *, digits: int = 2) -> ThinCurve:
+    """Return a curve with the digits that are drawn, and some more for means, to be joined."""
     buckets = even_buckets(values.size, most=MAX_BUCKETS)
-    return thin(system.tick_ns, values, buckets=buckets)
+    curve = thin(system.tick_ns, values, buckets=buckets)
+    low, high = np.round(curve.low, digits), np.round(curve.high, digits)
+    return replace(curve, low=low, mean=np.round(curve.mean, digits + 2), high=high)
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:
