@@ -6,7 +6,7 @@ silent: it speaks neither for a cause nor against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reportgen.results import Evidence, Finding, RuleResult
@@ -44,139 +44,95 @@ class Sign:
         return (is_present, write(text, value=value_pct)) if text else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hypothesis:
-    """A cause, the signs that must be seen if it is true, and those that speak against it."""
-
-    expects: tuple[Sign, ...] = ()
-    excludes: tuple[Sign, ...] = ()
-
-
 LOOP_WAITS = Sign(
-    rule="Dataloader",
-    metric="waited_ratio",
-    limit_pct=5,
+    rule="Dataloader", metric="waited_ratio", limit_pct=5,
     present="Training waits for data {value:pct} of its time.",
     absent="Training waits for data only {value:pct} of its time.",
-)
+)  # fmt: skip
 CORES_USED_UP = Sign(
-    rule="CPUBottleneck",
-    metric="hot_core_median_ratio",
-    limit_pct=80,
+    rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,
     present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
     absent="While GPUs are idle, only {value:pct} of the cores are above 90 %.",
-)
+)  # fmt: skip
 CPU_BUSY = Sign(
-    rule="OverallSystemUsage",
-    metric="cpu_p95_pct",
-    limit_pct=90,
+    rule="OverallSystemUsage", metric="cpu_p95_pct", limit_pct=90,
     present="The CPU is at times fully used: the 95th percentile of its mean is {value:pct}.",
     absent="The CPU is never fully used: the 95th percentile of its mean is {value:pct}.",
-)
+)  # fmt: skip
 WAITS_FOR_IO = Sign(
-    rule="OverallSystemUsage",
-    metric="io_wait_mean_pct",
-    limit_pct=10,
+    rule="OverallSystemUsage", metric="io_wait_mean_pct", limit_pct=10,
     present="The cores wait for I/O {value:pct} of the time.",
     absent="The cores hardly wait for I/O ({value:pct} of the time).",
-)
+)  # fmt: skip
 NETWORK_FULL = Sign(
-    rule="NetworkBottleneck",
-    metric="starved_ratio",
-    limit_pct=3,
+    rule="NetworkBottleneck", metric="starved_ratio", limit_pct=3,
     present="For {value:pct} of the time GPUs are idle while the network is close to its limit.",
     absent="The network is hardly ever at its limit while GPUs are idle ({value:pct} of the time).",
-)
+)  # fmt: skip
 BETWEEN_STEPS = Sign(
-    rule="OverallFrameworkMetrics",
-    metric="between_steps_ratio",
-    limit_pct=10,
+    rule="OverallFrameworkMetrics", metric="between_steps_ratio", limit_pct=10,
     present="{value:pct} of the time lies between steps.",
     absent="Only {value:pct} of the time lies between steps.",
-)
+)  # fmt: skip
 SLOW_IN_RHYTHM = Sign(
-    rule="StepPeriodicity",
-    metric="periodic_ratio",
-    limit_pct=3,
+    rule="StepPeriodicity", metric="periodic_ratio", limit_pct=3,
     present="Slow steps at regular intervals take {value:pct} of the loop.",
-)
+)  # fmt: skip
 SHORT_KERNELS = Sign(
-    rule="KernelTime",
-    metric="tiny_kernels_ratio",
-    limit_pct=50,
+    rule="KernelTime", metric="tiny_kernels_ratio", limit_pct=50,
     present="{value:pct} of the kernels are shorter than their launch calls.",
     absent="Only {value:pct} of the kernels are shorter than their launch calls.",
-)
+)  # fmt: skip
 HOST_LOADS = Sign(
-    rule="IdleTime",
-    metric="idle_host_late_dataloader_ratio",
-    limit_pct=5,
+    rule="IdleTime", metric="idle_host_late_dataloader_ratio", limit_pct=5,
     present="The GPU is idle while the host waits for the data loader: {value:pct} of the time.",
-)
+)  # fmt: skip
 HOST_SYNCHRONIZES = Sign(
-    rule="IdleTime",
-    metric="idle_host_late_sync_ratio",
-    limit_pct=3,
+    rule="IdleTime", metric="idle_host_late_sync_ratio", limit_pct=3,
     present="The GPU is idle after the host has synchronized: {value:pct} of the time.",
-)
+)  # fmt: skip
 RANKS_WAIT = Sign(
-    rule="Collectives",
-    metric="waiting_ratio",
-    limit_pct=20,
+    rule="Collectives", metric="waiting_ratio", limit_pct=20,
     present="{value:pct} of the communication is waiting for the last rank.",
     absent="Only {value:pct} of the communication is waiting for the last rank.",
-)
+)  # fmt: skip
 GPU_ACTIVE = Sign(
-    rule="GPUActivity",
-    metric="gpu_active_ratio",
-    limit_pct=90,
+    rule="GPUActivity", metric="gpu_active_ratio", limit_pct=90,
     present="The GPUs are active {value:pct} of the time.",
     absent="The GPUs are active only {value:pct} of the time.",
-)
+)  # fmt: skip
 COPIES = Sign(
-    rule="MemoryOperations",
-    metric="memory_time_ratio",
-    limit_pct=3,
+    rule="MemoryOperations", metric="memory_time_ratio", limit_pct=3,
     present="Copies and memsets run {value:pct} of the time.",
     absent="Copies and memsets run only {value:pct} of the time.",
-)
+)  # fmt: skip
 
 _LOADER_LIMITS = (WAITS_FOR_IO, NETWORK_FULL)
-HYPOTHESES: Mapping[str, Hypothesis] = {
-    Cause.TOO_FEW_LOADERS: Hypothesis(
-        expects=(LOOP_WAITS,), excludes=(CORES_USED_UP, *_LOADER_LIMITS)
-    ),
-    Cause.TOO_MANY_LOADERS: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
-    Cause.CPU_PREPROCESSING: Hypothesis(
-        expects=(LOOP_WAITS, CORES_USED_UP), excludes=_LOADER_LIMITS
-    ),
-    Cause.HOST_BOUND: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
-    Cause.IO_WAIT: Hypothesis(expects=(WAITS_FOR_IO, LOOP_WAITS), excludes=(CORES_USED_UP,)),
-    Cause.NETWORK_INPUT: Hypothesis(
-        expects=(NETWORK_FULL, LOOP_WAITS), excludes=(WAITS_FOR_IO, CORES_USED_UP)
-    ),
-    Cause.SLOW_INPUT: Hypothesis(expects=(LOOP_WAITS,), excludes=()),
-    Cause.NO_PREFETCH: Hypothesis(expects=(LOOP_WAITS,)),
-    Cause.WORK_BETWEEN_STEPS: Hypothesis(
-        expects=(BETWEEN_STEPS,), excludes=(LOOP_WAITS, SLOW_IN_RHYTHM)
-    ),
-    Cause.RANDOM_SLOW_STEPS: Hypothesis(excludes=(SLOW_IN_RHYTHM, LOOP_WAITS)),
-    Cause.PERIODIC_SLOW_STEPS: Hypothesis(expects=(SLOW_IN_RHYTHM,), excludes=(LOOP_WAITS,)),
-    Cause.SLOWING_DOWN: Hypothesis(excludes=(LOOP_WAITS,)),
-    Cause.GPU_UNDERUSED: Hypothesis(
-        excludes=(LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)
-    ),
-    Cause.GPU_SWINGS: Hypothesis(expects=(LOOP_WAITS, BETWEEN_STEPS)),
-    Cause.SMALL_KERNELS: Hypothesis(expects=(SHORT_KERNELS,), excludes=(HOST_LOADS,)),
-    Cause.SLOW_HOST: Hypothesis(
-        expects=(SHORT_KERNELS,), excludes=(HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)
-    ),
-    Cause.SYNCHRONIZATION: Hypothesis(expects=(HOST_SYNCHRONIZES,), excludes=(GPU_ACTIVE,)),
-    Cause.PAGEABLE_COPIES: Hypothesis(expects=(COPIES,)),
-    Cause.EXPOSED_COMMUNICATION: Hypothesis(excludes=(RANKS_WAIT,)),
-    Cause.SLOW_RANK: Hypothesis(expects=(RANKS_WAIT,)),
-    Cause.SLOW_LINK: Hypothesis(excludes=(RANKS_WAIT,)),
+Signs = tuple[Sign, ...]
+HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
+    Cause.TOO_FEW_LOADERS: ((LOOP_WAITS,), (CORES_USED_UP, *_LOADER_LIMITS)),
+    Cause.TOO_MANY_LOADERS: ((CPU_BUSY,), _LOADER_LIMITS),
+    Cause.CPU_PREPROCESSING: ((LOOP_WAITS, CORES_USED_UP), _LOADER_LIMITS),
+    Cause.HOST_BOUND: ((CPU_BUSY,), _LOADER_LIMITS),
+    Cause.IO_WAIT: ((WAITS_FOR_IO, LOOP_WAITS), (CORES_USED_UP,)),
+    Cause.NETWORK_INPUT: ((NETWORK_FULL, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
+    Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
+    Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
+    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, SLOW_IN_RHYTHM)),
+    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS)),
+    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS,)),
+    Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
+    Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
+    Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
+    Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
+    Cause.SLOW_HOST: ((SHORT_KERNELS,), (HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)),
+    Cause.SYNCHRONIZATION: ((HOST_SYNCHRONIZES,), (GPU_ACTIVE,)),
+    Cause.PAGEABLE_COPIES: ((COPIES,), ()),
+    Cause.EXPOSED_COMMUNICATION: ((), (RANKS_WAIT,)),
+    Cause.SLOW_RANK: ((RANKS_WAIT,), ()),
+    Cause.SLOW_LINK: ((), (RANKS_WAIT,)),
 }
+"""The signs that must be seen if a cause is true, and those that speak against it."""
 
 
 def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evidence, ...]:
@@ -184,15 +140,12 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
 
     Numbers of the rule that made the finding are in its text and are not repeated.
     """
-    hypothesis = HYPOTHESES.get(finding.cause)
     own = {result.id for result in results if finding in result.findings}
     others = {str(result.id): result for result in results if result.id not in own}
-    return tuple(_weigh(hypothesis, others)) if hypothesis else ()
-
-
-def _weigh(hypothesis: Hypothesis, results: Mapping[str, RuleResult]) -> Iterator[Evidence]:
-    for signs, is_against_if in ((hypothesis.expects, False), (hypothesis.excludes, True)):
-        for sign in signs:
-            said = sign.read(results)
-            if said:
-                yield Evidence(text=said[1], is_against=said[0] == is_against_if)
+    sides = HYPOTHESES.get(finding.cause, ((), ()))
+    return tuple(
+        Evidence(text=said[1], is_against=said[0] == is_against_if)
+        for signs, is_against_if in zip(sides, (False, True), strict=True)
+        for sign in signs
+        if (said := sign.read(others))
+    )
