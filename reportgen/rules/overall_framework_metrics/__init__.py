@@ -26,7 +26,7 @@ OPERATORS = results.Section(
     title="Operators",
     order=135,
     lead="The framework's operators by the time they took, on the CPU and on the GPU.",
-    missing="The framework events hold no operators.",
+    missing="The framework events contain no operators.",
     hint="""To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces
         every operator of the steps that you name.""",
     recorded_by=ProfilingKind.DETAILED,
@@ -71,7 +71,7 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop remain."
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
 MOST_PCT = 50.0
 """No optimizer takes as long as the passes: where AWS's result has more time between steps than in
 them, the loop waits or does something else. Where events were read, other rules know more."""
