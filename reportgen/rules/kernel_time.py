@@ -50,8 +50,9 @@ TINY = kit.Message(
 LARGEST = kit.Message(
     id="KERN-2",
     title="The largest kernel takes {measured:pct} of the time of all kernels",
-    text="""{name} ran {first.count:count time} for {first.mean_ns:ns} on average: {first.sum_ns:ns}
-        of the {every} of all kernels. The trace has {n_names:count different kernel}.{layout}""",
+    text="""{name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
+        {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
+        different kernel}.{avoidable}""",
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
@@ -65,11 +66,23 @@ Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
-_CHANGES_LAYOUT = re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE)
-LAYOUT_FROM_PCT = 5.0
-LAYOUT = """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
-    time of those that compute."""
-LAYOUT_ADVICE = " Use memory_format=torch.channels_last for the model and its inputs."
+AVOIDABLE = (
+    (
+        re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
+        5.0,
+        """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
+            time of those that compute.""",
+        " Use memory_format=torch.channels_last for the model and its inputs.",
+    ),
+    (
+        re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
+        40.0,
+        """ Kernels that compute element by element or copy take {share:pct} of the time of those
+            that compute; each reads and writes whole tensors.""",
+        " Fuse them with torch.compile.",
+    ),
+)
+"""Kernels that a setting avoids: their names, the least share of the computing time, sentences."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
@@ -294,13 +307,12 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         return Outcome(missing=missing)
     first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
     is_main = _category(Grouping.NAME, first, job) == COMMUNICATION
-    layout_pct = _layout_pct(kernels, job)
-    is_changed = layout_pct >= LAYOUT_FROM_PCT
+    avoidable, remedies = _avoidable(kernels, job)
     advice = COMMUNICATION_ADVICE if is_main else LARGEST.advice
     largest = LARGEST.finding(
         measured=pct_of(first.sum_ns, every_ns),
-        advice=f"{advice}{LAYOUT_ADVICE if is_changed else ''}",
-        layout=write(LAYOUT, share=layout_pct) if is_changed else "",
+        advice=f"{advice}{remedies}",
+        avoidable=avoidable,
         first=first,
         name=short_names(first.key)[0],
         every=_time(kernels, n_ranks=len(ranks)),
@@ -322,11 +334,16 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     )
 
 
-def _layout_pct(kernels: Rows, job: RankKernels) -> float:
-    """Return the share of the computing kernels' time in which these only change layouts."""
+def _avoidable(kernels: Rows, job: RankKernels) -> tuple[str, str]:
+    """Return sentences on kernels that take much of the computing time, and the remedies."""
     compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
-    changing_ns = sum(row.sum_ns for row in compute if _CHANGES_LAYOUT.search(row.key[0]))
-    return pct_of(changing_ns, sum(row.sum_ns for row in compute))
+    every_ns, texts, remedies = sum(row.sum_ns for row in compute), "", ""
+    for pattern, from_pct, text, remedy in AVOIDABLE:
+        its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
+        if pct_of(its_ns, every_ns) >= from_pct:
+            texts += write(text, share=pct_of(its_ns, every_ns))
+            remedies += remedy
+    return texts, remedies
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:

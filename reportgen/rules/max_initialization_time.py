@@ -64,9 +64,8 @@ LATE_END = kit.Message(
     id="INIT-2",
     title="""The job went on for {measured:s} after the last recorded training step: {share_pct:pct}
         of the job""",
-    text="""The time from the last recorded training step to the last sample is {share_pct:pct} of
-        the {job_s:s} that were recorded. Either the job did other work, such as saving or uploading
-        its results, or its later steps were not recorded.""",
+    text="""Either the job did other work in this time, such as saving or uploading its results, or
+        its later steps were not recorded.""",
     advice="""If no more steps ran, save and upload less, or do so during the training: you pay for
         the instance until the job ends.""",
     unit="s",
@@ -363,19 +362,15 @@ def _finding(
 
 def _late_end(phases: Phases | None) -> results.Finding | None:
     """Return INIT-2 if as much passed after the loop as would be a fault before it."""
-    if phases is None or not sum(phases.parts_s):
+    _, loop_s, after_s = phases.parts_s if phases else (0.0, 0.0, 0.0)
+    if phases is None or after_s > loop_s:
         return None
-    (_, loop_s, after_s), job_s = phases.parts_s, sum(phases.parts_s)
-    is_costly = any(after_s >= least_s and after_s / job_s >= least for least_s, least in COSTLY)
-    if not is_costly or loop_s < after_s:
+    share_pct = percentages(phases.parts_s, decimals=1)[2]
+    if not any(after_s >= least_s and share_pct >= 100 * least for least_s, least in COSTLY):
         return None
-    end_s = phases.start_s + job_s
-    return LATE_END.finding(
-        measured=after_s,
-        where=results.Where(start_s=end_s - after_s, end_s=end_s),
-        share_pct=percentages(phases.parts_s, decimals=1)[2],
-        job_s=job_s,
-    )
+    end_s = phases.start_s + sum(phases.parts_s)
+    where = results.Where(start_s=end_s - after_s, end_s=end_s)
+    return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
 
 
 def _meanwhile(rates: Sequence[StartupRate]) -> str:

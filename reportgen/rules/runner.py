@@ -27,7 +27,7 @@ from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, par
 logger = logging.getLogger(__name__)
 
 _MANY_EVENTS = 200_000
-"""What a rule uses beside so many events, 10 MB or more, is given back before the next one."""
+"""Beside as many events a rule uses 10 MB or more, which are given back before the next one."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""
@@ -47,11 +47,11 @@ def measure_part(
 
     Rules that read other kinds of parts are left out.
     """
-    is_large = isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS
     found = {}
     for rule in rules:
         if reads(rule, is_rank=isinstance(part, RankTrace)):
-            if is_large:
+            if isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS:
+                part.let_go()
                 give_back_memory()
             found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
     return found

@@ -470,6 +470,28 @@ def test_an_imported_result_names_the_slow_steps() -> None:
     assert "outlier_phase_shares" in ids
 
 
+def imported(slow: list[int], *, n_steps: int = 6_000) -> Any:
+    """Return the finding of AWS's result on a job with these slow steps."""
+    result = run(RULE, node(step_rows(with_slow(n_steps, slow))))
+    return present_details(RULE, result.counters, result.details, RULE.params()).findings[0]
+
+
+def test_imported_outliers_that_are_mostly_first_steps_are_only_told() -> None:
+    found = imported([*range(10), 500], n_steps=650)
+
+    assert found.severity is Severity.INFO
+    assert found.title == "10 of 11 slow TRAIN steps are among the first 10 (algo-1-27)"
+    assert found.advice.startswith("Judge the job by its other steps")
+
+
+@pytest.mark.parametrize("period", [400, 500])
+def test_the_rhythm_of_sagemakers_debugger_is_known(period: int) -> None:
+    found = imported(every(period, 12))
+
+    assert found.severity is Severity.WARNING
+    assert ("debugger_hook_config=False" in found.advice) is (period == 500)
+
+
 def test_an_imported_step_of_two_epochs_is_named_once() -> None:
     details: Details = {
         "step_details": {
@@ -564,6 +586,14 @@ def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
 
     assert found is not None
     assert found.severity is Severity.WARNING
+
+
+def test_validation_at_the_end_does_not_hide_that_steps_grow_slower() -> None:
+    lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * 20
+    found = finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2")
+
+    assert found is not None
+    assert found.title == "The TRAIN steps grow slower: from 309 ms to 849 ms (algo-1-27)"
 
 
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:

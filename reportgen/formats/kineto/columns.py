@@ -182,8 +182,8 @@ class TraceColumns:
             self._add_collectives(args, table.n_rows, is_gpu=False)
             self._add_files(events, args)
             external_id, known = self._external_ids(args), self.vocabularies
-            input_list = known.input_lists.of([bytes(item.input_type) for item in args])
-            input_dims = known.input_dims.of([bytes(item.input_dims) for item in args])
+            input_list = known.input_lists.of([b"".join((item.input_type,)) for item in args])
+            input_dims = known.input_dims.of([b"".join((item.input_dims,)) for item in args])
         table.add(
             **columns,
             thread=self._threads(events),
@@ -301,7 +301,7 @@ class TraceColumns:
 
     def _shapes(self, args: Sequence[Args]) -> NDArray[np.int32]:
         shapes = self.vocabularies.shapes
-        texts = [bytes(item.grid) + b" " + bytes(item.block) for item in args]
+        texts = [b" ".join((item.grid, item.block)) for item in args]  # bytes() takes twice as long
         n_absent = texts.count(b" ")
         if n_absent in {0, len(texts)}:
             return shapes.of(texts) if not n_absent else np.full(n_absent, ABSENT, dtype=np.int32)

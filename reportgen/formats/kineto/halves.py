@@ -33,7 +33,7 @@ from reportgen.formats.kineto.trace_file import (
 
 LEAST_BYTES = 64 << 20
 _BLOCK_BYTES = 8 * CHUNK_BYTES
-_HEAD_START_BYTES = 12 << 20
+_HEAD_START_BYTES = 24 << 20
 """The part that is read here before a helper is ready: it needs 0.2 s to start."""
 
 _MOST_TRIES = 64

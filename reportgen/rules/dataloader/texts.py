@@ -150,6 +150,8 @@ FIRST_BATCHES = Message(
 
 # How batches are handed over
 
+NOT_FELT = ", so pinned memory would save almost nothing here"
+PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(
     id="DL-3",
     cause=Cause.UNPINNED_MEMORY,

@@ -76,6 +76,16 @@ MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
     it less often, in a separate thread, or on the GPU."""
+DEBUGGER_STEPS = 500
+OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless the job starts with
+    debugger_hook_config=False."""
+EARLY_STEPS = 10
+"""The first steps compile, tune and allocate, and SageMaker's profiler records details of some of
+the first ten by default."""
+EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are among the first
+    {n_first} ({worst.worker})"""
+EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
+    SageMaker's profiler records their details by default. If they cost too much, record fewer."""
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 EARLIER = kit.Message(
     id="STEP-1",
@@ -273,14 +283,28 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
+    n_early = sum(step < EARLY_STEPS for step in worst.steps)
+    severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
+    if share is None and len(worst.steps) - n_early < n_early:
+        message, severity, advice = (
+            replace(message, title=EARLY),
+            results.Severity.INFO,
+            EARLY_ADVICE,
+        )
+    elif period == DEBUGGER_STEPS:
+        advice = IN_RHYTHM + OF_DEBUGGER
+    elif named and not period:
+        advice = OF_ONE_WORKER
     return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
-        severity=kit.cost_severity(share),
+        severity=severity,
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
-        advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
+        advice=advice,
+        n_early=n_early,
+        n_first=EARLY_STEPS,
         worst=worst,
         mark=f": {nth}" if period else f" ({worst.worker})",
         limit=write(limit, worst=worst, stddev=params.stddev),

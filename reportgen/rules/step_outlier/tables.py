@@ -325,7 +325,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
-        title="Step durations by worker",
+        title="Step durations by training process",
         caption="SageMaker's result has only one phase of each training process.",
         columns=[
             results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
