@@ -123,8 +123,6 @@ class HostCosts:
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
         longest_row: the row of small kernels in which the host launches longest, or ``None``.
-        n_syncs: synchronizing calls in the window.
-        n_small: small kernels in runs.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
             holds nothing of the host.
@@ -137,7 +135,6 @@ class HostCosts:
     stops: tuple[Once, ...]
     first_use: Once | None
     longest_row: Once | None
-    n_syncs: int
     n_small: int
     suits_graphs: bool
     trains: bool
@@ -210,7 +207,6 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         stops=stops,
         first_use=_as_once(trace, first_use),
         longest_row=_as_once(trace, longest_of(row)),
-        n_syncs=int(is_sync.sum()),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),
@@ -240,8 +236,8 @@ def _turnaround_ns(
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
-    0 if it mostly idles much longer: then the host does something else, which is what it lacks.
-    What it does ``once`` is a cost of its own.
+    0 if it mostly idles much longer: then the host does something else, which delays the GPU.
+    Work that it does ``once`` is a separate cost.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0

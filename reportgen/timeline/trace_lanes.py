@@ -16,7 +16,7 @@ from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
-from reportgen.profile.mapped import forget
+from reportgen.profile.mapped import forget, in_file
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
 from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
@@ -173,19 +173,27 @@ class _Tree:
             here = places[places < rows.size]
             groups.append((codes, here, places[here.size :] - rows.size))
         for codes, here, called in sorted(groups, key=lambda item: -item[2].size):
-            own = rows[here]
             self.lane_of_call[called] = len(self.lanes)
-            strips = strips_of(
-                np.concatenate([_picked(slices.start_ns, own), calls.start_ns[called]]),
-                np.concatenate([_picked(slices.duration_ns, own), calls.duration_ns[called]]),
-                np.concatenate([_picked(slices.name, own), calls.name[called]]),
-                detail=np.concatenate([detail[here], np.zeros(called.size, np.int32)]),
-                flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
-                source=np.concatenate([own, called + slices.start_ns.size]),
-            )
+            strips = self._of_thread(rows[here], called, detail[here])
             self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
+
+    def _of_thread(self, own: Rows, called: Rows, detail: Codes) -> Strips:
+        """Return some slices and calls as strips."""
+        slices, calls = self.trace.slices, self.trace.calls
+
+        def both(slice_column: NDArray[Any], call_column: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([_picked(slice_column, own), call_column[called]])
+
+        return strips_of(
+            both(slices.start_ns, calls.start_ns),
+            both(slices.duration_ns, calls.duration_ns),
+            lambda: both(slices.name, calls.name),
+            detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
+            flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+            source=lambda: np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
+        )
 
     def _called(self, codes: Sequence[int]) -> str:
         """Return the label of a lane of some threads."""
@@ -330,11 +338,11 @@ class _Tree:
         rows = rows[np.lexsort((ops.start_ns[rows], ops.launch[rows]))]  # calls are in order
         launch = ops.launch[rows]
         return Arrows(
-            flow=self.flow_of_call[launch],
-            from_lane=self.lane_of_call[launch],
-            from_start_ns=calls.start_ns[launch],
-            to_lane=self.lane_of_op[rows],
-            to_start_ns=ops.start_ns[rows],
+            flow=in_file(self.flow_of_call[launch]),
+            from_lane=in_file(self.lane_of_call[launch]),
+            from_start_ns=in_file(calls.start_ns[launch]),
+            to_lane=in_file(self.lane_of_op[rows]),
+            to_start_ns=in_file(ops.start_ns[rows]),
         )
 
 

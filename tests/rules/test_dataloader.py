@@ -173,7 +173,7 @@ def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     assert found is not None
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(expected, abs=1e-6)
-    assert ("the cores train as well: they are busy for 80.0 %" in found.text) is not bool(gpus)
+    assert ("the cores also train: they are busy for 80.0 %" in found.text) is not bool(gpus)
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def test_kernels_of_all_ranks_are_joined_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("ncclDevKernel_AllReduce", "see the collectives"), ("k", "Speed up the first kernels")],
+    [("ncclDevKernel_AllReduce", "see “Communication”"), ("k", "Speed up the first kernels")],
 )
 def test_a_kernel_that_communicates_is_not_to_be_made_faster(name: str, advice: str) -> None:
     found = {item.id: item for item in run(RULE, kernels(9.0, name=name)).findings}

@@ -36,8 +36,8 @@ BY_SIZE_CAPTION = """A transfer is the shortest duration of a collective among i
     same collective, size and number of ranks in any group; beyond_best_us adds up the extra time of
     the other transfers."""
 REACHED = """ The {main.name} operations among {main.group_size} ranks moved data at a bus bandwidth
-    of {main.bus:.3g} GB/s, waiting included. PCIe 4.0 reaches about 25 GB/s, links between the GPUs
-    of a node some hundreds: with far less and equal durations in all steps, the transfer itself is
+    of {bus:bytes}/s, waiting included. PCIe 4.0 reaches about 25 GB/s, and links between the GPUs
+    of a node some hundreds. If it is far lower and all steps are equally long, the transfer is
     slow."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
@@ -141,7 +141,7 @@ def tables_of(
 def reached(ranks: Sequence[RankCollectives]) -> str:
     """Return a sentence on the bandwidth of the collective of most time; empty where unknown."""
     main = next((row for row in _bandwidths(ranks) if row.bus), None)
-    return write(REACHED, main=main) if main else ""
+    return write(REACHED, main=main, bus=1e9 * (main.bus or 0)) if main else ""
 
 
 def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> list[Transfers]:

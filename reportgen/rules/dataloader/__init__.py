@@ -14,7 +14,7 @@ from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Cause, Details, Finding, JsonValue, Reason, ReasonCode, Severity
+from reportgen.results import Cause, Details, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
@@ -71,19 +71,16 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     )
 
 
-def _missing(job: NodeLoaders) -> Reason | None:
+def _missing(job: NodeLoaders) -> Reason | str | None:
     n_seconds = len(job.seconds)
     if not job.n_spans:
         return kit.WITHOUT_EVENTS
     if not job.n_events:
-        text = "No framework event is about loading data."
-        return Reason(code=ReasonCode.NO_EVENTS, text=text)
-    if n_seconds > LEAST_SECONDS and job.cores:
-        return None
-    text = "Without system metrics the number of cores is unknown."
+        return "No framework event is about loading data."
     if n_seconds <= LEAST_SECONDS:
-        text = write(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
-    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    without_cores = kit.too_few("Without system metrics the number of cores is unknown.")
+    return None if job.cores else without_cores
 
 
 def _details(job: NodeLoaders) -> Details:

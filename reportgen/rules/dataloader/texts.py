@@ -72,8 +72,8 @@ WHY: Mapping[Cause, Why] = {
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
 
-CORES_TRAIN = """ Without a GPU the cores train as well: they are busy for {busy_pct:pct} of the
-    loop, and more loaders can save no more than the rest of it."""
+CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
+    and more loader processes can save at most the rest."""
 
 # Too few loaders, or too many
 

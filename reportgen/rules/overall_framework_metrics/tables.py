@@ -51,7 +51,6 @@ class Between:
     """Recurring work between the steps of one worker, without waits for batches.
 
     Attributes:
-        n_steps, loop_ns: its steps and its loop.
         regular_ns: the sum over all steps.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown.

@@ -31,7 +31,6 @@ class UseInSteps:
     """Samples of utilization within slow and other steps.
 
     Attributes:
-        n_slow: how many slow steps there are.
         bins, tenths: by device and group (50,) counts in bins of 2 %, (1001,) in tenths of one.
     """
 
