@@ -48,6 +48,8 @@ def compare(
         runs = first, second
     reason = why_not(*runs)
     step, parts, how = (None, (), "") if reason else _times(*runs)
+    if step is not None and min(step.before_p50_s, step.after_p50_s) <= 0:
+        reason, step, parts = "Most of the recorded steps take no time.", None, ()
     conditions = conditions_of(*runs, compared=how)
     verdict = Verdict.NOT_COMPARABLE if step is None else verdict_of(step)
     return Comparison(

@@ -226,12 +226,8 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
 
 def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return changed settings, costs of a thousand steps, and the use of the machines."""
-    settings, costs, usage = (
-        changed_settings(comparison.comparability),
-        comparison.costs,
-        comparison.usage,
-    )
-    sides = ("before", "after")
+    settings, sides = changed_settings(comparison.comparability), ("before", "after")
+    costs, usage = comparison.costs, comparison.usage
     made = {
         "settings": (
             "Changed settings",

@@ -55,6 +55,8 @@ only because the host is slow elsewhere."""
 LONG_GAP_NS = NS_PER_MS
 LONG_GAP_RATIO = 0.02
 """Shortest single stretch that is reported, in ns and as a share of the window."""
+LONG_WORK_NS = NS_PER_MS
+"""After a synchronizing call the host begins anew with calls that are much closer to each other."""
 COMPARABLE = 1 / 3
 """Gaps of this share of the longest are as long as it: if there are many, no gap is a single
 one."""
@@ -182,6 +184,13 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
         track, before_work
     )
+    if sync_ns:  # either is won alone, so that the one hides the other
+        is_long = work.end_ns - work.start_ns >= LONG_WORK_NS
+        long = union_of(work.start_ns[is_long], work.end_ns[is_long])
+        long_ns = replay.won_ns(track, (*others, Change(spared=long))) - replay.won_ns(
+            track, others
+        )
+        work_ns = max(work_ns, long_ns)
     return HostCosts(
         rank=trace.rank,
         node=trace.node,
@@ -227,8 +236,8 @@ def _turnaround_ns(
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
-    0 if it mostly idles much longer: then the host does something else, which is what it lacks.
-    What it does ``once`` is a cost of its own.
+    0 if it mostly idles much longer: then the host does something else, which delays the GPU.
+    Work that it does ``once`` is a separate cost.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0

@@ -106,20 +106,26 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     steps = times.steps
     if steps.n_steps < 2 * N_BLOCKS:
         return None
-    whole_ns = times.own_ns + times.rest_ns
-    if trend_of(_medians(whole_ns)[1:]).agreement < AGREEMENT_FROM:
-        return None
-    own, rest = (_growth(length_ns) for length_ns in (times.own_ns, times.rest_ns))
+    whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
+    if not _rises(whole_ns):
+        end -= end // N_BLOCKS  # the last block may be validation of the same phase
+        if not _rises(whole_ns[:end]):
+            return None
+    own, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
     is_between = rest[2] > own[2]
     first_ns, last_ns, _ = rest if is_between else own
     return Slowdown(
         is_between=is_between,
         first_ns=first_ns,
         last_ns=last_ns,
-        extra_ns=_growth(whole_ns)[2],
+        extra_ns=_growth(whole_ns[:end])[2],
         begin_ns=int(steps.start_ns[0]),
         end_ns=int(steps.end_ns.max()),
     )
+
+
+def _rises(length_ns: Integers) -> bool:
+    return trend_of(_medians(length_ns)[1:]).agreement >= AGREEMENT_FROM
 
 
 def _medians(length_ns: Integers) -> Floats:

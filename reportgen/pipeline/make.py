@@ -15,7 +15,13 @@ from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.measuring import Work, measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload, saved_report
-from reportgen.pipeline.products import check_old, kernel_for, publish
+from reportgen.pipeline.products import (
+    check_old,
+    kernel_for,
+    publish,
+    without_evidence,
+    write_summary,
+)
 from reportgen.pipeline.ranges import Wanted, apply_range, check_uncut, wanted_range
 from reportgen.pipeline.report_timeline import add_timeline, chosen_lanes, without_timeline
 from reportgen.pipeline.timing import timed
@@ -23,6 +29,7 @@ from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
 from reportgen.profile.mapped import free_at_once, give_back_memory
 from reportgen.publish import ReadyKernel
+from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import judge_all
@@ -97,27 +104,36 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         lanes = StagedAt(folder=staging.folder / "lanes", n_parts=len(job.parts))
         work = replace(work, lanes=chosen_lanes(chosen, lanes))
         with _kernel(options, staging) as kernel:
-            is_much = len(job.parts) > _MANY_PARTS
-            if is_much:
-                free_at_once()
-            measured, missing = measure(work, watcher)
-            with timed(watcher, "rules") as step:
-                results = judge_all([part.measurements for part in measured], chosen, params)
-                measured = [replace(part, measurements={}) for part in measured]
-                if is_much:
-                    give_back_memory()
-                report = compose_report(
-                    replace(job, notes=(*job.notes, *missing)),
-                    measured,
-                    results,
-                    range_text=range_text,
-                    is_watched=options.source is not None,
-                    described=options.described,
-                )
-                step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
+            report = _report_of(work, options, watcher)
             report = add_timeline(report, job, lanes, options.timeline, watcher)
             save(report, staging.results)
+            write_summary(report, options, staging, watcher)
+            if kernel is not None:
+                report = without_evidence(report)
             return publish(report, options, staging, kernel, watcher)
+
+
+def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
+    """Measure all parts and return the report of what the rules say, without its timeline."""
+    is_much = len(work.job.parts) > _MANY_PARTS
+    if is_much:
+        free_at_once()
+    measured, missing = measure(work, watcher)
+    with timed(watcher, "rules") as step:
+        results = judge_all([part.measurements for part in measured], work.rules, work.params)
+        measured = [replace(part, measurements={}) for part in measured]
+        if is_much:
+            give_back_memory()
+        report = compose_report(
+            replace(work.job, notes=(*work.job.notes, *missing)),
+            measured,
+            results,
+            range_text=work.range_text,
+            is_watched=options.source is not None,
+            described=options.described,
+        )
+        step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
+    return report
 
 
 def _kernel(options: Options, staging: Staging) -> AbstractContextManager[ReadyKernel | None]:
@@ -157,6 +173,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
             step.text = f"imported {len(report.results)} rules of SageMaker"
         originals = {rule_id: result.raw for rule_id, result in folder.results.items()}
         save(report, staging.results, originals=originals)
+        write_summary(report, options, staging, watcher)
         return publish(report, options, staging, kernel, watcher)
 
 
@@ -173,6 +190,7 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
         shutil.copytree(saved, staging.results, ignore=_all_but_json)
         if report.timeline_data is not None:
             (staging.results / TIMELINE_FILE).write_bytes(report.timeline_data)
+        write_summary(report, options, staging, watcher)
         return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
 
 

@@ -88,7 +88,8 @@ class Options:
 class MadeReport:
     """The products of a run: ``path`` is the first of page, summary, notebook, ``report.json``.
 
-    ``files`` are all that were written, below the output folder.
+    ``files`` are all that were written, below the output folder. Where a page is drawn from them,
+    ``report`` has no exhibits, data and timeline.
     """
 
     path: Path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from reportgen import store
@@ -68,6 +69,31 @@ def check_old(options: Options, *, keeps_results: bool) -> None:
     )
 
 
+def write_summary(
+    report: Report, options: Options, staging: store.Staging, watcher: Watcher
+) -> None:
+    """Write the summary into the staging folder, where one is wanted.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    if OutputFormat.MD in options.formats:
+        with timed(watcher, "summary") as step:
+            from reportgen.views.text_reports import markdown_summary
+
+            step.text = "wrote the summary"
+            with writing(staging.summary):
+                staging.summary.write_text(markdown_summary(report), encoding="utf-8")
+
+
+def without_evidence(report: Report) -> Report:
+    """Return a report without exhibits, data and timeline: the page reads them from the folder."""
+    results = {
+        rule: replace(result, exhibits=(), data=()) for rule, result in report.results.items()
+    }
+    return replace(report, results=results, timeline_data=None)
+
+
 def publish(
     report: Report,
     options: Options,
@@ -84,13 +110,6 @@ def publish(
     Raises:
         ReportgenError: something cannot be made or written; the old report stays.
     """
-    if OutputFormat.MD in options.formats:
-        with timed(watcher, "summary") as step:
-            from reportgen.views.text_reports import markdown_summary
-
-            step.text = "wrote the summary"
-            with writing(staging.summary):
-                staging.summary.write_text(markdown_summary(report), encoding="utf-8")
     if kernel is not None:
         _make_page(report, options, staging, kernel, watcher)
     if keeps_results:

@@ -19,7 +19,7 @@ Column = TypeVar("Column", bound=NDArray[Any])
 
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
-_LARGE_COLUMN_BYTES = 4 << 20
+_LARGE_COLUMN_BYTES = 1 << 19
 _COPIED_ROWS = 1 << 20
 _M_MMAP_THRESHOLD = -3
 

@@ -39,12 +39,13 @@ QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
 ABOUT = About(
-    checks="Whether the job spends too long on start-up before its first training step.",
-    reading="""Initialization runs from the first sample to the first step, the training loop from
-        the first to the last training step, finalization from there to the last sample.
-        Validation before or after the loop is no part of it.""",
-    advice="""Stream the data instead of copying them first, use a smaller image, cache what is
-        downloaded or compiled, and move preprocessing out of the training job.""",
+    checks="Whether the start-up before the first training step takes too long.",
+    reading="""Initialization is the time from the first sample to the first training step. The
+        training loop lasts from there to the end of the last training step, and finalization from
+        there to the last sample. Evaluation before or after the training loop is not part of the
+        loop.""",
+    advice="""Stream the data instead of copying them first, use a smaller image, cache downloads
+        and compiled code, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
@@ -59,11 +60,22 @@ LONG = kit.Message(
     unit="s",
     exhibit="phases",
 )
-SHORT_ADVICE = "Nothing to do unless such short jobs run often; then keep the container warm."
-QUIET = """ Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the
-    time went into something else, such as imports, compilation or the start of processes."""
-UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
-    start-up is unknown."""
+LATE_END = kit.Message(
+    id="INIT-2",
+    title="""The job went on for {measured:s} after the last recorded training step: {share_pct:pct}
+        of the job""",
+    text="""Either the job did other work in this time, such as saving or uploading its results, or
+        its later steps were not recorded.""",
+    advice="""If no more steps ran, save and upload less, or do so during the training: you pay for
+        the instance until the job ends.""",
+    unit="s",
+    exhibit="phases",
+)
+SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
+QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
+    it was spent on something else, such as imports, compilation or the start of processes."""
+UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
+    was start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
 AWS_END = "in AWS's result the loop ends where its last step begins"
 FIRST_STEP = "first training step"
@@ -224,7 +236,10 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         )
     return Outcome(
         missing=_missing(job.loop, details, params),
-        findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
+        findings=[
+            _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
+            None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
+        ],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
@@ -345,6 +360,19 @@ def _finding(
     return replace(found, measured=round(before_s, 3))
 
 
+def _late_end(phases: Phases | None) -> results.Finding | None:
+    """Return INIT-2 if as much passed after the loop as would be a fault before it."""
+    _, loop_s, after_s = phases.parts_s if phases else (0.0, 0.0, 0.0)
+    if phases is None or after_s > loop_s:
+        return None
+    share_pct = percentages(phases.parts_s, decimals=1)[2]
+    if not any(after_s >= least_s and share_pct >= 100 * least for least_s, least in COSTLY):
+        return None
+    end_s = phases.start_s + sum(phases.parts_s)
+    where = results.Where(start_s=end_s - after_s, end_s=end_s)
+    return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
+
+
 def _meanwhile(rates: Sequence[StartupRate]) -> str:
     """Say what the busiest node received and read meanwhile; empty where nothing was sampled."""
     incoming = [rate for rate in rates if rate.what in ("received", "read from disk")]
@@ -358,7 +386,7 @@ def _meanwhile(rates: Sequence[StartupRate]) -> str:
         for rate in incoming
         if rate.node == busiest.node
     ]
-    return f" Meanwhile on {busiest.node} on average: {', '.join(told)}."
+    return f" During this time {busiest.node} had on average: {', '.join(told)}."
 
 
 def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhibit]:
@@ -386,8 +414,9 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
             rates,
             StartupRate,
             title="Network and disks before the first step",
-            caption="""Means over the samples before the node's first step, and over its training
-                loop. Received and sent add up the container's and the platform's network.""",
+            caption="""Means over the samples before the first step of the node, and over its
+                training loop. Received and sent are the traffic of the training container and of
+                SageMaker's own processes together.""",
         )
 
 

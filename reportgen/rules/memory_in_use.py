@@ -31,11 +31,11 @@ ABOUT = About(
     reading="""Memory of a GPU is the memory that its driver has allocated, including memory that a
         framework caches; memory of a host is the used part of the job's limit or of the
         machine.""",
-    advice="""Where a GPU has room, try a larger batch; where a host has none, use fewer loader
-        processes or ask for more memory.""",
+    advice="""If a GPU has free memory, try a larger batch. If a host has none, use fewer loader
+        processes or take an instance with more memory.""",
     section=results.Section(id="memory-in-use", title="Memory in use", order=242),
     is_optional=True,
-    hint_when_skipped="Record the job with reportgen record to get this part.",
+    hint_when_skipped="To record them, run the job with the command reportgen record.",
 )
 HOST_NEAR_LIMIT = kit.Message(
     id="ROOM-1",
@@ -43,27 +43,27 @@ HOST_NEAR_LIMIT = kit.Message(
     severity=Severity.WARNING,
     title="{device.node} uses up to {measured:pct} of its memory",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was in use. At the limit the system stops processes of the job.
+        {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the job.
         This concerns {concerned}.""",
-    advice="""Use fewer loader processes or a shorter prefetch queue, look for data that is kept
-        for all epochs, or ask for more memory.""",
+    advice="""Use fewer loader processes or a shorter prefetch queue, look for data that are kept
+        for all epochs, or take an instance with more memory.""",
     exhibit="memory_in_use",
 )
 GPU_FULL = kit.Message(
     id="ROOM-2",
     title="GPU memory is nearly full: {place} uses {measured:pct}",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was handed out, including what the framework keeps for later. A
-        larger batch does not fit. This concerns {concerned}.""",
+        {device.limit_gb:.1f} GB was allocated, including memory that the framework keeps for later.
+        A larger batch does not fit. This concerns {concerned}.""",
     advice="""If allocations fail or are repeated, use a smaller batch, gradient checkpointing, or
         shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
 GPU_ROOM = kit.Message(
     id="ROOM-3",
-    title="GPU memory has room: {place} uses at most {measured:pct}",
-    text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB were handed out, no GPU of
-        the job used more of its memory.""",
+    title="GPU memory is not fully used: {place} uses at most {measured:pct}",
+    text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB was allocated; no other GPU
+        of the job used a larger share.""",
     advice="Try a larger batch, or a smaller GPU.",
     exhibit="memory_in_use",
 )
@@ -149,7 +149,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        missing = "This recording holds no memory in bytes; reportgen record measures it."
+        missing = "The used memory in bytes was not recorded."
         return Outcome(missing=missing)
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
@@ -161,7 +161,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
                 devices,
                 DeviceMemory,
                 title="Memory in use",
-                caption="Samples above: above the threshold of a GPU or a host.",
+                caption="“samples above” are those above the threshold of a GPU or a host.",
             ),
             _curves(gpus or hosts),
         ],
@@ -214,12 +214,16 @@ def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)
     ]
-    rest = f" {len(shown)} of {len(devices)}, the fullest." if len(shown) < len(devices) else ""
+    rest = (
+        f" {len(shown)} of {len(devices)}, with the highest use."
+        if len(shown) < len(devices)
+        else ""
+    )
     return results.exhibit(
         "memory_over_time",
         results.ExhibitKind.SERIES,
         title="Memory in use over time",
-        caption=f"The highest sample of each point.{rest}",
+        caption=f"Each point is the highest sample of its interval.{rest}",
         columns=[
             *kit.floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
             *kit.floats(*lines, role=Role.GPU_MEMORY),

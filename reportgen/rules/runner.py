@@ -10,6 +10,7 @@ from typing import Any
 
 from reportgen import results
 from reportgen.profile import RankTrace
+from reportgen.profile.mapped import give_back_memory
 from reportgen.results import (
     Counters,
     Finding,
@@ -24,6 +25,9 @@ from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
 
 logger = logging.getLogger(__name__)
+
+_MANY_EVENTS = 200_000
+"""Beside as many events a rule uses 10 MB or more, which are given back before the next one."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""
@@ -43,11 +47,14 @@ def measure_part(
 
     Rules that read other kinds of parts are left out.
     """
-    return {
-        rule.id: guarded(rule, "measure", rule.measure, part, params[rule.id])
-        for rule in rules
-        if reads(rule, is_rank=isinstance(part, RankTrace))
-    }
+    found = {}
+    for rule in rules:
+        if reads(rule, is_rank=isinstance(part, RankTrace)):
+            if isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS:
+                part.let_go()
+                give_back_memory()
+            found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
+    return found
 
 
 def reads(rule: AnyRule, *, is_rank: bool) -> bool:

@@ -16,7 +16,7 @@ from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
-from reportgen.profile.mapped import forget
+from reportgen.profile.mapped import forget, in_file
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
 from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
@@ -192,7 +192,7 @@ class _Tree:
             lambda: both(slices.name, calls.name),
             detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
             flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
-            source=lambda: np.concatenate([own, called + slices.start_ns.size]),
+            source=lambda: np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
         )
 
     def _called(self, codes: Sequence[int]) -> str:
@@ -338,11 +338,11 @@ class _Tree:
         rows = rows[np.lexsort((ops.start_ns[rows], ops.launch[rows]))]  # calls are in order
         launch = ops.launch[rows]
         return Arrows(
-            flow=self.flow_of_call[launch],
-            from_lane=self.lane_of_call[launch],
-            from_start_ns=calls.start_ns[launch],
-            to_lane=self.lane_of_op[rows],
-            to_start_ns=ops.start_ns[rows],
+            flow=in_file(self.flow_of_call[launch]),
+            from_lane=in_file(self.lane_of_call[launch]),
+            from_start_ns=in_file(calls.start_ns[launch]),
+            to_lane=in_file(self.lane_of_op[rows]),
+            to_start_ns=in_file(ops.start_ns[rows]),
         )
 
 

@@ -190,6 +190,15 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
     assert "framework events" in refused.reason
 
 
+def test_steps_that_take_no_time_are_not_compared() -> None:
+    none, some = (report_of(steps_table(np.full(40, ms))) for ms in (0.0, 10.0))
+
+    for comparison in (compare(none, some), compare(some, none), compare(none, none)):
+        assert comparison.verdict is Verdict.NOT_COMPARABLE
+        assert comparison.reason == "Most of the recorded steps take no time."
+        assert not comparison.waterfall
+
+
 def test_steps_of_different_phases_are_not_compared() -> None:
     train = report_of(steps_table(np.full(40, 10.0)))
     judged = report_of(steps_table(np.full(40, 10.0), phase="Step:ModeKeys.EVAL"))

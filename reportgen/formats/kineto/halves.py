@@ -2,7 +2,8 @@
 
 The second half begins where reading in one process would begin a chunk, so codes are given in the
 same order and both ways have the same result. Only what is whole and plain is read so: with any
-damage, or more than one list of events, the file is read in one process.
+damage, more than one list of events, or an operation without the correlation that joins it to its
+call (the arrows that do it instead are left out), the file is read in one process.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from reportgen.formats.kineto.trace_file import (
 
 LEAST_BYTES = 64 << 20
 _BLOCK_BYTES = 8 * CHUNK_BYTES
-_HEAD_START_BYTES = 12 << 20
+_HEAD_START_BYTES = 24 << 20
 """The part that is read here before a helper is ready: it needs 0.2 s to start."""
 
 _MOST_TRIES = 64
@@ -79,7 +80,7 @@ def read_halves(
         return None
     try:
         with run_in_helper(read_rest, str(path), start, size_bytes) as results:
-            first = read_events(_until(start, blocks), on_progress=on_progress)
+            first = read_events(_until(start, blocks), has_arrows=False, on_progress=on_progress)
             rest: _Rest = next(results)
             if not (_is_plain(first) and rest.is_plain):
                 return None
@@ -132,7 +133,7 @@ def _until(start: int, blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def read_rest(path: str, start: int, size_bytes: int) -> Iterator[object]:
     """Yield a ``_Rest``, then each table's columns. Runs in the helper."""
-    reading = read_events(_from(Path(path), start, size_bytes))
+    reading = read_events(_from(Path(path), start, size_bytes), has_arrows=False)
     columns = reading.documents.columns
     yield _Rest(
         is_plain=_is_plain(reading),
@@ -160,13 +161,15 @@ def _from(path: Path, start: int, size_bytes: int) -> Iterator[bytes]:
 
 
 def _is_plain(reading: Reading) -> bool:
-    known = _vocabularies(reading.documents.columns.vocabularies)
+    columns = reading.documents.columns
+    known = _vocabularies(columns.vocabularies)
     return (
         reading.documents.n_documents == 1
         and len(reading.text.outside) == _N_AROUND
         and reading.text.losses == Losses()
         and not reading.packing.is_given_up
         and not any(codes.n_beyond for codes in known)
+        and not (columns.tables["gpu_ops"].tail("correlation", 0) == ABSENT).any()
     )
 
 

@@ -24,6 +24,7 @@ from reportgen.formats.kineto.vocabulary import (
     tracks_of,
 )
 from reportgen.profile import Thread, trace_tables
+from reportgen.profile.mapped import in_file
 from reportgen.units import NS_PER_US
 
 _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
@@ -207,14 +208,14 @@ def _memory(raw: Columns) -> trace_tables.MemoryEvents:
 
 
 def _table(kind: type[trace_tables.Table], raw: Columns) -> trace_tables.Table:
-    """Return columns as a table; columns that are not needed any more are dropped."""
+    """Return columns as a table, large ones in files; those that nothing needs are dropped."""
     if not raw:
         return trace_tables.empty_table(kind)
     columns = {item.name: raw.pop(item.name) for item in fields(kind)}
     raw.clear()
     return kind(
         **{
-            name: column.astype(trace_tables.column_dtype(name), copy=False)
+            name: in_file(column.astype(trace_tables.column_dtype(name), copy=False))
             for name, column in columns.items()
         }
     )

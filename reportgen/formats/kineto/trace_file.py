@@ -67,15 +67,19 @@ class Reading:
 
 
 def read_events(
-    blocks: Iterable[bytes], *, is_whole: bool = False, on_progress: Progress | None = None
+    blocks: Iterable[bytes],
+    *,
+    is_whole: bool = False,
+    has_arrows: bool = True,
+    on_progress: Progress | None = None,
 ) -> Reading:
-    """Read the events of a trace; see ``read_trace``."""
+    """Read the events of a trace; see ``read_trace`` and ``TraceColumns``."""
     packing = Packing()
     text = TraceText(
         blocks=until_blank(unpacked(blocks, packing), packing.give_up),
         decode=decode_exactly if is_whole else decode_run,
     )
-    documents = Documents(TraceColumns(is_whole=is_whole))
+    documents = Documents(TraceColumns(is_whole=is_whole, has_arrows=has_arrows))
     n_bytes = 0
     for batch in text.batches():
         documents.open(batch.document)

@@ -82,7 +82,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] = lambda _part: ()
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] | None = None
 
 
 HELD_UP = Message(
@@ -145,7 +145,7 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
     found = bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
     )
-    return replace(found, starving=words.starving(part))
+    return replace(found, starving=words.starving(part)) if words.starving else found
 
 
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:

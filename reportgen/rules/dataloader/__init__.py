@@ -218,16 +218,20 @@ def _waits(
         values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
-    advice = why.advice
+    advice, share, bound = why.advice, job.ratio, ""
+    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
+        busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
+        share = min(share, 1 - busy_ratio)
+        bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
     if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
         job,
         params,
-        severity=kit.fault_severity(job.ratio),
-        share=job.ratio,
-        why=write(why.text, **values) if job.load else "",
+        severity=kit.fault_severity(share),
+        share=share,
+        why=f"{write(why.text, **values)}{bound}" if job.load else "",
         **values,
         **limits,
     )
@@ -247,7 +251,8 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,
-            so="" if is_felt else ", so pinned memory would save almost nothing here",
+            so="" if is_felt else texts.NOT_FELT,
+            advice=None if is_felt else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)

@@ -72,6 +72,9 @@ WHY: Mapping[Cause, Why] = {
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
 
+CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
+    and more loader processes can save at most the rest."""
+
 # Too few loaders, or too many
 
 TOO_FEW = Message(
@@ -147,6 +150,8 @@ FIRST_BATCHES = Message(
 
 # How batches are handed over
 
+NOT_FELT = ", so pinned memory would save almost nothing here"
+PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(
     id="DL-3",
     cause=Cause.UNPINNED_MEMORY,

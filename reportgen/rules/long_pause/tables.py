@@ -122,9 +122,9 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
         every,
         Pause,
         title="Long pauses",
-        caption="""Pauses of workers that wait for each other have one row each. The loss is the
-            time
-            beyond the usual length, as a share of the worker's loop.""",
+        caption="""Pauses of training processes that wait for each other have one row each. The loss
+            is the time beyond the usual length, as a share of the time from the first to the last
+            step of the process.""",
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [item for item in meanwhile if (item.node, item.worker) in places]
@@ -134,7 +134,7 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
             functions,
             _Function,
             title="Functions in pauses and otherwise",
-            caption="Shares of the time; a function inside another counts in both.",
+            caption="Shares of the time; a function inside another one counts in both.",
         )
     if gauges := [(item, gauge, load) for item in told for gauge, load in item.loads.items()]:
         yield kit.table(
@@ -142,7 +142,7 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
             gauges,
             _Gauge,
             title="How busy the node was inside and outside pauses",
-            caption="Means over the samples of the loop; without a value where no sample fell.",
+            caption="Means over the samples of the loop; empty if there are no samples.",
         )
     if rates := [(item, what, rate) for item in told for what, rate in item.rates.items()]:
         yield kit.table(
@@ -150,7 +150,8 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
             rates,
             _Rate,
             title="Network and disks inside and outside pauses",
-            caption="Means over the samples; those of the network add up container and platform.",
+            caption="""Means over the samples. Network is the traffic of the training container and
+                of SageMaker's own processes together.""",
         )
     yield kit.intervals(
         [_interval(pause) for pause in every], title="When the job paused", role=Role.WARNING

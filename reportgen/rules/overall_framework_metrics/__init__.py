@@ -11,7 +11,7 @@ from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
+from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -26,7 +26,7 @@ OPERATORS = results.Section(
     title="Operators",
     order=135,
     lead="The framework's operators by the time they took, on the CPU and on the GPU.",
-    missing="The framework events hold no operators.",
+    missing="The framework events contain no operators.",
     hint="""To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces
         every operator of the steps that you name.""",
     recorded_by=ProfilingKind.DETAILED,
@@ -71,7 +71,10 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop remain."
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
+MOST_PCT = 50.0
+"""No optimizer takes as long as the passes: where AWS's result has more time between steps than in
+them, the loop waits or does something else. Where events were read, other rules know more."""
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
     id="FW-2",
@@ -92,6 +95,7 @@ TOP_OPERATOR = kit.Message(
 INSIDE = " With the operators that it called it took {total:ns}."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
+    ("singleprocessdataloader", "It loads the batches in the loop: see the data loading section."),
     ("dataloader", "The operator waits for data: see the data loading section."),
     ("conv", "Use mixed precision, channels-last layout and cuDNN's autotuning."),
     ("mm", "Use mixed precision, and make layer and batch sizes multiples of 8."),
@@ -160,9 +164,12 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
 def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
     """Say where the time went from AWS's JSON alone."""
     between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
+    between = _share_between(between_pct, FrameworkSums(), params)
+    if between and between_pct >= MOST_PCT:
+        between = replace(between, severity=Severity.WARNING)
     return Outcome(
         findings=(
-            _share_between(between_pct, FrameworkSums(), params),
+            between,
             _passes(FrameworkSums(), details, params),
         ),
         exhibits=(

@@ -35,12 +35,12 @@ FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
 ABOUT = About(
-    checks="Whether some steps take much longer than the usual step of their worker and phase.",
-    reading="""A step is an outlier when it is longer than the mean plus a few standard deviations
-        of all steps of its worker and phase; the rule triggers when there are more of them than
-        allowed. A second table lists steps of more than twice the median.""",
-    advice="""See what happens at those steps: callbacks, checkpoints, logging, validation, a slow
-        read; run it less often or in its own thread.""",
+    checks="Whether some steps take much longer than usual for their training process and phase.",
+    reading="""A step is an outlier if it is longer than the mean plus a few standard deviations of
+        all steps of its training process and phase. The rule triggers if there are more outliers
+        than allowed. A second table lists steps that take more than twice the median.""",
+    advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
+        read); run it less often or in a separate thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
@@ -58,8 +58,8 @@ SLOW = kit.Message(
 )
 FEW = replace(
     SLOW,
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take half as long
-        again as those around them, or more. The usual step takes {worst.p50_s:s}, the longest
+    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take at least 1.5 times
+        as long as the steps around them. The usual step takes {worst.p50_s:s}, the longest
         {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     exhibit="steps",
 )
@@ -70,19 +70,29 @@ MOST_SLOW_RATIO = 0.2
 is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
-RHYTHM = " They come in a rhythm: {nth}."
-COST = " Their extra time is {share:pct} of the loop."
-MOST_OF_ALL = " {named} has most of the outliers of all workers."
+RHYTHM = " They repeat regularly: {nth}."
+COST = " Their extra time is {share:pct} of the time from the first to the last step."
+MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
-    it less often, in its own thread, or on the GPU."""
-OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
+    it less often, in a separate thread, or on the GPU."""
+DEBUGGER_STEPS = 500
+OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless the job starts with
+    debugger_hook_config=False."""
+EARLY_STEPS = 10
+"""The first steps compile, tune and allocate, and SageMaker's profiler records details of some of
+the first ten by default."""
+EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are among the first
+    {n_first} ({worst.worker})"""
+EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
+    SageMaker's profiler records their details by default. If they cost too much, record fewer."""
+OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 EARLIER = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="Step outliers in the first minutes only",
-    text="""{n_judged:count judgement} along the job found more than {params.n_outliers} outliers;
-        over the whole job there are no more than that.""",
+    text="""{n_judged:count check} during the job found more than {params.n_outliers} outliers; over
+        the whole job there are not more than that.""",
     advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
     unit="judgements",
     exhibit="steps",
@@ -94,10 +104,10 @@ SLOWER = kit.Message(
     "({worst.worker})",
     text=f"""{{usual}} {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
         start and {{found.last_ns:ns}} at the end, and rises in between (a line through the medians
-        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start the loop
+        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the speed of the start the loop
         would take {{measured:pct}} less.{{others}}""",
-    advice="""Look for what grows or wears on: lists and logs that are read again each step, memory
-        that swaps, clocks that fall with heat, longer inputs.""",
+    advice="""Look for something that grows during the job: lists and logs that are read again in
+        each step, memory that swaps, GPU clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
@@ -273,14 +283,28 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
+    n_early = sum(step < EARLY_STEPS for step in worst.steps)
+    severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
+    if share is None and len(worst.steps) - n_early < n_early:
+        message, severity, advice = (
+            replace(message, title=EARLY),
+            results.Severity.INFO,
+            EARLY_ADVICE,
+        )
+    elif period == DEBUGGER_STEPS:
+        advice = IN_RHYTHM + OF_DEBUGGER
+    elif named and not period:
+        advice = OF_ONE_WORKER
     return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
-        severity=kit.cost_severity(share),
+        severity=severity,
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
-        advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
+        advice=advice,
+        n_early=n_early,
+        n_first=EARLY_STEPS,
         worst=worst,
         mark=f": {nth}" if period else f" ({worst.worker})",
         limit=write(limit, worst=worst, stddev=params.stddev),

@@ -83,8 +83,8 @@ def _step(number: int) -> list[dict[str, Any]]:
         {
             **on_gpu, "cat": "kernel", "name": "ncclDevKernel_AllReduce", "ts": at + 80, "dur": 9,
             "args": {
-                "device": 0, "stream": 8, "correlation": -1, "Collective name": "allreduce",
-                "dtype": "Float", "In msg nelems": number, "Group size": 2,
+                "device": 0, "stream": 8, "correlation": number + 9_000, "dtype": "Float",
+                "Collective name": "allreduce", "In msg nelems": number, "Group size": 2,
                 "Process Group Name": name, "Process Group Ranks": "[0, 1]",
             },
         },
@@ -105,6 +105,17 @@ def test_texts_of_both_halves_are_kept_apart(tmp_path: Path) -> None:
     _assert_same(made, read_trace([content]))
     assert len(made.tables.written_in) == 15
     assert len(made.tables.input_dims) >= 1_500
+
+
+@pytest.mark.parametrize("share", [0.2, 0.8])
+def test_operations_without_correlation_need_their_arrows(
+    tmp_path: Path, content: bytes, share: float
+) -> None:
+    at = content.index(
+        b'"correlation": ', content.index(b'"cat": "kernel"', int(len(content) * share))
+    )
+    without = content[:at] + content[at:].replace(b"correlation", b"nothing", 1)
+    assert _in_halves(tmp_path, without) is None
 
 
 def _damaged(content: bytes, share: float) -> bytes:
