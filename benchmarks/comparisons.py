@@ -229,7 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stderr.write(f"varies by {item.variation_ratio:.3f}: {item.end}; {item.note}\n")
     if options.write is not None:
         text = options.write.read_text(encoding="utf-8")
-        said = f"Seed {options.seed}, {options.jobs} healthy and {options.jobs} faulty jobs.\n\n"
+        ordered = f"{options.jobs} healthy and {options.jobs} faulty jobs were ordered"
+        said = f"Seed {options.seed}: {ordered}; those that could be had are counted.\n\n"
         options.write.write_text(put_between(text, "comparisons", said + table), encoding="utf-8")
 
 

@@ -1,4 +1,4 @@
-"""Long sequences of records in little memory: a block is unpacked while somebody looks at it."""
+"""Long sequences of records in little memory: a block is unpacked while it is used."""
 
 from __future__ import annotations
 

@@ -37,7 +37,8 @@ def format_duration(duration_s: float) -> str:
 
 def format_difference(duration_s: float) -> str:
     """Write a difference in time with its sign: ``+12.4 ms``."""
-    return f"{'-' if duration_s < 0 else '+'}{format_duration(abs(duration_s))}"
+    text = format_duration(duration_s)
+    return text if text.startswith("-") else f"+{text}"
 
 
 def format_bytes(size_bytes: float) -> str:

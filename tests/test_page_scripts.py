@@ -77,6 +77,7 @@ def test_the_script_of_a_report_is_short_and_that_of_an_index_much_shorter():
 
 
 def test_the_lanes_add_little_to_a_page():
+    assert len(joined(FOLDER / "lanes.js")) <= 61_500
     assert len(pack(joined(FOLDER / "lanes.js"))) <= 26_400
 
 

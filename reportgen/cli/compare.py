@@ -110,7 +110,7 @@ def command(
     )
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_comparison(options, watcher)
-    if not quiet:
+    if not quiet or made.comparison.reason:
         click.echo(f"{made.comparison.headline} {made.comparison.lead}", err=True)
     print_path(str(made.path))
     return _exit_code(made.comparison, wanted, frozenset(allowed))

@@ -48,6 +48,8 @@ def compare(
         runs = first, second
     reason = why_not(*runs)
     step, parts, how = (None, (), "") if reason else _times(*runs)
+    if step is not None and min(step.before_p50_s, step.after_p50_s) <= 0:
+        reason, step, parts = "Most of the recorded steps take no time.", None, ()
     conditions = conditions_of(*runs, compared=how)
     verdict = Verdict.NOT_COMPARABLE if step is None else verdict_of(step)
     return Comparison(
@@ -188,15 +190,18 @@ def _certainty_of_means(step: StepDifference) -> str:
         f"{100 * value / step.before_mean_s:+.1f}"
         for value in (step.step_mean_difference_s, *step.mean_interval_s)
     )
-    return f"The means differ surely, by {change} % (99.8 % interval {low} to {high} %)."
+    sure = f"{change} % (99.8 % interval {low} to {high} %)"
+    return f"More certain is the difference of the means, {sure}."
 
 
 def _changes(conditions: Sequence[Condition]) -> str:
-    """Return a sentence on the settings that differ, which the change was probably about."""
-    changed = [
-        f"{item.what} from {item.before} to {item.after}" for item in changed_settings(conditions)
-    ]
-    return f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    """Return sentences on the settings that differ, and on what the numbers do not account for."""
+    settings = changed_settings(conditions)
+    changed = [f"{item.what} from {item.before} to {item.after}" for item in settings]
+    text = f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
+    others = [it.what for it in conditions if it.same is False and it not in settings]
+    more = f" The jobs differ in {join_names(others, most=_MOST_SETTINGS)}." if others else ""
+    return f"{text}{more}"
 
 
 def _rates(step: StepDifference) -> str:
@@ -213,7 +218,8 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
-        return f"{sure}{_doubt(step)} A change of {least:.1f} % or more would have shown."
+        shown = f"Runs like these show a change of {least:.1f} % in four of five cases."
+        return f"{sure}{_doubt(step)} {shown}"
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
         sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"

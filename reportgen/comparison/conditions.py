@@ -8,7 +8,7 @@ from reportgen.comparison.model import Condition
 from reportgen.comparison.runs import Run, rows_of
 from reportgen.comparison.steps import LEAST_STEPS
 from reportgen.report import DataKind, Setup
-from reportgen.text import join_names
+from reportgen.text import join_names, plural
 
 HARDWARE = "hardware"
 """The word with which ``--allow-different`` lets a gate pass over these conditions."""
@@ -84,10 +84,14 @@ def _time_of_a_step(run: Run) -> str:
 
 def why_not(before: Run, after: Run) -> str:
     """Return why two runs cannot be compared in time; empty where they can."""
+    for run in (before, after):
+        missing = sorted(run.report.rules.keys() - run.report.results.keys())
+        if missing and run.steps is None:
+            return f"“{run.label}” is incomplete: it has no results of {join_names(missing)}."
     kinds = {before.kind, after.kind}
     if len(kinds) > 1:
         return (
-            f"{before.label} was made from {before.kind.value}, {after.label} from "
+            f"“{before.label}” was made from {before.kind.value}, “{after.label}” from "
             f"{after.kind.value}."
         )
     if kinds == {DataKind.IMPORTED}:
@@ -95,21 +99,20 @@ def why_not(before: Run, after: Run) -> str:
     for run in (before, after):
         if run.steps is None and run.report.figures is None:
             return (
-                f"{run.label} was made by an older version, which did not keep the steps; report "
+                f"“{run.label}” was made by an older version, which did not keep the steps; report "
                 "the job again."
             )
         if run.steps is None:
-            return f"{run.label} has no recorded steps."
+            return f"“{run.label}” has no recorded steps."
         if run.steps.start_ns.size < LEAST_STEPS:
-            n_steps = run.steps.start_ns.size
-            return f"{run.label} has {n_steps} steps; a comparison needs {LEAST_STEPS}."
+            n_steps = plural(run.steps.start_ns.size, "step")
+            return f"“{run.label}” has {n_steps}; a comparison needs {LEAST_STEPS}."
     assert before.steps is not None
     assert after.steps is not None
     if before.steps.phase != after.steps.phase:
-        return (
-            f"The steps have no phase in common: {before.steps.phase or 'none'} in {before.label}, "
-            f"{after.steps.phase or 'none'} in {after.label}."
-        )
+        sides = ((before.steps.phase, before.label), (after.steps.phase, after.label))
+        phases = ", ".join(f"{phase or 'none'} in “{label}”" for phase, label in sides)
+        return f"The steps have no phase in common: {phases}."
     return ""
 
 

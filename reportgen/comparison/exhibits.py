@@ -69,7 +69,7 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
         ("95 % interval, high", step.interval_s[1]),
         ("difference of the means", step.step_mean_difference_s),
         ("noise: halves of one run differ by", step.noise_s),
-        ("smallest difference that would have shown", step.least_s),
+        ("difference that such runs show in four of five cases", step.least_s),
     ]
     numbers = exhibit(
         "step_difference",
@@ -226,12 +226,8 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
 
 def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return changed settings, costs of a thousand steps, and the use of the machines."""
-    settings, costs, usage = (
-        changed_settings(comparison.comparability),
-        comparison.costs,
-        comparison.usage,
-    )
-    sides = ("before", "after")
+    settings, sides = changed_settings(comparison.comparability), ("before", "after")
+    costs, usage = comparison.costs, comparison.usage
     made = {
         "settings": (
             "Changed settings",

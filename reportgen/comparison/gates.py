@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise
+from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise, sure_part
 from reportgen.comparison.model import Comparison, FindingState
 from reportgen.errors import ConfigError
 from reportgen.results import Severity
@@ -106,22 +106,23 @@ def _number_met(comparison: Comparison, gate: Gate) -> str:
     elif gate.is_difference and before is not None:
         value = after - before
     is_met = value > gate.value if gate.is_above else value < gate.value
-    if not is_met or _is_within_noise(comparison, gate.name):
+    is_limit = not (gate.is_change or gate.is_difference)
+    if not is_met or not (is_limit or _is_beyond_noise(comparison, gate.name)):
         return ""
     unit = " %" if gate.is_change else ""
     return f"{value:+.4g}{unit}" if gate.is_change or gate.is_difference else f"{value:.4g}"
 
 
-def _is_within_noise(comparison: Comparison, name: str) -> bool:
-    """Return whether a metric is a time per step, whatever rule says it, that did not change."""
+def _is_beyond_noise(comparison: Comparison, name: str) -> bool:
+    """Return whether a metric changed; of a time per step, whatever rule says it, surely so."""
     step = comparison.step
     time = _STEP_TIME.search(name)
     if step is None or time is None:
-        return False
+        return True
+    is_mean_sure = is_mean_beyond_noise(step) or sure_part(step) is not None
     if name == STEP_MEAN:
-        return not is_mean_beyond_noise(step)
-    is_median = time["point"] == "p50"
-    return not (is_median_beyond_noise(step) or (not is_median and is_mean_beyond_noise(step)))
+        return is_mean_sure
+    return is_median_beyond_noise(step) or (time["point"] != "p50" and is_mean_sure)
 
 
 def _values(comparison: Comparison, gate: Gate) -> tuple[float | None, float | None]:

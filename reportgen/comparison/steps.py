@@ -180,8 +180,8 @@ def _part_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
     Segments are compared in pairs: the first of both runs, the second, and so on, since an epoch
     begins in both at about the same step. Where nothing changed, the difference of a pair is as
     often positive as negative, and so is the mean of any subset of them: means of random subsets
-    are an interval (Hartigan 1969), whatever the distribution of bursts. Noise that segments of
-    both runs remember widens it; what only one of them remembers is its change.
+    are an interval (Hartigan 1969), whatever the distribution of bursts. Noise that neighbouring
+    segments of both runs have in common widens it; of one run alone it belongs to the change.
     """
     n = min(_MOST_PAIRS, min(before.size, after.size) // _LEAST_SEGMENT_STEPS)
     if n < _LEAST_PAIRS:

@@ -6,7 +6,7 @@ silent: it speaks neither for a cause nor against it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reportgen.results import Evidence, Finding, RuleResult
@@ -42,14 +42,6 @@ class Sign:
         is_present = value_pct >= self.limit_pct
         text = self.present if is_present else self.absent
         return (is_present, write(text, value=value_pct)) if text else None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hypothesis:
-    """A cause, the signs that must be seen if it is true, and those that speak against it."""
-
-    expects: tuple[Sign, ...] = ()
-    excludes: tuple[Sign, ...] = ()
 
 
 LOOP_WAITS = Sign(
@@ -104,14 +96,14 @@ SHORT_KERNELS = Sign(
     rule="KernelTime",
     metric="tiny_kernels_ratio",
     limit_pct=50,
-    present="{value:pct} of the kernels are shorter than their launch.",
-    absent="Only {value:pct} of the kernels are shorter than their launch.",
+    present="{value:pct} of the kernels are shorter than their launch calls.",
+    absent="Only {value:pct} of the kernels are shorter than their launch calls.",
 )
 HOST_LOADS = Sign(
     rule="IdleTime",
     metric="idle_host_late_dataloader_ratio",
     limit_pct=5,
-    present="The host waits for the data loader while the GPU idles: {value:pct} of the time.",
+    present="The GPU is idle while the host waits for the data loader: {value:pct} of the time.",
 )
 HOST_SYNCHRONIZES = Sign(
     rule="IdleTime",
@@ -130,8 +122,8 @@ GPU_ACTIVE = Sign(
     rule="GPUActivity",
     metric="gpu_active_ratio",
     limit_pct=90,
-    present="Something runs on the GPUs {value:pct} of the time.",
-    absent="Nothing runs on the GPUs for a part of the time: they are active {value:pct} of it.",
+    present="The GPUs are active {value:pct} of the time.",
+    absent="The GPUs are active only {value:pct} of the time.",
 )
 COPIES = Sign(
     rule="MemoryOperations",
@@ -142,41 +134,31 @@ COPIES = Sign(
 )
 
 _LOADER_LIMITS = (WAITS_FOR_IO, NETWORK_FULL)
-HYPOTHESES: Mapping[str, Hypothesis] = {
-    Cause.TOO_FEW_LOADERS: Hypothesis(
-        expects=(LOOP_WAITS,), excludes=(CORES_USED_UP, *_LOADER_LIMITS)
-    ),
-    Cause.TOO_MANY_LOADERS: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
-    Cause.CPU_PREPROCESSING: Hypothesis(
-        expects=(LOOP_WAITS, CORES_USED_UP), excludes=_LOADER_LIMITS
-    ),
-    Cause.HOST_BOUND: Hypothesis(expects=(CPU_BUSY,), excludes=_LOADER_LIMITS),
-    Cause.IO_WAIT: Hypothesis(expects=(WAITS_FOR_IO, LOOP_WAITS), excludes=(CORES_USED_UP,)),
-    Cause.NETWORK_INPUT: Hypothesis(
-        expects=(NETWORK_FULL, LOOP_WAITS), excludes=(WAITS_FOR_IO, CORES_USED_UP)
-    ),
-    Cause.SLOW_INPUT: Hypothesis(expects=(LOOP_WAITS,), excludes=()),
-    Cause.NO_PREFETCH: Hypothesis(expects=(LOOP_WAITS,)),
-    Cause.WORK_BETWEEN_STEPS: Hypothesis(
-        expects=(BETWEEN_STEPS,), excludes=(LOOP_WAITS, SLOW_IN_RHYTHM)
-    ),
-    Cause.RANDOM_SLOW_STEPS: Hypothesis(excludes=(SLOW_IN_RHYTHM, LOOP_WAITS)),
-    Cause.PERIODIC_SLOW_STEPS: Hypothesis(expects=(SLOW_IN_RHYTHM,), excludes=(LOOP_WAITS,)),
-    Cause.SLOWING_DOWN: Hypothesis(excludes=(LOOP_WAITS,)),
-    Cause.GPU_UNDERUSED: Hypothesis(
-        excludes=(LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)
-    ),
-    Cause.GPU_SWINGS: Hypothesis(expects=(LOOP_WAITS, BETWEEN_STEPS)),
-    Cause.SMALL_KERNELS: Hypothesis(expects=(SHORT_KERNELS,), excludes=(HOST_LOADS,)),
-    Cause.SLOW_HOST: Hypothesis(
-        expects=(SHORT_KERNELS,), excludes=(HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)
-    ),
-    Cause.SYNCHRONIZATION: Hypothesis(expects=(HOST_SYNCHRONIZES,), excludes=(GPU_ACTIVE,)),
-    Cause.PAGEABLE_COPIES: Hypothesis(expects=(COPIES,)),
-    Cause.EXPOSED_COMMUNICATION: Hypothesis(excludes=(RANKS_WAIT,)),
-    Cause.SLOW_RANK: Hypothesis(expects=(RANKS_WAIT,)),
-    Cause.SLOW_LINK: Hypothesis(excludes=(RANKS_WAIT,)),
+Signs = tuple[Sign, ...]
+HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
+    Cause.TOO_FEW_LOADERS: ((LOOP_WAITS,), (CORES_USED_UP, *_LOADER_LIMITS)),
+    Cause.TOO_MANY_LOADERS: ((CPU_BUSY,), _LOADER_LIMITS),
+    Cause.CPU_PREPROCESSING: ((LOOP_WAITS, CORES_USED_UP), _LOADER_LIMITS),
+    Cause.HOST_BOUND: ((CPU_BUSY,), _LOADER_LIMITS),
+    Cause.IO_WAIT: ((WAITS_FOR_IO, LOOP_WAITS), (CORES_USED_UP,)),
+    Cause.NETWORK_INPUT: ((NETWORK_FULL, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
+    Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
+    Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
+    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, SLOW_IN_RHYTHM)),
+    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS)),
+    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS,)),
+    Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
+    Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
+    Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
+    Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
+    Cause.SLOW_HOST: ((SHORT_KERNELS,), (HOST_SYNCHRONIZES, HOST_LOADS, GPU_ACTIVE)),
+    Cause.SYNCHRONIZATION: ((HOST_SYNCHRONIZES,), (GPU_ACTIVE,)),
+    Cause.PAGEABLE_COPIES: ((COPIES,), ()),
+    Cause.EXPOSED_COMMUNICATION: ((), (RANKS_WAIT,)),
+    Cause.SLOW_RANK: ((RANKS_WAIT,), ()),
+    Cause.SLOW_LINK: ((), (RANKS_WAIT,)),
 }
+"""The signs that must be seen if a cause is true, and those that speak against it."""
 
 
 def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evidence, ...]:
@@ -184,15 +166,12 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
 
     Numbers of the rule that made the finding are in its text and are not repeated.
     """
-    hypothesis = HYPOTHESES.get(finding.cause)
     own = {result.id for result in results if finding in result.findings}
     others = {str(result.id): result for result in results if result.id not in own}
-    return tuple(_weigh(hypothesis, others)) if hypothesis else ()
-
-
-def _weigh(hypothesis: Hypothesis, results: Mapping[str, RuleResult]) -> Iterator[Evidence]:
-    for signs, is_against_if in ((hypothesis.expects, False), (hypothesis.excludes, True)):
-        for sign in signs:
-            said = sign.read(results)
-            if said:
-                yield Evidence(text=said[1], is_against=said[0] == is_against_if)
+    sides = HYPOTHESES.get(finding.cause, ((), ()))
+    return tuple(
+        Evidence(text=said[1], is_against=said[0] == is_against_if)
+        for signs, is_against_if in zip(sides, (False, True), strict=True)
+        for sign in signs
+        if (said := sign.read(others))
+    )

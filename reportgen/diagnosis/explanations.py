@@ -27,7 +27,9 @@ TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
 SOME_SLOW_STEPS = frozenset({Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS})
-STEADY = frozenset({Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM})
+STEADY = frozenset({
+    Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM, Cause.WORK_BETWEEN_STEPS,
+})  # fmt: skip
 """Single slow steps are in every job: they explain what lasts if they are known to cost as much."""
 UNEVEN_WORK = "ACT-2"
 """The finding on a rank that computes more than the others: late whatever its host does."""
@@ -39,27 +41,17 @@ leave most of the symptom."""
 JOINT_RATIO = 0.25
 """Of several causes that account for half of a symptom together, each makes a quarter of that."""
 
-_INPUT = frozenset(
-    {
-        Cause.TOO_FEW_LOADERS,
-        Cause.TOO_MANY_LOADERS,
-        Cause.CPU_PREPROCESSING,
-        Cause.IO_WAIT,
-        Cause.NETWORK_INPUT,
-    }
-)
+_INPUT = frozenset({
+    Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING, Cause.IO_WAIT,
+    Cause.NETWORK_INPUT,
+})  # fmt: skip
 """Why a loop may wait for data."""
 _COPIES = frozenset({Cause.UNPINNED_MEMORY})
 """Causes that take time between a batch and its step."""
-_STEPS = frozenset(
-    {
-        Cause.WORK_BETWEEN_STEPS,
-        Cause.PERIODIC_SLOW_STEPS,
-        Cause.RANDOM_SLOW_STEPS,
-        Cause.SLOWING_DOWN,
-        Cause.LONG_PAUSE,
-    }
-)
+_STEPS = frozenset({
+    Cause.WORK_BETWEEN_STEPS, Cause.PERIODIC_SLOW_STEPS, Cause.RANDOM_SLOW_STEPS,
+    Cause.SLOWING_DOWN, Cause.LONG_PAUSE,
+})  # fmt: skip
 """How time may be lost in or between steps while the GPUs wait."""
 _HOST = frozenset({Cause.SLOW_INPUT, Cause.HOST_BOUND, Cause.NO_PREFETCH})
 _UNEVEN = frozenset({Cause.SLOW_WORKER, Cause.GPU_IMBALANCE})
@@ -70,24 +62,12 @@ _UNUSED = frozenset(
 IDLES = _INPUT | _COPIES | _HOST | _ABSENT | _UNUSED
 """Causes that leave GPUs without work; with others GPUs may look busy, as in waits for a peer."""
 _WAITS = _INPUT | _COPIES | _STEPS | _UNEVEN | _HOST
-_TRACED = frozenset(
-    {
-        Cause.SLOW_HOST,
-        Cause.FIRST_USE,
-        Cause.LONG_GAP,
-        Cause.SMALL_KERNELS,
-        Cause.PAGEABLE_COPIES,
-        Cause.EXPOSED_COPIES,
-        Cause.BLOCKING_COPIES,
-        Cause.GPU_ALLOCATION,
-        Cause.FULL_LAUNCH_QUEUE,
-        Cause.STREAM_DEPENDENCY,
-        Cause.SYNCHRONIZATION,
-        Cause.EXPOSED_COMMUNICATION,
-        Cause.SLOW_RANK,
-        Cause.SLOW_LINK,
-    }
-)
+_TRACED = frozenset({
+    Cause.SLOW_HOST, Cause.FIRST_USE, Cause.LONG_GAP, Cause.SMALL_KERNELS, Cause.PAGEABLE_COPIES,
+    Cause.EXPOSED_COPIES, Cause.BLOCKING_COPIES, Cause.GPU_ALLOCATION, Cause.FULL_LAUNCH_QUEUE,
+    Cause.STREAM_DEPENDENCY, Cause.SYNCHRONIZATION, Cause.EXPOSED_COMMUNICATION, Cause.SLOW_RANK,
+    Cause.SLOW_LINK,
+})  # fmt: skip
 
 EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
@@ -110,6 +90,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.PERIODIC_SLOW_STEPS: frozenset(
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
+    Cause.SLOWING_DOWN: frozenset({Cause.SLOW_WORKER}),
     Cause.HOST_BOUND: _INPUT | _COPIES | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
@@ -126,6 +107,12 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
 }
 """The causes that explain a symptom. A word may be on both sides: small kernels explain a slow
 host, which explains a late rank. No chain leads back to where it began."""
+
+LEFT_OUT: Mapping[str, frozenset[str]] = {
+    UNEVEN_WORK: EXPLAINED_BY[Cause.SLOW_RANK],
+    "IDLE-5": frozenset({Cause.FIRST_USE, Cause.LONG_GAP}),
+}
+"""Findings whose cost holds nothing of these causes, which hence do not explain them."""
 
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
@@ -145,8 +132,7 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
 
     Small ones are not counted together: each accounts for a quarter of that half at least.
     """
-    alone = [other for other in findings if explains(other, symptom)]
-    if alone:
+    if alone := [other for other in findings if explains(other, symptom)]:
         return alone
     least = EXPLAINS_RATIO * share_of(symptom)
     parts = [
@@ -161,12 +147,9 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
 
 
 def explains(cause: Finding, symptom: Finding) -> bool:
-    """Return whether one finding explains another one.
+    """Return whether one finding explains another one, as docs/diagnosis.md says.
 
-    It does if the table says so, if it is a fault (not a reading), and if it accounts for at least
-    half of what the other one may cost; a fault whose cost is unknown explains at any size, but
-    that some steps are slow does not explain what lasts. Why a rank is late is to be seen on that
-    rank.
+    A fault whose cost is unknown explains at any size.
     """
     return _may_explain(cause, symptom) and (
         cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
@@ -174,11 +157,11 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
-    is_fault = symptom.severity is not Severity.INFO
     # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
-    if symptom.cause == Cause.WORK_BETWEEN_STEPS and is_fault and cause.cause in _STEPS:
+    is_work = symptom.cause == Cause.WORK_BETWEEN_STEPS and symptom.severity is not Severity.INFO
+    if is_work and cause.cause in _STEPS:
         return False
-    if symptom.id == UNEVEN_WORK:
+    if cause.cause in LEFT_OUT.get(symptom.id, ()):
         return False
     if cause.estimate is None and cause.cause in SOME_SLOW_STEPS and symptom.cause in STEADY:
         return False
@@ -190,6 +173,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         and cause.severity is not Severity.INFO
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
         and not _is_of_the_slow_worker(symptom, cause)
+        and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
     )
 
 
@@ -200,6 +184,12 @@ def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
         and symptom.where.node == cause.where.node
         and symptom.where.device == cause.where.device
     )
+
+
+def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
+    """Return whether both name GPUs, and none in common: one that idles holds up no other."""
+    named = [set((item.where.device or "").split(", ")) - {""} for item in (symptom, cause)]
+    return all(named) and named[0].isdisjoint(named[1])
 
 
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:

@@ -14,11 +14,9 @@ UNKNOWN = "no cause found"
 LEAST_S = 1e-3
 """Less GPU time than a millisecond is an error of rounding."""
 _OUTSIDE = ("initialization", "finalization")
-_CAPTION = (
-    "GPU time without work, by utilization, and the time that causes cost while the GPUs look "
-    "busy. The share of a cause is what remains of it without the larger causes: it shows where "
-    "the time went, not the gain of a remedy."
-)
+_CAPTION = """Lost GPU time is the time in which GPUs were idle, and the time that known causes cost
+    although the GPUs looked busy. Time with several causes is counted for the largest one only: so
+    a share says where the time went, not how much you gain by fixing the cause."""
 
 
 def parts_of(causes: Sequence[Finding], results: Sequence[RuleResult]) -> dict[int, float]:

@@ -8,12 +8,14 @@ import lzma
 import pickle
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
@@ -70,6 +72,55 @@ class _Run:
         return [index for index in range(len(self.tasks)) if index not in done]
 
 
+@dataclass(slots=True, kw_only=True)
+class _Desk:
+    """The present work of the cluster, and the time of its last change."""
+
+    client: Client
+    run: _Run
+    needs: Needs
+    futures: dict[int, Future[bytes]] = field(default_factory=dict)
+    done: SimpleQueue[tuple[int, str]] = field(default_factory=SimpleQueue)
+    n_moved: Counter[int] = field(default_factory=Counter)
+    marks: dict[str, tuple[object, float]] = field(default_factory=dict)
+
+    def start(self, items: Sequence[int], *, workers: Sequence[str] | None = None) -> None:
+        """Let workers, by default any, work on some items."""
+        token = uuid4().hex[:8]
+        futures = self.client.map(
+            _attempt,
+            [self.run.tasks[index] for index in items],
+            needs=self.needs,
+            expected=software(self.needs.modules),
+            key=[f"reportgen_part-{token}-{index}" for index in items],
+            retries=_RETRIES,
+            pure=False,
+            workers=workers,
+            allow_other_workers=workers is not None,
+        )
+        for index, future in zip(items, futures, strict=True):
+            self.futures[index] = future
+            future.add_done_callback(partial(_tell, self.done, index))  # type: ignore[no-untyped-call]  # untyped
+
+    def move(self, index: int, *, to: Sequence[str] | None, why: str) -> None:
+        """Give an item to other workers, or give it up when it was moved too often."""
+        future = self.futures.pop(index)
+        with suppress(Exception):
+            self.client.cancel([future])  # type: ignore[no-untyped-call]  # untyped
+        self.n_moved[index] += 1
+        if self.n_moved[index] > _RETRIES or (to is not None and not to):
+            self.run.reasons[index] = f"{why} (try {self.n_moved[index]})."
+        else:
+            self.start([index], workers=to)
+
+    def unchanged_s(self, name: str, value: object) -> float:
+        """Return how long ago a value was seen first."""
+        now = time.monotonic()
+        if name not in self.marks or self.marks[name][0] != value:
+            self.marks[name] = (value, now)
+        return now - self.marks[name][1]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaskExecutor:
     """Runs items on the workers of a cluster, which read the parts themselves.
@@ -80,6 +131,8 @@ class DaskExecutor:
         on_progress: hears how many items are done.
         patience_s: how long a cluster may have no worker at all.
         connect_s: how long the scheduler may take to answer.
+        silence_s: how long a worker may give no sign of life; others get its items then.
+        task_s: how long a worker may end none of its items; others get them then.
     """
 
     address: str
@@ -87,6 +140,8 @@ class DaskExecutor:
     on_progress: Callable[[str], object] = str
     patience_s: float = 300.0
     connect_s: float = 10.0
+    silence_s: float = 120.0
+    task_s: float = 3600.0
 
     def map(
         self, fn: Callable[[Item], Result], items: Sequence[Item], *, names: Sequence[str] = ()
@@ -144,10 +199,11 @@ class DaskExecutor:
         """Refuse workers that run something else than we do, or do not see the job's files.
 
         Edge cases: a cluster that starts its workers when there is work has none yet; each task
-        checks the software again, so what joins later computes nothing wrong.
+        checks the software again, so what joins later computes nothing wrong. The same holds where
+        a worker does not answer.
         """
         try:
-            answers = client.run(_probe(self.needs), on_error="return")
+            answers = self._answers(client)
         except OSError as err:
             raise _SchedulerGoneError from err
         ours = software(self.needs.modules)
@@ -163,57 +219,101 @@ class DaskExecutor:
         if wrong:
             raise _refusal(wrong, n_workers=len(answers))
 
+    def _answers(self, client: Client) -> Mapping[str, Any]:
+        """Return the answer of each worker; none when one of them gives none."""
+        found: SimpleQueue[Any] = SimpleQueue()
+
+        def ask() -> None:
+            try:
+                found.put(client.run(_probe(self.needs), on_error="return"))
+            except Exception as err:  # noqa: BLE001  # raised again where it is waited for
+                found.put(err)
+
+        Thread(target=ask, daemon=True).start()
+        try:
+            answers = found.get(timeout=self.silence_s)
+        except Empty:
+            self.on_progress("a worker of the cluster does not answer")
+            return {}
+        if isinstance(answers, Exception):
+            raise answers
+        return dict(answers)
+
     def _work(self, client: Client, run: _Run) -> None:
         """Let the cluster do what is left."""
-        left, done = run.left(), SimpleQueue[int]()
-        token, expected = uuid4().hex[:8], software(self.needs.modules)
-        futures: dict[int, Future[bytes]] = dict(
-            zip(
-                left,
-                client.map(
-                    _attempt,
-                    [run.tasks[index] for index in left],
-                    needs=self.needs,
-                    expected=expected,
-                    key=[f"reportgen_part-{token}-{index}" for index in left],
-                    retries=_RETRIES,
-                    pure=False,
-                ),
-                strict=True,
-            )
-        )
-        for index, future in futures.items():
-            future.add_done_callback(partial(_tell, done, index))  # type: ignore[no-untyped-call]  # untyped
+        desk = _Desk(client=client, run=run, needs=self.needs)
+        desk.start(run.left())
         try:
-            while futures:
-                index = self._next(client, done, n_left=len(futures))
-                _take(futures.pop(index), index, run)
+            while desk.futures:
+                index = self._next(desk)
+                if index is None:
+                    continue
+                if _take(desk.futures[index], index, run, patience_s=self.silence_s):
+                    del desk.futures[index]
+                else:
+                    desk.move(index, to=None, why="the worker that had the result did not send it")
                 self.on_progress(f"{len(run.answers)} of {len(run.tasks)} nodes or ranks")
         finally:
-            if futures:
+            if desk.futures:
                 with suppress(Exception):
-                    client.cancel(list(futures.values()))  # type: ignore[no-untyped-call]  # untyped
+                    client.cancel(list(desk.futures.values()))  # type: ignore[no-untyped-call]  # untyped
 
-    def _next(self, client: Client, done: SimpleQueue[int], *, n_left: int) -> int:
-        """Wait for the next item that is done; raise when no worker is there for it."""
+    def _next(self, desk: _Desk) -> int | None:
+        """Wait for the next item that is done; raise when no worker is there for it.
+
+        Hanging parts are moved meanwhile; ``None`` when nothing is left to wait for.
+        """
         seen_at = time.monotonic()
-        while True:
+        while desk.futures:
             with suppress(Empty):
-                return done.get(timeout=_LOOK_S)
+                index, key = desk.done.get(timeout=_LOOK_S)
+                if index in desk.futures and desk.futures[index].key == key:
+                    return index
+                continue
             try:
-                n_workers = client.scheduler_info(n_workers=1).get("n_workers", 1)
+                alive = self._alive(desk)
+                self._move_stuck(desk, alive)
             except OSError as err:
                 raise _SchedulerGoneError from err
-            if n_workers:
+            if alive:
                 seen_at = time.monotonic()
             elif time.monotonic() - seen_at > self.patience_s:
                 raise ReportgenError(
-                    f"The cluster at {self.address} had no worker for {self.patience_s:.0f} s; "
-                    f"{n_left} nodes or ranks are left to do.",
+                    f"The cluster at {self.address} had no worker that answers for "
+                    f"{self.patience_s:.0f} s; "
+                    f"{len(desk.futures)} nodes or ranks are left to do.",
                     hint="Start workers, then try again.",
                 )
             else:
                 self.on_progress("waiting for workers of the cluster")
+        return None
+
+    def _alive(self, desk: _Desk) -> Sequence[str]:
+        """Return the workers that gave a sign of life of late."""
+        workers = desk.client.scheduler_info(n_workers=-1)["workers"]
+        return [
+            address
+            for address, said in workers.items()
+            if desk.unchanged_s(f"{address} lives", said["last_seen"]) < self.silence_s
+        ]
+
+    def _move_stuck(self, desk: _Desk, alive: Sequence[str]) -> None:
+        """Move the items of workers that are silent, or that end nothing, to others."""
+        items = {str(future.key): index for index, future in desk.futures.items()}
+        held: Mapping[str, Sequence[str]] = desk.client.processing()  # type: ignore[no-untyped-call]  # untyped
+        for worker, keys in held.items():
+            own = sorted(items[key] for key in map(str, keys) if key in items)
+            held_s = desk.unchanged_s(f"{worker} works", own)
+            others = [other for other in alive if other != worker]
+            if worker not in alive and others:
+                why = f"worker {worker} gave no sign of life for {self.silence_s:.0f} s"
+            elif held_s > self.task_s:
+                why = f"worker {worker} did not end it in {self.task_s:.0f} s"
+            else:
+                continue
+            for index in own:
+                self.on_progress(f"{desk.run.names[index]}: {why}")
+                desk.move(index, to=others, why=why)
 
 
 def _client_type() -> type[Client]:
@@ -238,8 +338,8 @@ def _address(text: str) -> str:
     return str(json.loads(Path(text).read_bytes())["address"])
 
 
-def _tell(done: SimpleQueue[int], index: int, _: Future[bytes]) -> None:
-    done.put(index)
+def _tell(done: SimpleQueue[tuple[int, str]], index: int, future: Future[bytes]) -> None:
+    done.put((index, str(future.key)))
 
 
 def _packed(fn: Callable[[Item], Result], items: Sequence[Item]) -> list[bytes]:
@@ -282,18 +382,20 @@ def _attempt(task: bytes, *, needs: Needs, expected: Mapping[str, str]) -> bytes
             raise ReportgenError(f"{', '.join(wrong)}.")  # noqa: TRY301  # named with the worker
         fn, item = pickle.loads(task)  # noqa: S301  # who asked for the work wrote it
         answer = pickle.dumps(fn(item), protocol=pickle.HIGHEST_PROTOCOL)
-        return lzma.compress(answer, preset=0)  # a tenth of a second, and a quarter of the bytes
+        return lzma.compress(answer, preset=2)  # a tenth of a second, and a sixth of the bytes
     except Exception as err:  # noqa: BLE001  # named with the worker, and said to who asked
         what = str(err) if isinstance(err, ReportgenError) else f"{type(err).__name__}: {err}"
         raise RuntimeError(f"worker {get_worker().address}: {what}") from None
 
 
-def _take(future: Future[bytes], index: int, run: _Run) -> None:
-    """Keep an item's answer, or why it has none."""
+def _take(future: Future[bytes], index: int, run: _Run, *, patience_s: float) -> bool:
+    """Keep an item's answer, or why it has none; return whether there is either."""
     from distributed import CancelledError, KilledWorker
 
     try:
-        run.answers[index] = future.result(timeout=None)
+        run.answers[index] = future.result(timeout=patience_s)
+    except TimeoutError:
+        return False
     except KilledWorker as err:
         run.reasons[index] = (
             f"{err.allowed_failures + 1} workers died while they read it, the last one was "
@@ -303,6 +405,7 @@ def _take(future: Future[bytes], index: int, run: _Run) -> None:
         raise _SchedulerGoneError from err
     except Exception as err:  # noqa: BLE001  # whatever the task raised, three times
         run.reasons[index] = f"it failed {_RETRIES + 1} times, lastly on {err}"
+    return True
 
 
 def _refusal(wrong: Sequence[str], *, n_workers: int) -> ReportgenError:

@@ -61,8 +61,6 @@ class Bottlenecks:
     """Bottlenecks of one part; ``merge`` adds up those of several, beginning with an empty one.
 
     Attributes:
-        nodes: each of them.
-        n_gpu_ticks: ticks of nodes with GPUs.
         n_low_ticks: ticks with at least one idle GPU.
         n_unsampled_ticks: ticks without any GPU sample.
         ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.

@@ -327,7 +327,6 @@ class Use:
 
     Attributes:
         time_s: (n,) float64 start of each bin, Unix seconds (or seconds of the trace).
-        width_ns: width of the bins.
         busy_ns, length_ns: (n_devices, n) int64.
         is_apart: whether they were recorded far apart: then all begin with the first.
     """

@@ -55,6 +55,8 @@ only because the host is slow elsewhere."""
 LONG_GAP_NS = NS_PER_MS
 LONG_GAP_RATIO = 0.02
 """Shortest single stretch that is reported, in ns and as a share of the window."""
+LONG_WORK_NS = NS_PER_MS
+"""After a synchronizing call the host begins anew with calls that are much closer to each other."""
 COMPARABLE = 1 / 3
 """Gaps of this share of the longest are as long as it: if there are many, no gap is a single
 one."""
@@ -121,8 +123,6 @@ class HostCosts:
         stops: single long stretches in which a device did nothing, in order.
         first_use: from the first to the last first use, ``None`` without any.
         longest_row: the row of small kernels in which the host launches longest, or ``None``.
-        n_syncs: synchronizing calls in the window.
-        n_small: small kernels in runs.
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
             holds nothing of the host.
@@ -135,7 +135,6 @@ class HostCosts:
     stops: tuple[Once, ...]
     first_use: Once | None
     longest_row: Once | None
-    n_syncs: int
     n_small: int
     suits_graphs: bool
     trains: bool
@@ -185,6 +184,13 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
         track, before_work
     )
+    if sync_ns:  # either is won alone, so that the one hides the other
+        is_long = work.end_ns - work.start_ns >= LONG_WORK_NS
+        long = union_of(work.start_ns[is_long], work.end_ns[is_long])
+        long_ns = replay.won_ns(track, (*others, Change(spared=long))) - replay.won_ns(
+            track, others
+        )
+        work_ns = max(work_ns, long_ns)
     return HostCosts(
         rank=trace.rank,
         node=trace.node,
@@ -201,7 +207,6 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         stops=stops,
         first_use=_as_once(trace, first_use),
         longest_row=_as_once(trace, longest_of(row)),
-        n_syncs=int(is_sync.sum()),
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),
@@ -231,8 +236,8 @@ def _turnaround_ns(
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
-    0 if it mostly idles much longer: then the host does something else, which is what it lacks.
-    What it does ``once`` is a cost of its own.
+    0 if it mostly idles much longer: then the host does something else, which delays the GPU.
+    Work that it does ``once`` is a separate cost.
     """
     if not is_sync.any() or not gaps.low_ns.size:
         return 0

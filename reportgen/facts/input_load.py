@@ -11,24 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts import usage
 from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Mask
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
-from reportgen.facts.usage import (
-    CPU_HOT_PCT,
-    FLOOR_BYTES_PER_S,
-    IO_HOT_PCT,
-    NETWORK_BUSY_PCT,
-    OWN_LIMIT_PCT,
-    USED_UP_RATIO,
-    cores_mean_pct,
-    hot_cores,
-    input_bytes_per_s,
-    used_gpus,
-    wait_for_disk,
-)
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.mapped import in_turn
 from reportgen.profile.system import Floats
@@ -39,7 +27,7 @@ FASTEST_PCT = 10
 """The percentile of the lengths of steps that stands for an undisturbed one."""
 LEAST_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
-FLAT_RATIO = NETWORK_BUSY_PCT / 100
+FLAT_RATIO = usage.NETWORK_BUSY_PCT / 100
 """A rate that is in the median as close to its own maximum as a busy network is flat: it has
 reached a limit. Bursts and reading ahead leave the median of an unlimited rate far below."""
 STEADY_RATIO = 0.5
@@ -73,12 +61,12 @@ class InputLoad:
     @property
     def waits_for_disk(self) -> bool:
         """Return whether the disk sets the pace."""
-        return bool(wait_for_disk(np.array(self.waiting_cores), np.array(self.busy_cores)))
+        return bool(usage.wait_for_disk(np.array(self.waiting_cores), np.array(self.busy_cores)))
 
     @property
     def is_full(self) -> bool:
         """Return whether the cores are used up."""
-        return self.hot_ratio >= USED_UP_RATIO or self.busy_cores >= FULL_RATIO * self.n_cores
+        return self.hot_ratio >= usage.USED_UP_RATIO or self.busy_cores >= FULL_RATIO * self.n_cores
 
 
 def input_load_of(
@@ -108,8 +96,10 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
         return 0
-    hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
-    is_full = (hot >= USED_UP_RATIO * n_cores) | (cores_mean_pct(system) >= 100 * FULL_RATIO)
+    hot = usage.hot_cores(system, SeriesKind.CPU_UTILIZATION, above=usage.CPU_HOT_PCT)
+    is_full = (hot >= usage.USED_UP_RATIO * n_cores) | (
+        usage.cores_mean_pct(system) >= 100 * FULL_RATIO
+    )
     end_ns, is_within = system.tick_ns[is_full], np.zeros(system.n_ticks, dtype=bool)
     losses = defaultdict[str, float](float)
     for steps in steps_of(spans):
@@ -128,7 +118,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
 def _idle_ticks(use: Floats, is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
-    used = in_turn(use, np.flatnonzero(used_gpus(use)).tolist())
+    used = in_turn(use, np.flatnonzero(usage.used_gpus(use)).tolist())
     used_pct = means(*totals_of(used, use.shape[0]))
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
@@ -140,8 +130,8 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
     n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
     used = sum_of(system, SeriesKind.CPU_UTILIZATION)[is_within] / 100
     waiting = sum_of(system, SeriesKind.IO_WAIT)[is_within] / 100
-    hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
-    hot = np.maximum(hot - hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT), 0)
+    hot = usage.hot_cores(system, SeriesKind.CPU_UTILIZATION, above=usage.CPU_HOT_PCT)
+    hot = np.maximum(hot - usage.hot_cores(system, SeriesKind.IO_WAIT, above=usage.IO_HOT_PCT), 0)
     waiting_cores = float(np.nanmean(waiting)) if np.isfinite(waiting).any() else 0.0
     return InputLoad(
         n_cores=n_cores,
@@ -153,12 +143,12 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
 
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
-    received = input_bytes_per_s(system)
+    received = usage.input_bytes_per_s(system)
     is_known = np.isfinite(received)
     if int((is_within & is_known).sum()) < LEAST_TICKS:
         return 0.0
     middle = float(np.median(received[is_within & is_known]))
     every = received[(is_within | in_loop) & is_known]
     means = np.convolve(every, np.full(SMOOTH_TICKS, 1 / SMOOTH_TICKS), mode="valid")
-    most = max(float(np.percentile(means, OWN_LIMIT_PCT)), middle)
-    return middle / most if middle >= FLOOR_BYTES_PER_S else 0.0
+    most = max(float(np.percentile(means, usage.OWN_LIMIT_PCT)), middle)
+    return middle / most if middle >= usage.FLOOR_BYTES_PER_S else 0.0

@@ -32,7 +32,6 @@ class ModuleTimes:
     """The modules of a rank, or of all, by path.
 
     Attributes:
-        count: calls.
         host_ns: durations of the calls, with the modules inside.
         gpu_ns: durations of the GPU operations that were launched in the module itself.
     """

@@ -96,7 +96,6 @@ class KernelReading:
     """Number format of one kernel of a rank, and its source.
 
     Attributes:
-        by_name: the format by the name.
         time_ns: ns by precision, at least one: that of the name, else those of the inputs of the
             operators that launched it, else the only one of the rank.
     """

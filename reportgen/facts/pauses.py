@@ -306,7 +306,6 @@ class IdlePauses:
     Attributes:
         work_ns: first start and last end of work; equal for a node that never works.
         n_ticks: samples of it.
-        pauses: the long stretches.
         idle: every idle stretch in between.
     """
 

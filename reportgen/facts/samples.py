@@ -36,6 +36,12 @@ def present_values(values: Floats) -> Floats:
     return values[~np.isnan(values)]
 
 
+def mean_of_present(values: Floats) -> float | None:
+    """Return the mean of the values that are not NaN, ``None`` without any."""
+    known = present_values(values)
+    return float(known.mean()) if known.size else None
+
+
 def totals_of(columns: Iterable[Floats], n_rows: int) -> tuple[Floats, Counts]:
     """Return (n_rows,) the sum of the present values of each row of some columns, and their number.
 

@@ -12,21 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.samples import (
-    count_values,
-    count_where,
-    minutes_of,
-    percentile_of,
-    sum_of,
-)
-from reportgen.facts.usage import (
-    FLOOR_BYTES_PER_S,
-    IDLE_BELOW_PCT,
-    OWN_LIMIT_PCT,
-    in_use,
-    input_bytes_per_s,
-    wait_for_disk,
-)
+from reportgen.facts import samples, usage
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
 from reportgen.profile.system import Floats
@@ -114,7 +100,7 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     if work is None:
         return ()
     waiting, busy = (_by_minute(work, of) for of in (work.waiting, work.busy))
-    return _starving(part, work, wait_for_disk(waiting, busy))
+    return _starving(part, work, usage.wait_for_disk(waiting, busy))
 
 
 def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
@@ -127,8 +113,8 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
     if work is None or not np.isfinite(work.received).any():
         return ()
     rate, n_cores = _by_minute(work, work.received), len(_cores(part.system))
-    limit = float(np.nanpercentile(work.received, OWN_LIMIT_PCT))
-    is_flat = rate >= max(PLATEAU_RATIO * limit, FLOOR_BYTES_PER_S)
+    limit = float(np.nanpercentile(work.received, usage.OWN_LIMIT_PCT))
+    is_flat = rate >= max(PLATEAU_RATIO * limit, usage.FLOOR_BYTES_PER_S)
     has_room = _by_minute(work, work.busy) < ROOM_RATIO * n_cores
     goes_on = np.nan_to_num(work.received) >= STOPS_RATIO * limit
     idle, received = work.idle[goes_on], work.received[goes_on]
@@ -151,28 +137,30 @@ def _work_of(system: SystemTable) -> _Work | None:
 
     The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
     """
-    n_working = count_where(in_use(system), system.n_ticks, lambda use: use >= IDLE_BELOW_PCT)
+    n_working = samples.count_where(
+        usage.in_use(system), system.n_ticks, lambda use: use >= usage.IDLE_BELOW_PCT
+    )
     works = np.flatnonzero(n_working)
     if not works.size or works[-1] - works[0] < LEAST_WORK_TICKS or not _cores(system):
         return None
     its = slice(int(works[0]), int(works[-1]) + 1)
-    counted = [count_values(use[its]) for use in in_use(system)]
-    usual_pct = percentile_of(counted, USUAL_PCT)
+    counted = [samples.count_values(use[its]) for use in usage.in_use(system)]
+    usual_pct = samples.percentile_of(counted, USUAL_PCT)
     least = np.full(its.stop - its.start, np.inf)
-    for use, counts in zip(in_use(system), counted, strict=True):
-        level_pct = max(percentile_of([counts], USUAL_PCT), IDLE_BELOW_PCT)
+    for use, counts in zip(usage.in_use(system), counted, strict=True):
+        level_pct = max(samples.percentile_of([counts], USUAL_PCT), usage.IDLE_BELOW_PCT)
         relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
         np.minimum(least, np.where(np.isnan(relative), 1, relative), out=least)
-    waiting = np.nan_to_num(sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
-    used = np.nan_to_num(sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
-    minutes = minutes_of(system.tick_ns[its]).stop
+    waiting = np.nan_to_num(samples.sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
+    used = np.nan_to_num(samples.sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
+    minutes = samples.minutes_of(system.tick_ns[its]).stop
     return _Work(
         minute=np.searchsorted(minutes, np.arange(least.size), side="right"),
         tick_ns=system.tick_ns[its],
         idle=1 - least,
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
-        received=input_bytes_per_s(system)[its],
+        received=usage.input_bytes_per_s(system)[its],
     )
 
 

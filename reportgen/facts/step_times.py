@@ -26,6 +26,8 @@ N_BLOCKS = 12
 """Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
 AGREEMENT_FROM = 0.7
 """Kendall's tau of the medians at which they clearly rise."""
+JUMP_RATIO = 1.2
+"""All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 
@@ -106,20 +108,31 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     steps = times.steps
     if steps.n_steps < 2 * N_BLOCKS:
         return None
-    whole_ns = times.own_ns + times.rest_ns
-    if trend_of(_medians(whole_ns)[1:]).agreement < AGREEMENT_FROM:
-        return None
-    own, rest = (_growth(length_ns) for length_ns in (times.own_ns, times.rest_ns))
+    whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
+    if not _rises(whole_ns):
+        end -= end // N_BLOCKS  # the last block may be validation of the same phase
+        if not _rises(whole_ns[:end]):
+            return None
+    own, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
     is_between = rest[2] > own[2]
     first_ns, last_ns, _ = rest if is_between else own
     return Slowdown(
         is_between=is_between,
         first_ns=first_ns,
         last_ns=last_ns,
-        extra_ns=_growth(whole_ns)[2],
+        extra_ns=_growth(whole_ns[:end])[2],
         begin_ns=int(steps.start_ns[0]),
         end_ns=int(steps.end_ns.max()),
     )
+
+
+def _rises(length_ns: Integers) -> bool:
+    """Return whether the medians clearly rise, or jump once and stay far above."""
+    usual = _medians(length_ns)[1:]
+    at = int(np.argmax(np.diff(usual))) + 1
+    stays = _AT_AN_END <= at <= usual.size - _AT_AN_END
+    is_jump = stays and usual[at:].min() >= JUMP_RATIO * usual[:at].max()
+    return is_jump or trend_of(usual).agreement >= AGREEMENT_FROM
 
 
 def _medians(length_ns: Integers) -> Floats:
@@ -131,8 +144,11 @@ def _growth(length_ns: Integers) -> tuple[float, float, float]:
     usual = _medians(length_ns)
     slope = trend_of(usual[1:]).slope
     middle, half = float(np.median(usual[1:])), N_BLOCKS / 2
-    first = min(float(np.median(usual[1 : 1 + _AT_AN_END])), middle - (half + 0.5) * slope)
-    last = max(float(np.median(usual[-_AT_AN_END:])), middle + (half - 0.5) * slope)
+    # The line through a jump begins below all steps: the first blocks say how far it may go.
+    early = max(trend_of(usual[1 : N_BLOCKS // 2]).slope, 0.0) * (_AT_AN_END / 2 + 1)
+    begin, end = (float(np.median(its)) for its in (usual[1:][:_AT_AN_END], usual[-_AT_AN_END:]))
+    first = min(begin, max(middle - (half + 0.5) * slope, begin - early))
+    last = max(end, min(middle + (half - 0.5) * slope, float(usual.max()) + slope / 2))
     sizes = np.array([block.size for block in np.array_split(length_ns, N_BLOCKS)])
     first = max(first, 0.0)
     return first, last, float((np.maximum(usual - first, 0.0) * sizes)[1:].sum())

@@ -52,7 +52,6 @@ class StepRows:
         gpu_busy_ns: union of the GPU operations launched in it, added up over devices.
         gpu_span_ns: from the start of the first of them to the end of the last, 0 without any.
         loader_ns: how long in its period the host waited for a batch.
-        n_ops: GPU operations launched in it.
         busy_ratio: share of all periods in which a GPU operation ran, wherever it was launched;
             the mean of the devices.
     """
@@ -119,16 +118,13 @@ def _repeated(trace: RankTrace) -> StepRows | None:
     if not best.size:
         return None
     number = np.arange(best.size, dtype=np.int64)
-    return _rows(trace, StepSource.REPEATED, number, *_times(trace, best))
+    start_ns, duration_ns = trace.slices.start_ns[best], trace.slices.duration_ns[best]
+    return _rows(trace, StepSource.REPEATED, number, start_ns, duration_ns)
 
 
 def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
     is_annotation = trace.slices.kind == SliceKind.ANNOTATION
     return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
-
-
-def _times(trace: RankTrace, rows: NDArray[np.int64]) -> tuple[Times, Times]:
-    return trace.slices.start_ns[rows], trace.slices.duration_ns[rows]
 
 
 def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:

@@ -105,13 +105,13 @@ def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
     return np.asarray(duration > factor * np.median(duration))
 
 
-def from_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
-    """Return an (n,) mask of the durations of ``factor`` medians or more, any unit.
+def from_median(duration: Integers) -> Mask:
+    """Return an (n,) mask of the durations of ``MEDIAN_FACTOR`` medians or more, any unit.
 
     Edge cases: of a median of 0 nothing is a multiple.
     """
     median = np.median(duration) if duration.size else 0
-    return np.asarray((duration >= factor * median) & (median > 0))
+    return np.asarray((duration >= MEDIAN_FACTOR * median) & (median > 0))
 
 
 def mean_and_deviation_ns(duration_ns: Integers) -> tuple[float, float]:

@@ -51,8 +51,9 @@ def read_index(
     for place in places:
         rows |= {row.path: row for row in _below(place, old)}
     if not rows:
+        of = "training job is listed" if all(map(is_job_name, places)) else "report was found"
         raise LocationError(
-            f"No report was found under {', '.join(places)}.",
+            f"No {of} under {', '.join(places)}.",
             hint="Pass the folders or prefixes that hold the outputs of make-profiler-report, or "
             "add --make to report the jobs in them first.",
         )
@@ -119,8 +120,8 @@ def _walk(place: str) -> Iterator[Found]:
             except OSError:
                 continue
             yield os.path.abspath(folder), path, f"{stat.st_size}-{stat.st_mtime_ns}"  # noqa: PTH100
-            names.clear()
-            continue
+            if os.path.basename(folder) == _FOLDER:  # noqa: PTH119
+                names.clear()
         names[:] = sorted(name for name in names if name not in _RAW_FOLDERS)
 
 
@@ -205,7 +206,8 @@ def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
 
 
 def _unreadable(folder: str, version: str, problem: str) -> JobRow:
-    name = PurePosixPath(folder).parent.name or folder
+    path = PurePosixPath(folder)
+    name = (path.parent if path.name == _FOLDER else path).name or folder
     return JobRow(
         job=name,
         group=group_of(name),

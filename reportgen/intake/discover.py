@@ -149,7 +149,7 @@ def _job_name(location: Location, prefix: str) -> str:
 
 
 def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
-    """Return what says of timelines of a job when they began; the others have their own clock."""
+    """Return the claims that give the start of timelines, which have separate clocks."""
 
     def needs_times(found: Claim) -> bool:
         return found.job_prefix == prefix and bool(format_of(found.format_id).clock_note)

@@ -21,7 +21,7 @@ from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block
 from reportgen.profile import JobProfile, Series
 from reportgen.scratch import scratch_folder
-from reportgen.storage import is_remote
+from reportgen.storage import is_remote, settings_to_send
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -147,7 +147,14 @@ class KeptBlocks:
 
 def _key(files: Sequence[SystemFile]) -> str:
     """Return the identity of a block's files and of our source; empty where it may change yet."""
-    paths = [file.location.local_path(file.key) for file in files]
+    location = files[0].location
+    if is_remote(location.root):
+        is_known = all(file.version for file in files)
+        changed = {file.key for file in files} & set(location.changed()) if is_known else ()
+        tags = [(file.key, file.size_bytes, file.version) for file in files]
+        said = f"columns {software()} {location.root} {settings_to_send()} {tags}"
+        return said if is_known and not changed else ""
+    paths = [location.local_path(file.key) for file in files]
     states = [
         path and state_of(path, file.size_bytes) for path, file in zip(paths, files, strict=True)
     ]

@@ -57,7 +57,7 @@ class Listing:
 
     @property
     def claims(self) -> Sequence[Claim]:
-        """Return what the keys say of job, node and format, each claim once."""
+        """Return the jobs, nodes and formats that the keys name, each claim once."""
         return [self.kinds[index] for index in sorted({*self.claim_index} - {_NOTHING})]
 
     def claimed(self, is_wanted: Callable[[Claim], bool]) -> Iterator[Claimed]:

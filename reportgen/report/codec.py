@@ -38,7 +38,7 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
         FormatError: not JSON, not a report of ours, or a newer format.
     """
     with reading(path, of="report"):
-        tree: Any = msgspec.json.decode(raw)
+        tree: Any = msgspec.json.decode(raw, type=dict[str, Any])
         check_format(tree["format"], (FORMAT,), path=path, of="report")
         notes = tree["data_quality"].pop("notes")
         tree["data_quality"] = {"counters": tree["data_quality"], "notes": notes}

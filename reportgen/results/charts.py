@@ -16,6 +16,8 @@ from reportgen.units import NS_PER_US, percentages
 
 MOST_BOXES = 64
 """More boxes than this cannot be distinguished in a chart; all numbers stay in tables."""
+MOST_LINES = 16
+"""More lines than this cannot be distinguished in a chart; all numbers stay in the tables."""
 MOST_INTERVALS = 200
 """More intervals than this cannot be distinguished on an axis of time; the longest stay."""
 
@@ -114,11 +116,11 @@ def boxes(
     """
     shown = items[:MOST_BOXES]
     caption = (
-        "Box: 25th to 75th percentile with the median; whiskers reach to the last value within 1.5 "
-        "times the box (Tukey), not to p5 and p95."
+        "The box reaches from the 25th to the 75th percentile, with the median inside; the "
+        "whiskers reach to the last value within 1.5 times the length of the box."
     )
     if len(shown) < len(items):
-        caption += f" The first {len(shown)} of {len(items)}."
+        caption += f" The first {len(shown)} of {len(items)} are shown."
     marks = [
         (mark, [round(getattr(box, mark), 4) for _, box, _ in shown])
         for mark in ("lower", "p25", "p50", "p75", "upper", "p95")

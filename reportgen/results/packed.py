@@ -123,7 +123,12 @@ def _in_blocks(arrays: Mapping[str, NDArray[np.int64]], n: int) -> dict[str, NDA
 def _packed(values: NDArray[np.int64]) -> str:
     steps = np.diff(values, prepend=np.int64(0)).astype("<i8")
     planes = steps.view("u1").reshape(-1, 8).T
-    return b64encode(zlib.compress(planes.tobytes(), _COMPRESSION)).decode("ascii")
+    return as_text(planes.tobytes())
+
+
+def as_text(planes: bytes) -> str:
+    """Return the planes of a column as the text of a ``PackedColumn``."""
+    return b64encode(zlib.compress(planes, _COMPRESSION)).decode("ascii")
 
 
 def _unit(name: str) -> str:

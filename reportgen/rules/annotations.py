@@ -28,11 +28,11 @@ _INTERNAL = re.compile(
 _TRAILING_NUMBER = re.compile(r"\d+$")
 
 ABOUT = About(
-    checks="How long the ranges took that the script marks with record_function.",
-    reading="""Durations are the host's; GPU time is that of the operations launched inside. Names
-        that differ only by the number at their end are one; ranges of the framework are left
+    checks="How long the ranges marked with record_function took.",
+    reading="""Durations are those on the host; GPU time is that of the operations launched inside.
+        Names that differ only by a number at the end are joined; ranges of the framework are left
         out.""",
-    advice="Mark the phases of a step to see which of them to improve.",
+    advice="Mark the phases of a step to see which one takes the time.",
     section=Section(id="annotations", title="Annotations", order=120),
     hint_when_skipped='Mark parts of the script: with torch.profiler.record_function("name"): …',
 )
@@ -137,7 +137,7 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     groups = merge_by(concat(ranks), lambda item: item.name).values()
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
-        missing="" if every else "The trace holds no ranges of record_function or NVTX.",
+        missing="" if every else "The trace has no ranges of record_function or NVTX.",
         exhibits=_exhibits(every, top=params.top),
     )
 
@@ -169,9 +169,9 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
         every,
         Annotation,
         title="Annotations",
-        caption="""Over all ranks, largest first. gpu_time_us is the time in which GPU operations
-            ran that the range's thread, or one that works for it, launched inside; added up over
-            instances.""",
+        caption="""All ranks together, largest first. gpu_time_us is the time in which GPU
+            operations ran that were launched inside the range, by its thread or a thread that works
+            for it; added up over instances.""",
     )
 
 

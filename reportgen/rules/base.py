@@ -127,7 +127,6 @@ class Outcome:
         missing: why the rule could not look; its evidence is shown all the same. Plain text is a
             lack of events.
         findings: statements; ``None`` among them is left out.
-        exhibits: the evidence.
         metrics: numbers by which jobs are compared.
         data: numbers to compute with that no exhibit shows; see ``reportgen.results.packed``.
         counters, details: what AWS's rule of this name writes; empty for all other rules.

@@ -24,35 +24,37 @@ MOST_POINTS = 600
 MOST_FINDINGS = 2
 """The same code runs on every rank, so further devices repeat the first ones."""
 ABOUT = About(
-    checks="How much memory tensors and the caching allocator held, and whether it grows.",
-    reading="""Allocated is what tensors use, reserved what the allocator took from the device. What
-        grows from step to step is a leak; reserved without allocated is fragmentation.""",
-    advice="Keep no tensors with their graphs (loss.item(), detach()) beyond a step.",
+    checks="How much memory tensors and the caching allocator use, and whether it grows.",
+    reading="""Allocated memory is used by tensors; reserved memory was taken from the device by the
+        allocator. Allocated memory that grows from step to step is a leak. Reserved memory that
+        grows alone is fragmentation.""",
+    advice="Do not keep tensors with their graphs beyond a step: use loss.item() or detach().",
     section=results.Section(id="device-memory", title="Memory", order=90),
 )
 GROWING = kit.Message(
     id="DMEM-1",
     cause=results.Cause.MEMORY_GROWTH,
-    title="Memory that is allocated grows by {per_step:bytes} in every step",
+    title="Allocated memory grows by {per_step:bytes} in every step",
     text="""From the first to the last of {n_steps} steps {curve.place} of {curve.node} gains
         {grown:bytes}, {measured:pct} of the peak.""",
-    advice="Look for tensors that are kept beyond a step: losses in lists, hooks, caches.",
+    advice="Find tensors that are kept beyond a step: losses in lists, hooks, caches.",
     severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
 FRAGMENTING = kit.Message(
     id="DMEM-2",
     cause=results.Cause.MEMORY_GROWTH,
-    title="Memory that is reserved grows by {per_step:bytes} in every step",
+    title="Reserved memory grows by {per_step:bytes} in every step",
     text=GROWING.text,
-    advice="Look for shapes that change; expandable_segments:True lets the allocator reuse more.",
+    advice="""Avoid changing shapes, and set expandable_segments:True so that the allocator can
+        reuse more.""",
     severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
 CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:bytes} allocated"
-CURVE_CAPTION = """The device with the highest peak; {c.events:count event} in {points:count point},
-    the most of each is kept.{relative}"""
-RELATIVE = " Totals were not recorded: it counts from the first event."
+CURVE_CAPTION = """The device with the highest peak. {c.events:count event} are reduced to
+    {points:count point}; maxima are kept.{relative}"""
+RELATIVE = " Totals were not recorded: the curve counts from the first event."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,8 +162,9 @@ def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
         curves,
         MemoryCurve,
         title="Memory by rank and device",
-        caption="""Peaks of what tensors used and of what the allocator held; growth is from the
-            begin of the first to that of the last step, absent without steps.""",
+        caption="""Peaks of allocated memory (tensors) and of reserved memory (allocator). growth is
+            the difference between the start of the first step and the start of the last one, empty
+            without steps.""",
     )
     peaks = [curve.peak_allocated_bytes for curve in on_gpu]
     return Outcome(

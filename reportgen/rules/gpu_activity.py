@@ -21,10 +21,12 @@ from reportgen.text import device_label, format_ns, write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 
 ABOUT = About(
-    checks="How much of the time each GPU was at work, and with what, kernel by kernel.",
-    reading="""Active is the union of all kernels, copies and memsets; idle is the rest of the
-        window. The parts exclude each other and add up to the window, which is always named.""",
-    advice="Look for what the GPUs waited for, then hide communication and copies behind compute.",
+    checks="How much of the time each GPU was active, and with what, kernel by kernel.",
+    reading="""A GPU is active while at least one kernel, copy or memset runs, and idle for the rest
+        of the recorded time. The parts do not overlap and add up to the recorded time, which is
+        always named.""",
+    advice="""Find out what the GPUs wait for; then run communication and copies at the same time as
+        compute.""",
     section=results.Section(id="gpu-activity", title="GPU activity", order=30),
     hint_when_skipped="Trace a job that uses a GPU, with ProfilerActivity.CUDA as an activity.",
     opens_dashboard=True,
@@ -32,9 +34,9 @@ ABOUT = About(
 EXPOSED = kit.Message(
     id="ACT-1",
     cause=results.Cause.EXPOSED_COMMUNICATION,
-    title="Communication that hides behind no compute takes {measured:pct}",
-    text="""{exposed:ns} of GPU time, {measured:pct} of {window}, went by in communication kernels
-        with nothing computed beside them; {hidden:pct} of the communication overlaps with
+    title="Communication without compute beside it takes {measured:pct}",
+    text="""For {exposed:ns}, {measured:pct} of the GPU time within {window}, communication kernels
+        ran while nothing was computed; {hidden:pct} of the communication overlaps with
         compute.{waiting}""",
     advice="""Overlap communication with the backward pass (larger buckets, gradient accumulation,
         prefetching shards), and see first whether it waits for a late rank.""",
@@ -45,36 +47,36 @@ UNEVEN = kit.Message(
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:pct} above the others",
-    text="""{name} computes {compute:pct} of its window, the other GPUs {others:pct} of theirs
-        (mean; windows: {window}). The others wait for it; with equal shares of the work each would
-        compute {saved:pct} of the window less than it does.""",
+    text="""{name} computes for {compute:pct} of {window}, the other GPUs for {others:pct} of theirs
+        (mean), so they wait for it. With equal shares of the work it would compute for {saved:pct}
+        of the time less.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
 READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
-    text="""At least one of {n_ops:count GPU operation} ran in {measured:pct} of that time, at least
-        one kernel in {kernel:pct}; nvidia-smi shows the latter as GPU-Util.""",
-    advice="Look at the causes of idling where the idle part is large.",
+    text="""In {measured:pct} of this time at least one GPU operation (kernel, copy or memset) ran,
+        in {kernel:pct} at least one kernel; nvidia-smi shows the second number as GPU-Util. There
+        were {n_ops:count GPU operation}.""",
+    advice="If the idle part is large, see “Idle time” for its causes.",
     exhibit="active_time",
 )
 
-WITHOUT_WAITING = (
-    " The {waited:ns} in which ranks wait there for the last one are left out: see the collectives."
-)
-WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see the collectives."
+WITHOUT_WAITING = """ The {waited:ns} in which ranks only wait for the last one are not included:
+    see “Communication”."""
+WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see “Communication”."
 
 SHARES = {
     "active_time": (
         "GPU active time",
-        """Shares of {window}. Active: a kernel, copy or memset runs. Kernels alone run {kernel:pct}
-            of it, which is what nvidia-smi calls GPU-Util.""",
+        """Shares of {window}. A GPU is active while a kernel, copy or memset runs. Kernels run
+            {kernel:pct} of the time; nvidia-smi shows this number as GPU-Util.""",
     ),
     "activity_split": (
         "Work of the GPUs",
-        """Shares of {window}. Every moment is in one part; memory operations are copies and memsets
-            while no kernel ran.""",
+        """Shares of {window}. Each moment is in exactly one part. Memory operations are copies and
+            memsets while no kernel runs.""",
     ),
     "overlap": (
         "Overlap of communication and compute",
@@ -83,17 +85,17 @@ SHARES = {
     ),
     "activity_sums": (
         "Durations of kernels, memory operations and synchronization",
-        """Durations added up over the whole trace, also where they ran at the same time;
-            synchronization is the host's waiting calls and the waits that devices recorded.""",
+        """Durations are added up over the whole trace, even if they overlap; shares are of this
+            sum. Synchronization is the waiting calls of the host and the waits that devices
+            recorded.""",
     ),
 }
 """Titles and captions of the exhibits of shares."""
-TABLE_CAPTION = """Window gpu: from the first start to the last end of a GPU operation of the rank.
-    Window steps: from the start of the first step to the end of the last, or of the last GPU
-    operation launched inside. All times are unions: what runs at the same time counts once.
-    window_start_us is in the trace's own clock."""
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
+FAR_APART = " The recordings are far apart, so all are drawn from the start of the first."
+TABLE_CAPTION = """The window “gpu” lasts from the first start to the last end of a GPU operation of
+    the rank. The window “steps” lasts from the start of the first step to the end of the last step,
+    or to the end of its last GPU operation if that is later. Operations that run at the same time
+    count once. window_start_us is on the clock of the trace."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -137,7 +139,6 @@ class RankActivity:
         devices: one for each device and window.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
-        exchanges: its communication kernels.
     """
 
     rank: int
@@ -288,10 +289,14 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     owners = [(rank, item) for rank in ranks for item in rank.use]
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
-    apart = " Recorded far apart: all begin with the first." if use.is_apart else ""
-    rest = f" The first {MOST_LINES} of {len(owners)} GPUs." if len(owners) > MOST_LINES else ""
+    apart = FAR_APART if use.is_apart else ""
+    rest = (
+        f" The first {kit.MOST_LINES} of {len(owners)} GPUs."
+        if len(owners) > kit.MOST_LINES
+        else ""
+    )
     named = _means(owners)
-    for place, item in enumerate(devices[:MOST_LINES]):
+    for place, item in enumerate(devices[: kit.MOST_LINES]):
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     with np.errstate(invalid="ignore"):
         lines = [
@@ -325,7 +330,7 @@ def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, li
     if len(nodes) == 1:
         return [("mean of GPUs", nodes.popitem()[1])]
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
-    return means[:MOST_LINES]
+    return means[: kit.MOST_LINES]
 
 
 def _exposed(

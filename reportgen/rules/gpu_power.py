@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts.samples import training_loop_ns
+from reportgen.facts.samples import mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.system import Floats
@@ -36,15 +36,17 @@ _LEAST_BUSY = 60
 """Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
 
 ABOUT = About(
-    checks="Power, energy and clocks of GPUs, what holds their clocks back, and foreign processes.",
+    checks="""Power, energy and clock speeds of GPUs, the reasons for lower clocks, and processes of
+        other jobs.""",
     reading="""Shares are of the samples in which the GPU was busy (at least 10 %). At its power
-        limit a busy GPU lowers its clocks, which is normal; heat and power brakes are faults of
-        the machine. The possible gain compares the clocks with those of unhindered samples.""",
-    advice="""Look after the cooling and the power supply of a machine that throttles, or move the
-        job; stop other jobs on its GPUs.""",
+        limit a busy GPU lowers its clock, which is normal; lower clocks because of heat or a power
+        brake are faults of the machine. The possible gain compares the clock with that of samples
+        without such a reason.""",
+    advice="""If GPUs are slowed down, check the cooling and the power supply of the machine, or
+        move the job. Stop other jobs on its GPUs.""",
     section=results.Section(id="gpu-power", title="GPU power and clocks", order=165),
     is_optional=True,
-    hint_when_skipped="Record the job with reportgen record to get this part.",
+    hint_when_skipped="To record them, run the job with the command reportgen record.",
 )
 THROTTLED = kit.Message(
     id="POWER-1",
@@ -52,7 +54,7 @@ THROTTLED = kit.Message(
     severity=Severity.WARNING,
     title="{place} is slowed down for {measured:pct} of its busy time by {gpu.reasons}",
     text="""{clocks}; it reached {gpu.max_celsius:.0f} °C. This concerns {concerned}. In a job of
-        several GPUs the slowest one sets the pace.""",
+        several GPUs all wait for the slowest one.""",
     advice="""Check the cooling, the fans and the power supply of this machine, or move the job to
         another one.""",
     exhibit="gpu_power",
@@ -60,10 +62,11 @@ THROTTLED = kit.Message(
 AT_POWER_LIMIT = kit.Message(
     id="POWER-2",
     title="{place} works at its power limit for {measured:pct} of its busy time",
-    text="""It draws {gpu.busy_w:.0f} W on average while busy; its clock is
-        {gpu.capped_mhz:.0f} MHz then. A GPU that is used well comes to this limit; the limit may
-        also have been set lower than usual. This concerns {concerned}.""",
-    advice="Nothing to do, unless the limit was lowered by hand (nvidia-smi -q -d POWER).",
+    text="""While busy it takes {gpu.busy_w:.0f} W on average, at a clock of {gpu.capped_mhz:.0f}
+        MHz. A well used GPU reaches this limit, but the limit may also be set too low. This
+        concerns {concerned}.""",
+    advice="""Nothing to do, unless the limit was lowered by hand: check with nvidia-smi -q -d
+        POWER.""",
     exhibit="gpu_power",
 )
 SHARED = kit.Message(
@@ -71,8 +74,8 @@ SHARED = kit.Message(
     cause=results.Cause.OTHER_JOB,
     severity=Severity.WARNING,
     title="Another job computes on {place}",
-    text="""In {measured:pct} of {gpu.n_looks:count look}, one every ten seconds, a process that is
-        not of this job was on the GPU. This concerns {concerned}.""",
+    text="""In {measured:pct} of {gpu.n_looks:count check}, one every ten seconds, a process of
+        another job was on the GPU. This concerns {concerned}.""",
     advice="Stop the other job, or ask for GPUs that only your job uses.",
     exhibit="gpu_power",
 )
@@ -80,10 +83,11 @@ SHARED = kit.Message(
 
 PER_STEP = kit.Message(
     id="POWER-4",
-    title="A training step takes {measured:.1f} J of the GPUs' energy",
-    text="""{n_gpus:count GPU} took {loop_kj:.1f} kJ within the training loop, which made
-        {n_steps:count step}; on average {mean_w:.0f} W together over the whole recording.""",
-    advice="Compare it between runs: a faster step that takes more energy may not be cheaper.",
+    title="A training step takes {measured:.1f} J of GPU energy",
+    text="""{n_gpus:count GPU} took {loop_kj:.1f} kJ within the training loop of {n_steps:count
+        step}. Over the whole recording all GPUs together took {mean_w:.0f} W on average.""",
+    advice="""Compare this value between runs: a faster step that takes more energy may not be
+        cheaper.""",
     unit="J",
     exhibit="energy",
 )
@@ -209,22 +213,22 @@ def _gpu(
     return GpuPower(
         node=part.node,
         gpu=name,
-        mean_w=_mean(watts),
+        mean_w=mean_of_present(watts),
         max_w=_most(watts),
         energy_kj=None if energy is None else energy / 1000,
-        busy_mhz=_mean(mhz[is_busy]),
+        busy_mhz=mean_of_present(mhz[is_busy]),
         max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
         capped_pct=_share_pct(is_capped, n_busy),
         slowed_pct=_share_pct(is_slowed, n_busy),
         reasons=" and ".join(text for bit, text in SLOWDOWNS.items() if (reasons & bit).any()),
-        sm_pct=_mean(of(SeriesKind.SM_ACTIVITY)),
-        tensor_pct=_mean(of(SeriesKind.TENSOR_ACTIVITY)),
-        dram_pct=_mean(of(SeriesKind.DRAM_ACTIVITY)),
+        sm_pct=mean_of_present(of(SeriesKind.SM_ACTIVITY)),
+        tensor_pct=mean_of_present(of(SeriesKind.TENSOR_ACTIVITY)),
+        dram_pct=mean_of_present(of(SeriesKind.DRAM_ACTIVITY)),
         shared_pct=100 * float((looks > 0).mean()) if looks.size else None,
-        busy_w=_mean(watts[is_busy]) or 0.0,
-        capped_mhz=_mean(mhz[is_capped]) or 0.0,
-        slowed_mhz=_mean(mhz[is_slowed]) or 0.0,
-        free_mhz=_mean(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
+        busy_w=mean_of_present(watts[is_busy]) or 0.0,
+        capped_mhz=mean_of_present(mhz[is_capped]) or 0.0,
+        slowed_mhz=mean_of_present(mhz[is_slowed]) or 0.0,
+        free_mhz=mean_of_present(mhz[is_busy & ~is_slowed & ~is_capped]) or 0.0,
         n_busy=n_busy,
         n_looks=int(looks.size),
         slowed_from_ns=int(tick_ns[ends[0]]),
@@ -248,11 +252,6 @@ def _joules_between(
     return float(end - start)
 
 
-def _mean(values: Floats) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else None
-
-
 def _most(values: Floats) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmax(values))
 
@@ -265,8 +264,8 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        text = "This recording holds no power and no clocks; reportgen record measures them."
-        return Outcome(missing=results.Reason(code=results.ReasonCode.NO_EVENTS, text=text))
+        missing = "Power and clock speeds were not recorded."
+        return Outcome(missing=missing)
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],
         exhibits=[
@@ -276,15 +275,15 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
                 GpuPower,
                 title="Power and clocks of each GPU",
                 caption="""Energy is of the whole recording. Activity is recorded on Hopper and
-                    newer GPUs.
-                    Others: looks at the driver's processes that met one of another job.""",
+                    newer GPUs. “others” counts the checks that found a process of another job.""",
             ),
             kit.table(
                 "energy",
                 [node for node in nodes if node.gpus],
                 NodePower,
                 title="Energy of the training loop",
-                caption="Steps: of the worker of the node that made most.",
+                caption="""“steps” are those of the training process of the node with the most
+                    steps.""",
             ),
         ],
         metrics=_metrics(nodes),

@@ -45,19 +45,19 @@ LATE = kit.Message(
     cause=results.Cause.SLOW_WORKER,
     title="The other ranks wait for rank {late.rank}",
     text="""Rank {late.rank} was ready last in {late.n_last:n} of {late.n_taken:count negotiation}
-        ({measured:pct}; its fair share is {late.fair_pct:pct}). The others waited
-        {late.others_waited_ns:ns} for it, added up over them; for {late.held_up_ns:ns},
-        {held_up_pct:pct} of the recorded time, it alone was missing.""",
-    advice="""Look at the machine of the rank that is last: its input pipeline, its share of the
-        data, its GPU's clock and temperature, other work on its host.""",
+        ({measured:pct}; its fair share is {late.fair_pct:pct}). The other ranks waited
+        {late.others_waited_ns:ns} for it in all (added up). For {late.held_up_ns:ns},
+        {held_up_pct:pct} of the recorded time, only this rank was missing.""",
+    advice="""Check the machine of the rank that is last: its input pipeline, its share of the data,
+        the clock and temperature of its GPU, other work on its host.""",
     exhibit="ranks",
 )
 NO_TIMELINE = (
     "The job has no Horovod timeline with negotiations; set HOROVOD_TIMELINE to a file when you "
     "start the job."
 )
-NO_NEGOTIATION = """The Horovod timeline holds {n_events:count event}, but no negotiation with its
-    begin and its end."""
+NO_NEGOTIATION = """The Horovod timeline has {n_events:count event}, but no negotiation with a start
+    and an end."""
 TOO_FEW = """Too few negotiations to judge: {n_negotiations:n} with two or more ranks, {least:n} are
     needed."""
 ABOUT = About(
@@ -374,7 +374,7 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
     caption = "Share of the negotiations in which a rank took part, and its fair share."
     if len(shown) < len(job.ranks):
-        caption += f" The first {MOST_BARS} of {len(job.ranks):,}."
+        caption += f" The first {MOST_BARS} of {len(job.ranks):,} are shown."
     yield kit.table(
         "last_ranks",
         shown,
@@ -385,9 +385,9 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         role=results.Role.OTHER,
     )
     title = "Ranks and who waited for them"
-    caption = """A negotiation lasts until the last rank is ready. others_waited_s adds up over the
-        other ranks; held_up_s is the time in which only this rank was missing; own_wait_s is its
-        own waiting time. Ties are not counted."""
+    caption = """A negotiation lasts until the last rank is ready. others_waited_s is the waiting of
+        the other ranks for this one, added up; held_up_s is the time in which only this rank was
+        missing; own_wait_s is its waiting for others. Ties are not counted."""
     yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
     bins = bin_together(job.waits)
     yield kit.histogram(
@@ -395,7 +395,7 @@ def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
         bins.edge_ns / NS_PER_S,
         [("negotiations", bins.counts.sum(axis=0))],
         title="How long the first rank waited for the last",
-        caption="All negotiations in which at least two ranks were seen ready.",
+        caption="All negotiations in which at least two ranks were recorded as ready.",
         unit="s",
         role=results.Role.IO,
     )

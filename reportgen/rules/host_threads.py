@@ -18,12 +18,10 @@ from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
 from reportgen.results import Role
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, derived, floats, row, table
+from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
-MOST_LINES = 16
-"""More lines than this cannot be distinguished in a chart; all numbers stay in the table."""
 _BLOCKING_CALL = re.compile(
     r"(cuda|hip)(Stream|Device|Event)Synchronize|(cuda|hip)Memcpy$|cudaFree|(?<!Stream)Wait"
 )
@@ -39,9 +37,10 @@ or a clock, as helper threads mostly do."""
 ABOUT = About(
     checks="How the traced threads of the host spent their time, and which calls made them wait "
     "for the GPU.",
-    reading="""A thread is busy while operators, ranges, Python or runtime calls run on it, blocked
-        in calls that wait; Python that sleeps or waits for a lock is neither. Loader processes are
-        other processes and do not show: this is no CPU utilization.""",
+    reading="""A thread is busy while operators, ranges, Python functions or runtime calls run on
+        it, and blocked while it is in a call that waits for the GPU. Python that sleeps or waits
+        for a lock is neither. Loader processes are not in the trace, so this is not the CPU
+        utilization.""",
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
     section=results.Section(id="host-threads", title="Host threads", order=110),
 )
@@ -185,9 +184,9 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
         calls,
         BlockingCall,
         title="Calls that block the host",
-        caption="""Over all ranks and all of each trace, also outside of the steps, by time. The
-            caller is the innermost operator around the call; outside of operators the innermost
-            range or Python function. A copy counts where its call returned only when it was
+        caption="""All ranks and whole traces, also outside of the steps, sorted by time. The caller
+            is the innermost operator around the call; if there is none, the innermost range or
+            Python function. A copy is listed if its call did not return before the copy was
             done.""",
     )
     return Outcome(
@@ -199,8 +198,8 @@ def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
                 threads,
                 ThreadTime,
                 title="Host threads",
-                caption="""Over the recorded steps, else over the trace. Shares are of that window;
-                    blocked is in calls that wait for the GPU.""",
+                caption="""Shares of the recorded steps, or of the whole trace if no steps were
+                    recorded. blocked is the time in calls that wait for the GPU.""",
             ),
         ],
         metrics={"n_threads": len(threads)},
@@ -217,9 +216,9 @@ def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
     return results.exhibit(
         "busy_threads",
         results.ExhibitKind.SERIES,
-        title="Traced host threads at work",
-        caption=f"""How many were busy, averaged over bins of {format_ns(use.width_ns)}; calls that
-            wait for the GPU do not count, nor do loader processes, which are separate.{rest}""",
+        title="Busy host threads in the trace",
+        caption=f"""Mean number of busy threads in each {format_ns(use.width_ns)}. Calls that wait
+            for the GPU do not count as busy; loader processes are not in the trace.{rest}""",
         columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],
         role=Role.CPU,
     )

@@ -42,9 +42,9 @@ _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
     checks="In which number formats kernels compute, and how much runs on tensor cores.",
-    reading="""The precision is taken from the name of the kernel. Where the name has none, it is
-        that of the inputs of the launching operator, or that of all other kernels if these agree;
-        else it is Unknown. Communication is left out.""",
+    reading="""The precision is taken from the name of the kernel. If the name does not show it, it
+        is taken from the inputs of the launching operator, then from the other kernels of the rank
+        if nearly all agree; otherwise it is Unknown. Communication is not included.""",
     advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -52,42 +52,41 @@ ORDINARY_CORES = kit.Message(
     id="PREC-1",
     cause=results.Cause.FULL_PRECISION,
     title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
-    text="""{fp32:ns} of {kernels:ns} of kernel time, {of_window:pct} of the time from the first to
-        the last GPU operation ({window:ns} over all GPUs), went into FP32 matrix products and
-        convolutions on ordinary cores. The bound takes tensor cores as {faster} times faster.""",
+    text="""FP32 matrix products and convolutions on ordinary cores take {fp32:ns} of {kernels:ns}
+        of kernel time, which is {of_window:pct} of the time from the first to the last GPU
+        operation ({window:ns} over all GPUs). The possible gain assumes that tensor cores are
+        {faster} times faster.""",
     advice="""Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in
         BF16 with torch.autocast.""",
     exhibit="fp32_matrix",
 )
 ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
-ADVICE_FOR_ANY_GPU = (
-    "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
-)
+ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or
+    allow TF32."""
 READING = kit.Message(
     id="PREC-2",
-    title="{main_pct:pct} of kernel time is {main}, {measured:pct} runs on tensor cores",
-    text="""Shares of the {kernels:ns} in kernels other than communication. The precision of
-        {unknown_pct:pct} of that time is unknown.""",
-    advice="A lower precision is faster, if the model tolerates it.",
+    title="{main_pct:pct} of kernel time is {main}; {measured:pct} is on tensor cores",
+    text="""Shares of the {kernels:ns} of all kernels except communication. For {unknown_pct:pct} of
+        this time the precision is unknown.""",
+    advice="Try a lower precision (BF16 or FP16), if the accuracy of the model allows it.",
     exhibit="precision_shares",
 )
 LOW = frozenset({Precision.BF16, Precision.FP16, Precision.FP8, Precision.FP4, Precision.INT8})
-LOW_ADVICE = (
-    "The precision is low already; fuse kernels that are bound by memory, not by arithmetic."
-)
+LOW_ADVICE = """The model already runs in a reduced precision; fuse kernels that are limited by
+    memory instead."""
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
-        """Taken from the name of the kernel, else from the inputs of its operator, else from nearly
-            all other kernels of the rank, else Unknown.""",
+        """“Kernels” says how the precision is known.""",
     ),
     "precision_shares_folded": (
         "Kernel time by SageMaker Profiler's formats",
-        "FP32 holds TF32, FP16 holds BF16, INT32 holds INT16 and INT64; other: FP64, FP8 and FP4.",
+        """FP32 contains TF32, FP16 contains BF16, INT32 contains INT16 and INT64; other is FP64,
+            FP8 and FP4.""",
     ),
     "matrix_units": (
         "Kernel time on tensor cores",
-        "Tensor cores, or AMD's matrix cores, as far as the names say.",
+        "Tensor cores (AMD: matrix cores) are recognized by the names of the kernels.",
     ),
 }
 """Titles, and how to read them."""
@@ -109,7 +108,6 @@ class RankPrecision:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         times_ns: time of kernels by precision and use of matrix units, communication too.
         fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
         window_ns: first to last GPU operation, over all devices.
@@ -277,7 +275,7 @@ def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:
     shown = sorted(times_ns.items(), key=lambda item: (-item[1], item[0]))[:top]
     names = short_names([name for name, _ in shown])
     more = len(times_ns) - len(shown)
-    rest = f" {more} more are in the table of kernels." if more else ""
+    rest = f" {more} more are in the table of all kernels." if more else ""
     return kit.table(
         "fp32_matrix",
         [MatrixKernel(name=name, time_ns=ns) for name, (_, ns) in zip(names, shown, strict=True)],

@@ -28,34 +28,37 @@ from reportgen.units import NS_PER_US, pct_of
 
 ABOUT = About(
     checks="Which kernels take the GPU's time and which are launched most.",
-    reading="""Durations are added up per full name over all ranks. A kernel shorter than its launch
-        cannot keep the GPU busy however many there are.""",
-    advice="Improve or fuse the first few by time, and those launched most.",
+    reading="""The durations of all kernels of the same full name are added up over all ranks.
+        Kernels that are shorter than their launch calls cannot keep the GPU busy, however many
+        there are.""",
+    advice="""Improve or fuse the kernels with the most time, and those that are launched most
+        often.""",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
 TINY = kit.Message(
     id="KERN-1",
     cause=results.Cause.SMALL_KERNELS,
     title="Small kernels in a row cost {measured:pct} of the time",
-    text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in rows of
-        {least_run} or more. With one fused kernel for each row it would finish {won:ns} earlier,
-        which is {measured:pct} of {window}. On all ranks {job.n_tiny:n} of
+    text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in sequences of
+        {least_run} or more. With one fused kernel for each sequence it would finish {won:ns}
+        earlier, which is {measured:pct} of {window}. On all ranks {job.n_tiny:n} of
         {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
-        the call that launches them; before them the GPU idles {job.idle_ns:ns}.""",
+        the call that launches them; before these the GPU is idle for {job.idle_ns:ns}.""",
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
 LARGEST = kit.Message(
     id="KERN-2",
-    title="The kernel that takes most time takes {measured:pct} of kernel time",
-    text="""{name}: {first.sum_ns:ns} of {every} in {first.count:count run}, {first.mean_ns:ns} on
-        average, of {n_names:count different kernel} in all.""",
+    title="The largest kernel takes {measured:pct} of the time of all kernels",
+    text="""{name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
+        {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
+        different kernel}.{avoidable}""",
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
-COMMUNICATION_ADVICE = """It communicates, and part of its time may be waiting for other ranks: see
-    the collectives. Of the kernels that compute, a faster version of the first few is worth
-    most."""
+COMMUNICATION_ADVICE = """This kernel communicates, and part of its time may be waiting for other
+    ranks: see “Communication”. Of the kernels that compute, the first few of the table are worth
+    the most work."""
 
 TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
@@ -63,6 +66,23 @@ Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
+AVOIDABLE = (
+    (
+        re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
+        5.0,
+        """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
+            time of those that compute.""",
+        " Use memory_format=torch.channels_last for the model and its inputs.",
+    ),
+    (
+        re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
+        40.0,
+        """ Kernels that compute element by element or copy take {share:pct} of the time of those
+            that compute; each reads and writes whole tensors.""",
+        " Fuse them with torch.compile.",
+    ),
+)
+"""Kernels that a setting avoids: their names, the least share of the computing time, sentences."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
@@ -103,18 +123,17 @@ WORDS = {
 """Titles of rankings (" by time" and the like is appended), how the reader's choices are called,
 and how the rows are counted that a ranking does not show one by one."""
 CAPTIONS = {
-    Grouping.NAME: """Over all ranks, by total time. pct_of_kernel_time is of the time of all
-        kernels; pct_of_profile_time is of the time from the first to the last GPU operation, times
-        devices ({profile:ns}); kernels that run at the same time all count. Precision is read off
-        the name, else off the inputs of the operator.""",
-    Grouping.SHAPE: "Every kernel with each size in which it was launched, by total time.",
-    Grouping.OPERATOR: (
-        "Kernels by the operator that launched them: the innermost on the thread of the launch."
-    ),
+    Grouping.NAME: """All ranks together, sorted by total time. pct_of_kernel_time is the share of
+        the time of all kernels. pct_of_profile_time is the share of the time from the first to the
+        last GPU operation, added up over the GPUs ({profile:ns}); kernels that run at the same time
+        all count. The precision comes from the name of the kernel or, if that does not show it,
+        from the inputs of the operator.""",
+    Grouping.SHAPE: "Each kernel with each size of its launches, sorted by total time.",
+    Grouping.OPERATOR: ("Kernels by the innermost operator that launched them."),
     Grouping.CATEGORY: "Kernels that exchange data with other GPUs, and all others.",
 }
 """Of the complete tables."""
-AS_BY_NAME = " Over all ranks; columns as in the table by name."
+AS_BY_NAME = " All ranks together; the columns are those of the table by name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,7 +166,6 @@ class RankKernels:
     """The kernels of a rank, or of all.
 
     Attributes:
-        n_ops: GPU operations.
         durations: of each rank by each grouping.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
@@ -155,7 +173,6 @@ class RankKernels:
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
-        costs: costs of the host of each rank.
     """
 
     n_ops: int = merged(sum)
@@ -289,11 +306,13 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     if not kernels:
         return Outcome(missing=missing)
     first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
+    is_main = _category(Grouping.NAME, first, job) == COMMUNICATION
+    avoidable, remedies = _avoidable(kernels, job)
+    advice = COMMUNICATION_ADVICE if is_main else LARGEST.advice
     largest = LARGEST.finding(
         measured=pct_of(first.sum_ns, every_ns),
-        advice=(
-            COMMUNICATION_ADVICE if _category(Grouping.NAME, first, job) == COMMUNICATION else None
-        ),
+        advice=f"{advice}{remedies}",
+        avoidable=avoidable,
         first=first,
         name=short_names(first.key)[0],
         every=_time(kernels, n_ranks=len(ranks)),
@@ -315,6 +334,18 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     )
 
 
+def _avoidable(kernels: Rows, job: RankKernels) -> tuple[str, str]:
+    """Return sentences on kernels that take much of the computing time, and the remedies."""
+    compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
+    every_ns, texts, remedies = sum(row.sum_ns for row in compute), "", ""
+    for pattern, from_pct, text, remedy in AVOIDABLE:
+        its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
+        if pct_of(its_ns, every_ns) >= from_pct:
+            texts += write(text, share=pct_of(its_ns, every_ns))
+            remedies += remedy
+    return texts, remedies
+
+
 def _tiny(job: RankKernels, params: Params) -> Finding | None:
     most = max(job.costs, key=lambda rank: rank.share_pct(Cost.SMALL), default=None)
     if most is None or most.share_pct(Cost.SMALL) < params.threshold_won_pct:
@@ -332,7 +363,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching(job.costs),
+        **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
 
 

@@ -6,7 +6,7 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Seve
 from reportgen.results.charts import (
     MOST_BOXES,
     MOST_INTERVALS,
+    MOST_LINES,
     Interval,
     boxes,
     floats,
@@ -32,8 +33,8 @@ from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
-    "MOST_INTERVALS", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes", "col",
-    "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
+    "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes",
+    "col", "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
     "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals",
     "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
     "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",
@@ -263,24 +264,12 @@ WITHOUT_EVENTS = Reason(
 )
 
 
-class RecordedLoop(Protocol):
-    """Recorded events of a loop: framework events, and those of them that are steps."""
-
-    @property
-    def n_spans(self) -> int:
-        """Return the number of framework events."""
-
-    @property
-    def n_steps(self) -> int:
-        """Return the number of steps."""
-
-
-def reason_without_steps(loop: RecordedLoop) -> Reason | None:
+def reason_without_steps(n_events: int, n_steps: int) -> Reason | None:
     """Return why a rule about steps cannot look: no framework events, or none that is a step."""
-    if loop.n_spans == 0:
+    if n_events == 0:
         return WITHOUT_EVENTS
-    if loop.n_steps == 0:
-        text = write("No training step is among {n:count framework event}.", n=loop.n_spans)
+    if n_steps == 0:
+        text = write("No training step is among {n:count framework event}.", n=n_events)
         return Reason(code=ReasonCode.NO_STEPS, text=text)
     return None
 
@@ -332,23 +321,13 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-class Launching(Protocol):
-    """Properties of a rank that decide which advice on its launches fits (``facts.host_costs``)."""
-
-    @property
-    def suits_graphs(self) -> bool: ...
-
-    @property
-    def trains(self) -> bool: ...
-
-
-def launching(costs: Sequence[Launching]) -> dict[str, str]:
-    """Return the part of the advice on many launches, empty where it does not fit.
+def launching(suits_graphs: Iterable[bool], trains: Iterable[bool]) -> dict[str, str]:
+    """Return the part of the advice on many launches, empty where it does not fit all ranks.
 
     ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
     """
-    graphs, optimizers = (all(r.suits_graphs for r in costs), all(r.trains for r in costs))
-    return {"graphs": "CUDA graphs, " * graphs, "optimizers": "fused optimizers, " * optimizers}
+    graphs, optimizers = "CUDA graphs, " * all(suits_graphs), "fused optimizers, " * all(trains)
+    return {"graphs": graphs, "optimizers": optimizers}
 
 
 class NamedWindow(Protocol):

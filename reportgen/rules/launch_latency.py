@@ -26,27 +26,26 @@ ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
     reading="""A long delay is good: the host launches work before the GPU needs it. A delay of a
         few µs means that the GPU waits for each launch.""",
-    advice="Where delays are short and the GPU idles, launch less often: fuse, compile, graphs.",
+    advice="""If delays are short and the GPU is idle, launch less often: fuse kernels, use
+        torch.compile or CUDA graphs.""",
     section=results.Section(id="launches", title="Launches", order=100),
 )
 READING = kit.Message(
     id="LAUNCH-1",
     title="Operations begin {begin} their launch (median){on}",
-    text="""95 % begin within {most.p95_ns:ns} of the call, the last after {most.max_ns:ns}. A long
-        delay is good: the host launches work before the GPU needs it. A delay of a few µs means
-        that the GPU waits for each launch.{early}{unseen}""",
-    advice="Look at the causes of idling where the delay is short.",
+    text="""95 % of them begin within {most.p95_ns:ns} of the launch call; the longest delay is
+        {most.max_ns:ns}.{early}{unseen}""",
+    advice="Nothing to do if the delay is long; if it is only a few µs, see “Idle time”.",
     unit="us",
     exhibit="launch_delays",
 )
-ON_RANK = " on rank {rank}, the longest delay of {n_ranks} ranks"
-UNSEEN = " The trace holds no launch of {orphans:count operation}."
-EARLY = """ {n:count operation} {n:verb begin} before the launching call: the clocks of host and GPU
-    disagree, and delays and causes of idling are wrong by as much."""
-BOXES_CAPTION = (
-    "“launch” counts from the start of the call, “queue” from its end, so it is negative where the "
-    "operation began before the call returned."
-)
+ON_RANK = " on rank {rank} (the longest of {n_ranks} ranks)"
+UNSEEN = " The launch of {orphans:count operation} was not recorded."
+EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU
+    differ, so delays and causes of idle time are wrong by as much."""
+BOXES_CAPTION = """“launch” is the time from the start of the launch call to the start on the GPU.
+    “queue” is counted from the end of the call: it is negative if the operation began before the
+    call returned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,9 +138,9 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
         rows,
         Delays,
         title="Launch delays by rank",
-        caption="""launch: from the start of the call to the start on the GPU, of the first
-            operation of each call. queue: from the end of the call, of every operation; it may be
-            negative. orphans: operations whose call was not recorded.""",
+        caption="""launch is the time from the start of a call to the start of its first operation
+            on the GPU. queue is the time from the end of the call to the start of each of its
+            operations; it may be negative. orphans are operations whose call was not recorded.""",
     )
     if not rows:
         return Outcome(exhibits=[by_rank])
@@ -186,7 +185,7 @@ def _boxes(rows: Sequence[Delays]) -> results.Exhibit:
         unit="us",
         role=results.Role.GPU,
     )
-    return replace(found, caption=f"{BOXES_CAPTION} {found.caption}")
+    return replace(found, caption=f"{write(BOXES_CAPTION)} {found.caption}")
 
 
 def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:
@@ -198,7 +197,7 @@ def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:
         [replace(item, name=name) for name, item in zip(names, rows, strict=True)],
         SlowLaunch,
         title="The longest launch delays",
-        caption=f"The {len(rows)} longest; start_us is in the trace's own clock.",
+        caption=f"The {len(rows)} longest delays; start_us is on the clock of the trace.",
     )
 
 

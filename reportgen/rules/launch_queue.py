@@ -26,10 +26,11 @@ FULL_FROM = 1_000
 docs/definitions.md, Launch queue."""
 ABOUT = About(
     checks="How many launched operations wait on each stream.",
-    reading="""A queue that never empties means that the host keeps up with the GPU. At about 1,024
-        CUDA's queue is full and the host blocks in launch calls, which costs the GPU nothing; HIP's
-        is longer.""",
-    advice="Where the queue is empty and the GPU idles, the host is the bottleneck.",
+    reading="""If a queue never empties, the host keeps up with the GPU. CUDA's queue is full at
+        about 1,024 operations: then launch calls block the host, which does not slow down the GPU.
+        HIP's is longer.""",
+    advice="""If the queue is empty and the GPU is idle, the host is the bottleneck: see “Idle
+        time”.""",
     section=results.Section(id="launches", title="Launches", order=100),
 )
 FULL = kit.Message(
@@ -37,9 +38,9 @@ FULL = kit.Message(
     cause=results.Cause.FULL_LAUNCH_QUEUE,
     title=f"The launch queue holds {FULL_FROM:,} operations or more {{measured:pct}} of the time",
     text=f"""For {{q.full_ns:ns}} of {{q.length_ns:ns}} stream {{q.stream}} of {{q.node}} held at
-        least {FULL_FROM:,} operations: the host is far ahead, blocked in launch calls for
-        {{q.blocked_ns:ns}} of it. Meanwhile the GPU is the bottleneck, not the host.""",
-    advice="Speed up the GPU's work; the host's does not matter here.",
+        least {FULL_FROM:,} operations: the host is far ahead, and blocked in launch calls for
+        {{q.blocked_ns:ns}} of this time. So the GPU is the bottleneck, not the host.""",
+    advice="Make the work of the GPU faster; a faster host would not help here.",
     exhibit="queue_depth",
 )
 
@@ -146,9 +147,10 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
         queues,
         StreamQueue,
         title="Queues by rank, device and stream",
-        caption=f"""From the first recorded launch to the last start: mean and largest depth. full:
-            the time with at least {FULL_FROM:,} queued operations. blocked: the part of it in which
-            the host was in launch calls of more than {LONG_CALL_NS // NS_PER_US} µs.""",
+        caption=f"""Mean and largest number of queued operations between the first recorded launch
+            and the start of the last operation. full is the time with at least {FULL_FROM:,} queued
+            operations; blocked is the part of it in which the host was in launch calls of more than
+            {LONG_CALL_NS // NS_PER_US} µs.""",
     )
     return Outcome(
         missing=missing,
@@ -164,8 +166,9 @@ def _over_time(queue: StreamQueue, curve: ThinCurve) -> results.Exhibit:
         results.ExhibitKind.BAND,
         title=write("Launch queue: up to {n:count operation} queued", n=queue.max_depth),
         caption=write(
-            "Operations launched but not yet started on stream {q.stream} of {q.node}, the deepest "
-            "queue. {q.curve.n_points:count change} in {kept:count point}; extremes are kept.",
+            """Operations that are launched but have not yet started on
+            stream {q.stream} of {q.node}, which has the deepest queue. The curve of
+            {q.curve.n_points:count point} is reduced to {kept:n}; minima and maxima are kept.""",
             q=queue,
             kept=curve.time_ns.size,
         ),

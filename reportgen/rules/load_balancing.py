@@ -10,16 +10,9 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import distributions
+from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import Counts, jensen_shannon
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.usage import (
-    IDLE_BELOW_PCT,
-    Samples,
-    enough_samples,
-    samples_by_gpu,
-    used_throughout,
-)
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
@@ -172,12 +165,12 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     is_sampled, is_busy = np.zeros((2, system.n_ticks), dtype=np.bool_)
     for use in system.each(kind):
         is_sampled |= ~np.isnan(use)
-        is_busy |= use >= IDLE_BELOW_PCT
+        is_busy |= use >= usage.IDLE_BELOW_PCT
     minute_ns, busy = minutes_of(system.tick_ns[is_sampled]).start_ns, np.flatnonzero(is_busy)
-    are_used = used_throughout(system.matrix(kind)).tolist()
+    are_used = usage.used_throughout(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
-    mean_pct = {gpu: float(own.values.mean()) for gpu, own in samples_by_gpu(system, kind)}
+    mean_pct = {gpu: float(own.values.mean()) for gpu, own in usage.samples_by_gpu(system, kind)}
     total_pct = sum(mean_pct.values())
     gpus = [
         GpuLoad(
@@ -190,9 +183,9 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             counts=distributions.pct_histogram(own.values),
             aws_counts=distributions.aws_histogram(own.values),
         )
-        for gpu, own in samples_by_gpu(system, kind)
+        for gpu, own in usage.samples_by_gpu(system, kind)
     ]
-    histories = [_history(own, minute_ns) for _, own in samples_by_gpu(system, kind)]
+    histories = [_history(own, minute_ns) for _, own in usage.samples_by_gpu(system, kind)]
     every = combinations(zip(gpus, histories, strict=True), 2)
     return NodeLoad(
         node=part.node,
@@ -206,7 +199,7 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     )
 
 
-def _history(samples: Samples, minute_ns: Instants) -> Counts:
+def _history(samples: usage.Samples, minute_ns: Instants) -> Counts:
     """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
     minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
     place = minute * distributions.N_BINS + distributions.bin_index(samples.values)
@@ -244,7 +237,7 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
         n_ticks=sum(load.n_ticks for load in loads),
         n_gpus=sum(n_gpus),
         n_samples=n_samples,
-        patience=enough_samples(params.patience),
+        patience=usage.enough_samples(params.patience),
     )
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
@@ -318,9 +311,8 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     gpus = [gpu for load in loads for gpu in load.gpus]
     title = "Share of the work of each GPU on its node"
-    caption = (
-        "Mean utilization over the whole job, and its share of the sum of all GPUs of the node."
-    )
+    caption = """Mean utilization over the whole job, and its share of the sum of all GPUs of the
+        node."""
     yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)

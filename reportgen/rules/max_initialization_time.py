@@ -15,6 +15,7 @@ from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile.system import Instants
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
@@ -34,17 +35,17 @@ WORKED_RATIO = 0.5
 SUSTAINED_TICKS = 10
 """A GPU that is at work in this many of twice as many samples has begun; less may be a test."""
 METRICS = ("initialization_s", "training_loop_s", "finalization_s")
-WORK, CORE_WORK = ("first_work_ns", "last_work_ns"), ("first_core_ns", "last_core_ns")
 QUIET_BYTES_PER_S = 1_000_000
 """Below one megabyte a second nothing is copied that could explain a wait."""
 
 ABOUT = About(
-    checks="Whether the job spends too long on start-up before its first training step.",
-    reading="""Initialization runs from the first sample to the first step, the training loop from
-        the first to the last training step, finalization from there to the last sample.
-        Validation before or after the loop is no part of it.""",
-    advice="""Stream the data instead of copying them first, use a smaller image, cache what is
-        downloaded or compiled, and move preprocessing out of the training job.""",
+    checks="Whether the start-up before the first training step takes too long.",
+    reading="""Initialization is the time from the first sample to the first training step. The
+        training loop lasts from there to the end of the last training step, and finalization from
+        there to the last sample. Evaluation before or after the training loop is not part of the
+        loop.""",
+    advice="""Stream the data instead of copying them first, use a smaller image, cache downloads
+        and compiled code, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
     is_quiet=True,
     has_counters=True,
@@ -59,11 +60,22 @@ LONG = kit.Message(
     unit="s",
     exhibit="phases",
 )
-SHORT_ADVICE = "Nothing to do unless such short jobs run often; then keep the container warm."
-QUIET = """ Meanwhile network and disks were nearly quiet (at most {mean:bytes}/s on average): the
-    time went into something else, such as imports, compilation or the start of processes."""
-UNKNOWN = """{text} The job ran {ran:s}, longer than the limit of {limit:s}; how much of it was
-    start-up is unknown."""
+LATE_END = kit.Message(
+    id="INIT-2",
+    title="""The job went on for {measured:s} after the last recorded training step: {share_pct:pct}
+        of the job""",
+    text="""Either the job did other work in this time, such as saving or uploading its results, or
+        its later steps were not recorded.""",
+    advice="""If no more steps ran, save and upload less, or do so during the training: you pay for
+        the instance until the job ends.""",
+    unit="s",
+    exhibit="phases",
+)
+SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
+QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
+    it was spent on something else, such as imports, compilation or the start of processes."""
+UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
+    was start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
 AWS_END = "in AWS's result the loop ends where its last step begins"
 FIRST_STEP = "first training step"
@@ -112,28 +124,30 @@ class StartupRate:
 
 
 @kit.row
+class Ends:
+    """Its first start and its last end, ``None`` where there is nothing of a kind."""
+
+    first_ns: int | None = kit.merged(least, default=None)
+    last_ns: int | None = kit.merged(greatest, default=None)
+
+
+@kit.row
 class NodeStart:
     """One node, or all of them merged: samples, events, and rates before the first step.
 
     Attributes:
-        first_step_ns, last_step_ns: of steps of any phase.
+        steps: of any phase.
         is_unrecorded: whether GPUs trained before the first step that was recorded.
-        first_work_ns, last_work_ns: of GPUs.
-        first_core_ns, last_core_ns: of the cores of nodes without a GPU.
+        gpus, cores: the work of GPUs, or of the cores of nodes without a GPU.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
-    first_step_ns: int | None = kit.merged(least, default=None)
-    last_step_ns: int | None = kit.merged(greatest, default=None)
-    first_ns: int | None = kit.merged(least, default=None)
-    last_ns: int | None = kit.merged(greatest, default=None)
+    samples: Ends = kit.merged(kit.merge, default_factory=Ends)
+    events: Ends = kit.merged(kit.merge, default_factory=Ends)
+    steps: Ends = kit.merged(kit.merge, default_factory=Ends)
+    gpus: Ends = kit.merged(kit.merge, default_factory=Ends)
+    cores: Ends = kit.merged(kit.merge, default_factory=Ends)
     is_unrecorded: bool = kit.merged(any, default=False)
-    first_work_ns: int | None = kit.merged(least, default=None)
-    last_work_ns: int | None = kit.merged(greatest, default=None)
-    first_core_ns: int | None = kit.merged(least, default=None)
-    last_core_ns: int | None = kit.merged(greatest, default=None)
-    first_event_ns: int | None = kit.merged(least, default=None)
-    last_event_ns: int | None = kit.merged(greatest, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
 
 
@@ -158,20 +172,23 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         2 * SUSTAINED_TICKS * (system.interval_ns or 0)
     )
     began_ns = work_ns[: has_begun.size][has_begun]
-    ends_ns = (int(began_ns[0]), int(work_ns[-1])) if began_ns.size else (None, None)
+    work = _ends(began_ns, work_ns)
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
         is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
-        **dict(zip(WORK if has_gpus else CORE_WORK, ends_ns, strict=True)),
         loop=loop_of(spans),
-        first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,
-        last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
-        first_ns=system.first_ns,
-        last_ns=system.last_ns,
-        first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
-        last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
+        samples=Ends(first_ns=system.first_ns, last_ns=system.last_ns),
+        events=_ends(spans.start_ns, spans.end_ns),
+        steps=_ends(steps.start_ns, steps.end_ns),
+        gpus=work if has_gpus else Ends(),
+        cores=Ends() if has_gpus else work,
         rates=tuple(_rates(part)),
     )
+
+
+def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
+    is_any = start_ns.size > 0
+    return Ends(first_ns=int(start_ns.min()), last_ns=int(end_ns.max())) if is_any else Ends()
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
@@ -202,11 +219,11 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     details = _details(job)
     phases, by_any_step = (
         _phases(details | {"step_num": _step_num(*ends)})
-        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.first_step_ns, job.last_step_ns))
+        for ends in ((job.loop.start_ns, job.loop.end_ns), (job.steps.first_ns, job.steps.last_ns))
     )
-    by_work = _phases_of_work(job, WORK)
+    by_work = _phases_of_work(job, job.gpus)
     words, end = (OF_GPUS, BY_GPUS) if by_work else (OF_CORES, BY_GPUS.replace("GPUs", "cores"))
-    by_cores = _phases_of_work(job, CORE_WORK)
+    by_cores = _phases_of_work(job, job.cores)
     if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
         by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
@@ -219,7 +236,10 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         )
     return Outcome(
         missing=_missing(job.loop, details, params),
-        findings=[_finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded)],
+        findings=[
+            _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
+            None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
+        ],
         exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
@@ -240,13 +260,11 @@ def from_details(_counters: results.Counters, details: results.Details, params: 
 
 def _details(job: NodeStart) -> results.Details:
     """Return AWS's details; ``last`` is the latest end of a step of any phase (docs/rules.md)."""
-    is_sampled = job.first_ns is not None
-    first_ns = job.first_ns if is_sampled else job.first_event_ns
-    last_ns = job.last_ns if is_sampled else job.last_event_ns
+    whole = job.events if job.samples.first_ns is None else job.samples
     return {
-        "step_num": _step_num(job.first_step_ns, job.last_step_ns),
-        "job_start": None if first_ns is None else seconds(first_ns),
-        "job_end": None if last_ns is None else seconds(last_ns),
+        "step_num": _step_num(job.steps.first_ns, job.steps.last_ns),
+        "job_start": None if whole.first_ns is None else seconds(whole.first_ns),
+        "job_end": None if whole.last_ns is None else seconds(whole.last_ns),
     }
 
 
@@ -257,7 +275,7 @@ def _step_num(first_ns: int | None, last_ns: int | None) -> dict[str, results.Js
 
 
 def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
-    reason = kit.reason_without_steps(loop)
+    reason = kit.reason_without_steps(loop.n_spans, loop.n_steps)
     start, end = details["job_start"], details["job_end"]
     if reason is None or not (_is_number(start) and _is_number(end)):
         return reason
@@ -284,13 +302,12 @@ def _phases(details: results.Details) -> Phases | None:
     return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
-def _phases_of_work(job: NodeStart, names: tuple[str, str]) -> Phases | None:
-    """Return the phases of a job without steps by the first and the last work of these names."""
-    work_ns = [getattr(job, name) for name in names]
-    if job.loop.n_steps or None in (*work_ns, job.first_ns, job.last_ns):
+def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
+    """Return the phases of a job without steps by its first and its last work."""
+    edges_ns = (job.samples.first_ns, work.first_ns, work.last_ns, job.samples.last_ns)
+    edges_s = [seconds(time_ns) for time_ns in edges_ns if time_ns is not None]
+    if job.loop.n_steps or len(edges_s) < len(edges_ns):
         return None
-    first_ns, began_ns, ended_ns, last_ns = job.first_ns or 0, *work_ns, job.last_ns or 0
-    edges_s = [seconds(time_ns or 0) for time_ns in (first_ns, began_ns, ended_ns, last_ns)]
     before_s, loop_s, after_s = (round(end - begin, 6) for begin, end in pairwise(edges_s))
     return Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
 
@@ -343,6 +360,19 @@ def _finding(
     return replace(found, measured=round(before_s, 3))
 
 
+def _late_end(phases: Phases | None) -> results.Finding | None:
+    """Return INIT-2 if as much passed after the loop as would be a fault before it."""
+    _, loop_s, after_s = phases.parts_s if phases else (0.0, 0.0, 0.0)
+    if phases is None or after_s > loop_s:
+        return None
+    share_pct = percentages(phases.parts_s, decimals=1)[2]
+    if not any(after_s >= least_s and share_pct >= 100 * least for least_s, least in COSTLY):
+        return None
+    end_s = phases.start_s + sum(phases.parts_s)
+    where = results.Where(start_s=end_s - after_s, end_s=end_s)
+    return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
+
+
 def _meanwhile(rates: Sequence[StartupRate]) -> str:
     """Say what the busiest node received and read meanwhile; empty where nothing was sampled."""
     incoming = [rate for rate in rates if rate.what in ("received", "read from disk")]
@@ -356,7 +386,7 @@ def _meanwhile(rates: Sequence[StartupRate]) -> str:
         for rate in incoming
         if rate.node == busiest.node
     ]
-    return f" Meanwhile on {busiest.node} on average: {', '.join(told)}."
+    return f" During this time {busiest.node} had on average: {', '.join(told)}."
 
 
 def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhibit]:
@@ -384,8 +414,9 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
             rates,
             StartupRate,
             title="Network and disks before the first step",
-            caption="""Means over the samples before the node's first step, and over its training
-                loop. Received and sent add up the container's and the platform's network.""",
+            caption="""Means over the samples before the first step of the node, and over its
+                training loop. Received and sent are the traffic of the training container and of
+                SageMaker's own processes together.""",
         )
 
 

@@ -19,10 +19,11 @@ from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MOST_CELLS = 1_000
 """Points of a line: more than a screen has columns of pixels for it."""
+_STAYS_PCT = 50.0
+"""Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
+no state of the job."""
 _OWN = "chosen: the rest is what a larger batch or one more loader process takes"
 
 ABOUT = About(
@@ -30,11 +31,11 @@ ABOUT = About(
     reading="""Memory of a GPU is the memory that its driver has allocated, including memory that a
         framework caches; memory of a host is the used part of the job's limit or of the
         machine.""",
-    advice="""Where a GPU has room, try a larger batch; where a host has none, use fewer loader
-        processes or ask for more memory.""",
+    advice="""If a GPU has free memory, try a larger batch. If a host has none, use fewer loader
+        processes or take an instance with more memory.""",
     section=results.Section(id="memory-in-use", title="Memory in use", order=242),
     is_optional=True,
-    hint_when_skipped="Record the job with reportgen record to get this part.",
+    hint_when_skipped="To record them, run the job with the command reportgen record.",
 )
 HOST_NEAR_LIMIT = kit.Message(
     id="ROOM-1",
@@ -42,27 +43,27 @@ HOST_NEAR_LIMIT = kit.Message(
     severity=Severity.WARNING,
     title="{device.node} uses up to {measured:pct} of its memory",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was in use. At the limit the system stops processes of the job.
+        {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the job.
         This concerns {concerned}.""",
-    advice="""Use fewer loader processes or a shorter prefetch queue, look for data that is kept
-        for all epochs, or ask for more memory.""",
+    advice="""Use fewer loader processes or a shorter prefetch queue, look for data that are kept
+        for all epochs, or take an instance with more memory.""",
     exhibit="memory_in_use",
 )
 GPU_FULL = kit.Message(
     id="ROOM-2",
     title="GPU memory is nearly full: {place} uses {measured:pct}",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
-        {device.limit_gb:.1f} GB was handed out, including what the framework keeps for later. A
-        larger batch does not fit. This concerns {concerned}.""",
+        {device.limit_gb:.1f} GB was allocated, including memory that the framework keeps for later.
+        A larger batch does not fit. This concerns {concerned}.""",
     advice="""If allocations fail or are repeated, use a smaller batch, gradient checkpointing, or
         shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
 GPU_ROOM = kit.Message(
     id="ROOM-3",
-    title="GPU memory has room: {place} uses at most {measured:pct}",
-    text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB were handed out, no GPU of
-        the job used more of its memory.""",
+    title="GPU memory is not fully used: {place} uses at most {measured:pct}",
+    text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB was allocated; no other GPU
+        of the job used a larger share.""",
     advice="Try a larger batch, or a smaller GPU.",
     exhibit="memory_in_use",
 )
@@ -102,13 +103,8 @@ def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
 def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
     system = part.system
     names = system.names(SeriesKind.GPU_USED_BYTES)
-    totals = dict(
-        zip(
-            system.names(SeriesKind.GPU_TOTAL_BYTES),
-            system.matrix(SeriesKind.GPU_TOTAL_BYTES).T,
-            strict=True,
-        )
-    )
+    whole = SeriesKind.GPU_TOTAL_BYTES
+    totals = dict(zip(system.names(whole), system.matrix(whole).T, strict=True))
     for name, used in zip(names, system.matrix(SeriesKind.GPU_USED_BYTES).T, strict=True):
         total = totals.get(name)
         if total is None or np.isnan(used).all() or np.isnan(total).all():
@@ -153,20 +149,19 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        text = "This recording holds no memory in bytes; reportgen record measures it."
-        missing = results.Reason(code=results.ReasonCode.NO_EVENTS, text=text)
+        missing = "The used memory in bytes was not recorded."
         return Outcome(missing=missing)
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
     return Outcome(
-        findings=[_near_limit(hosts, params), _full(gpus, params), _room(gpus, params)],
+        findings=_findings(gpus, hosts, params),
         exhibits=[
             kit.table(
                 "memory_in_use",
                 devices,
                 DeviceMemory,
                 title="Memory in use",
-                caption="Samples above: above the threshold of a GPU or a host.",
+                caption="“samples above” are those above the threshold of a GPU or a host.",
             ),
             _curves(gpus or hosts),
         ],
@@ -181,55 +176,30 @@ def _highest(devices: Sequence[DeviceMemory]) -> float | None:
     return round(max(device.max_pct for device in devices), 4) if devices else None
 
 
-def _near_limit(hosts: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
+def _findings(
+    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Params
+) -> Iterator[results.Finding]:
     near = [host for host in hosts if host.max_pct > params.host_pct]
-    if not near:
-        return None
-    worst = max(near, key=lambda host: host.max_pct)
-    return HOST_NEAR_LIMIT.finding(
-        measured=worst.max_pct,
-        threshold=params.host_pct,
-        where=results.Where(node=worst.node, start_s=seconds(worst.highest_ns)),
-        device=worst,
-        concerned=part_of(len(near), len(hosts), "node"),
-    )
-
-
-def _full(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
-    if not full:
-        return None
-    worst = max(full, key=lambda gpu: gpu.max_pct)
-    return GPU_FULL.finding(
-        measured=worst.max_pct,
-        threshold=params.gpu_full_pct,
-        where=_where(worst),
-        device=worst,
-        place=_label(worst, gpus),
-        concerned=part_of(len(full), len(gpus), "GPU"),
-    )
-
-
-_STAYS_PCT = 50.0
-"""Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
-no state of the job."""
-
-
-def _room(gpus: Sequence[DeviceMemory], params: Params) -> results.Finding | None:
-    if not gpus or max(gpu.max_pct for gpu in gpus) >= params.gpu_room_pct:
-        return None
-    fullest = max(gpus, key=lambda gpu: gpu.max_pct)
-    return GPU_ROOM.finding(
-        measured=fullest.max_pct,
-        threshold=params.gpu_room_pct,
-        where=_where(fullest),
-        device=fullest,
-        place=_label(fullest, gpus),
-    )
-
-
-def _where(gpu: DeviceMemory) -> results.Where:
-    return results.Where(node=gpu.node, device=gpu.device, start_s=seconds(gpu.highest_ns))
+    room = gpus if all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
+    for message, limit_pct, found, every, noun in (
+        (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
+        (GPU_FULL, params.gpu_full_pct, full, gpus, "GPU"),
+        (GPU_ROOM, params.gpu_room_pct, room, gpus, "GPU"),
+    ):
+        if not found:
+            continue
+        worst = max(found, key=lambda device: device.max_pct)
+        device = None if worst.device == HOST else worst.device
+        start_s = seconds(worst.highest_ns)
+        yield message.finding(
+            measured=worst.max_pct,
+            threshold=limit_pct,
+            where=results.Where(node=worst.node, device=device, start_s=start_s),
+            device=worst,
+            place=_label(worst, every),
+            concerned=part_of(len(found), len(every), noun),
+        )
 
 
 def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
@@ -238,18 +208,22 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
     """Return the use over time of the GPUs that use most; without GPUs, of the hosts."""
-    shown = sorted(devices, key=lambda device: -device.max_pct)[:MAX_LINES]
+    shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
     aligned = align([device.curve for device in shown], cells=MOST_CELLS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)
     ]
-    rest = f" {len(shown)} of {len(devices)}, the fullest." if len(shown) < len(devices) else ""
+    rest = (
+        f" {len(shown)} of {len(devices)}, with the highest use."
+        if len(shown) < len(devices)
+        else ""
+    )
     return results.exhibit(
         "memory_over_time",
         results.ExhibitKind.SERIES,
         title="Memory in use over time",
-        caption=f"The highest sample of each point.{rest}",
+        caption=f"Each point is the highest sample of its interval.{rest}",
         columns=[
             *kit.floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
             *kit.floats(*lines, role=Role.GPU_MEMORY),

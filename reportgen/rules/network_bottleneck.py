@@ -22,44 +22,44 @@ MAX_HOLE_TICKS = 2
 """An episode goes on over this many ticks: the rate of a loader that never stops still swings."""
 
 ABOUT = About(
-    checks="Whether a GPU idles while its node receives data as fast as the network allows.",
-    reading="""An episode is a time in which a GPU is below its threshold and the node receives
-        close to the limit of its network. Unless the limit is given, the job's own 99th percentile
-        stands for it, so that an episode says that input and idling go together, not that the
-        network is used up.""",
-    advice="""Send less: smaller or compressed records, a local copy or cache of what is read again;
-        or take an instance with more network bandwidth.""",
+    checks="Whether a GPU is idle while its node receives data as fast as the network allows.",
+    reading="""An episode is a time in which a GPU is below its threshold while the node receives
+        data at nearly the limit of its network. If the limit is not given, the job's own 99th
+        percentile is used instead: then an episode only says that input and idle GPUs occur
+        together, not that the network is fully used.""",
+    advice="""Send less: smaller or compressed records, a local copy or cache of data that are read
+        again. Or take an instance with more network bandwidth.""",
     section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     is_quiet=True,
 )
 _TEXT = """In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received
-    close to its limit; in the longest {longest.node} received {longest.mean_bytes_per_s:bytes}/s
-    for {longest.duration_s:s}. """
+    data at nearly its limit; in the longest one {longest.node} received
+    {longest.mean_bytes_per_s:bytes}/s for {longest.duration_s:s}. """
 AT_LIMIT = kit.Message(
     id="SYS-5",
     cause=results.Cause.NETWORK_INPUT,
-    title="A GPU idles while the network is busy: {share_pct:pct} of the job",
+    title="A GPU is idle while the network is busy: {share_pct:pct} of the job",
     text=_TEXT + "The limit is {longest.limit_bytes_per_s:bytes}/s, as given.",
-    advice="""Read smaller or compressed records, keep a local copy of what is read again, or take
-        an instance with more network bandwidth.""",
+    advice="""Read smaller or compressed records, keep a local copy of data that are read again, or
+        take an instance with more network bandwidth.""",
     unit="bytes/s",
     exhibit="episodes",
 )
 AT_OWN_MAXIMUM = replace(
     AT_LIMIT,
-    text=_TEXT + "That limit of {longest.limit_bytes_per_s:bytes}/s is the job's own maximum (99th "
-    "percentile), not what the network can do.",
+    text=_TEXT + "The limit of {longest.limit_bytes_per_s:bytes}/s is the job's own maximum (99th "
+    "percentile); the network may be faster.",
 )
 
 
 IN_GAPS = replace(
     AT_LIMIT,
-    title="GPUs idle while the network is at its limit: {measured:pct} of the working time",
-    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses idled in gaps that
-        single ticks hardly show: {measured:pct} of the time from their first to their last work
-        (of each tick the GPU that idles most). Meanwhile the node received
-        {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate, which does not fall when
-        GPUs idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
+    title="GPUs are idle while the network is at its limit: {measured:pct} of the working time",
+    text="""In {worst.n_minutes:count minute} the GPUs that {worst.node} uses were idle in gaps that
+        single samples hardly show: {measured:pct} of the time from their first to their last work
+        (in each sample the GPU that is idle most counts). During this time the node received
+        {worst.bytes_per_s:bytes}/s more than it sent, at a steady rate that does not fall when GPUs
+        are idle, and {worst.busy_cores:.1f} of {worst.n_cores} cores computed.""",
     unit="%",
     exhibit=None,
 )
@@ -296,8 +296,8 @@ def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
 
 def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
     when = [kit.interval("network busy, GPU idle", its.where) for its in episodes]
-    title = "When a GPU idled while the network was busy"
-    caption = "Means over the ticks in which a GPU idled and the node received at its limit."
+    title = "When a GPU was idle while the network was busy"
+    caption = "Means over the samples in which a GPU was idle and the node received at its limit."
     return [
         kit.intervals(when, title=title, role=results.Role.IDLE),
         kit.table("episodes", episodes, Episode, title="Episodes", caption=caption),

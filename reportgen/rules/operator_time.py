@@ -22,36 +22,38 @@ from reportgen.units import NS_PER_US, pct_of
 
 INDENT = "· "
 _SAY_NONE = (
-    "The trace holds no operators; nsys sees those of PyTorch under "
+    "The trace has no operators; nsys records those of PyTorch only under "
     "torch.autograd.profiler.emit_nvtx()."
 )
 ABOUT = About(
-    checks="How long the framework's operators ran on the host, and what they cost on the GPU.",
+    checks="""How long the operators of the framework ran on the host, and how much GPU time they
+        launched.""",
     reading="""The time of an operator includes the operators that it calls; its self time does not,
-        so only self times add up. GPU time is that of the GPU operations that it launched
+        so only self times can be added up. GPU time is that of the GPU operations that it launched
         itself.""",
-    advice="Look for operators that take the host long but give the GPU little to do.",
+    advice="Look for operators that take much time on the host but little on the GPU.",
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
 READING = kit.Message(
     id="OPER-1",
-    title="{first.name} takes most of the host's time in operators: {measured:pct}",
-    text="""{first.self_ns:ns} of {every:ns} in {first.count:count call}, without the operators that
-        they call; {n:count different operator} ran.""",
-    advice="Where the host is too slow for the GPU, call it less often or on larger tensors.",
+    title="{first.name} takes {measured:pct} of the host's time in operators",
+    text="""{first.count:count call} took {first.self_ns:ns} of the {every:ns} of all operators,
+        counted without the operators inside. {n:count different operator} ran.""",
+    advice="If the host is too slow for the GPU, call it less often or on larger tensors.",
     exhibit="top_by_self_time",
 )
 WAITING = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
-WAITING_ADVICE = """It reads a value of the GPU (.item(), float(tensor), if tensor: …) and waits
-    until the GPU has computed it: read values less often, or after later work was launched."""
+WAITING_ADVICE = """This operator copies a value from the GPU, for example by .item() or
+    float(tensor), and waits until the GPU has computed it: read values less often, or launch the
+    next work before you read them."""
 BY_SELF_TIME = (
     "Operators by self time on the host",
-    "Shares of the self time of all operators, over all threads ({every:ns}).",
+    "Shares of the self time of all operators on all threads ({every:ns}).",
 )
 BY_GPU_TIME = (
     "Operators by time on the GPU",
-    "Shares of the GPU time that operators launched themselves ({every:ns}).",
+    "Shares of the GPU time that operators launched directly ({every:ns}).",
 )
 
 
@@ -210,9 +212,10 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         rows,
         Operator,
         title="All operators",
-        caption="""Over all ranks and threads, by self time. Durations are the host's and hold what
-            the operator called; pct_of_self_time is of the self time of all operators; gpu_time_us
-            adds up the durations of the GPU operations that it launched itself.""",
+        caption="""All ranks and threads together, sorted by self time. The durations are those on
+            the host and include the operators that were called. pct_of_self_time is the share of
+            the self time of all operators. gpu_time_us adds up the durations of the GPU operations
+            that the operator launched directly.""",
     )
     reading = READING.finding(
         measured=rows[0].pct_of_self_time,
@@ -239,10 +242,6 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
     )
 
 
-def _by_self_time(row: SizedOperator) -> tuple[int, str, str]:
-    return -row.self_ns, row.name, row.input_dims
-
-
 def _sized(job: RankOperators) -> Iterator[Exhibit]:
     rows = sorted(
         (
@@ -251,7 +250,7 @@ def _sized(job: RankOperators) -> Iterator[Exhibit]:
             )
             for item in operators.duration_rows(job.sized)
         ),
-        key=_by_self_time,
+        key=lambda row: (-row.self_ns, row.name, row.input_dims),
     )
     if rows:
         made = kit.table(
@@ -259,7 +258,8 @@ def _sized(job: RankOperators) -> Iterator[Exhibit]:
             rows,
             SizedOperator,
             title="All operators by the sizes of their inputs",
-            caption="Over all ranks and threads, by self time; those without tensors are left out.",
+            caption="""All ranks and threads together, sorted by self time, without operators that
+                have no tensors.""",
         )
         yield replace(made, depth=Depth.FOLDED)
 
@@ -283,9 +283,9 @@ def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:
         rows,
         Module,
         title="Modules of the model",
-        caption="""Calls of nn.Module over all ranks, added up by the classes of the modules around
-            them; each dot is one level. Times hold those of the modules inside; own_gpu_time_us
-            does not. The GPU work of the backward pass belongs to no module.""",
+        caption="""Calls of nn.Module on all ranks, added up by the classes of the modules around
+            them; each dot is one level. Times include the modules inside; own_gpu_time_us does not.
+            The GPU work of the backward pass belongs to no module.""",
     )
 
 

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 MANY_PARTS = 64
 """Memory of fewer parts is not worth the calls that give it back."""
 _MANY_EVENTS = 200_000
-"""What a rule uses beside so many events, 10 MB or more, is given back before the next one."""
+"""Beside as many events a rule uses 10 MB or more, which are given back before the next one."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""

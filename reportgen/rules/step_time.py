@@ -29,14 +29,14 @@ inside it (docs/definitions.md, Steps of a trace)."""
 LOADER_RATIO = 0.5
 """Steps are slow for the data loader if at least half of what they take longer is a wait for it."""
 NO_STEPS = (
-    "The trace has no marks of steps: call prof.step() in the loop, or for nsys mark each step "
+    "The trace does not mark steps: call prof.step() in the loop, or for nsys mark each step "
     "with an NVTX range named step_1, step_2, and so on."
 )
 ABOUT = About(
     checks="How long steps take, and which are much slower than the others.",
-    reading="""A step lasts from its start to the start of the next; the last one to its own end.
-        GPU busy is the time in which operations launched in the step ran.""",
-    advice="Look at what the slow steps do that the others do not.",
+    reading="""A step lasts from its start to the start of the next one, the last step to its end. A
+        GPU is busy with a step while operations run that were launched in this step.""",
+    advice="Find the work that only the slow steps do.",
     section=results.Section(id="steps", title="Steps", order=50),
     hint_when_skipped="Call prof.step() at the end of each training step.",
 )
@@ -45,29 +45,30 @@ SLOW = kit.Message(
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{some} {n_slow:verb take} more than {threshold:g} times the median",
     text="""{n_slow:verb Steps/Step} {names} of {rank.node}; the slowest takes {slowest:ns}, the
-        median is {rank.p50_ns:ns}. The GPUs take longer, too. Without their excess the
-        recorded steps would take {lost:pct} less.""",
-    advice="Look for evaluation, checkpoints, logging or recompilation in these steps.",
+        median is {rank.p50_ns:ns}. The GPUs take longer, too. Without this extra time the recorded
+        steps would take {lost:pct} less.""",
+    advice="""Look for evaluation, checkpoints, logging or recompilation in these steps, and do them
+        less often.""",
     unit="times the median",
     exhibit="steps",
 )
 READING = kit.Message(
     id="STEPT-2",
     title="A step takes {p50_ns:ns} (median)",
-    text="""{count:count step}: 95 % take up to {p95_ns:ns}, the longest takes
+    text="""Of {count:count step}{on_ranks}, 95 % take up to {p95_ns:ns}, and the longest takes
         {max_ns:ns}.{on_gpu}{guessed}""",
-    advice="Compare it with a run of the same job with other settings.",
+    advice="Use this value to compare later runs of the same job.",
     unit="us",
     exhibit="step_times",
 )
 ONE_STEP = replace(READING, text="One step was recorded.{on_gpu}")
-ON_GPU = """ On the GPUs a step lasts {span_ns:ns} (median) from the first operation that it
-    launches to the end of the last."""
+ON_GPU = """ From the start of the first GPU operation of a step to the end of the last one it takes
+    {span_ns:ns} (median)."""
 LOADER = replace(
     SLOW,
     cause=results.Cause.SLOW_INPUT,
     text=SLOW.text
-    + """ For {waited:ns} of the {excess:ns} that they take longer, the host waits for
+    + """ The slow steps take {excess:ns} longer in all; for {waited:ns} of it the host waits for
         a batch of the data loader.""",
     advice="""Make the slow batches cheaper to load, or load further ahead: num_workers and
         prefetch_factor of the DataLoader.""",
@@ -77,9 +78,9 @@ TIMES = "Step times: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 INCOMPLETE = kit.Message(
     id="STEPT-3",
     title="The first recorded step seems incomplete",
-    text="""It launched {r.first_step_gpu_ops:n} GPU operations on {r.node}, where a step launches
-        {r.median_step_gpu_ops:,g} (median): what ran before the recording was ready is missing, and
-        the step may be no measure of the others.""",
+    text="""It launched {r.first_step_gpu_ops:n} GPU operations on {r.node}; the median step
+        launches {r.median_step_gpu_ops:,g}. Operations before the recording was ready are missing,
+        so this step may not be comparable with the others.""",
     advice="Give the profiler's schedule a warm-up step before the active ones.",
     exhibit="step_percentiles",
 )
@@ -192,6 +193,7 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         measured=round(every["p50_ns"] / NS_PER_US, 3),
         on_gpu=write(ON_GPU, span_ns=span_ns) if span_ns else "",
         guessed="" if source is StepSource.PROFILER else write(GUESSED, source=source),
+        on_ranks=f" on {len(traced):,} ranks" if len(traced) > 1 else "",
         **every,
     )
     by_rank = kit.table(
@@ -199,10 +201,11 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         traced,
         RankSteps,
         title="Step times by rank",
-        caption="""Percentiles of the periods; gpu_span_p50_us is the median time from the first
-            GPU operation of a step to the end of the last; gpu_busy_pct is the share of the periods
-            in which a GPU operation ran, the mean of the rank's GPUs. The last columns count the
-            operations that a step launched.""",
+        caption="""Percentiles of the time from the start of a step to the start of the next one.
+            gpu_span_p50_us is the median time from the first GPU operation of a step to the end of
+            its last one. gpu_busy_pct is the share of the step time in which a GPU operation ran,
+            as a mean over the GPUs of the rank. The last columns count the operations that a step
+            launched.""",
     )
     points = ("p50", "p95", "p99", "max")
     return Outcome(
@@ -280,9 +283,11 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
     bins = bin_together([tally_values(rank.steps.period_ns) for rank in shown])
     names = ["steps"] if len(shown) == 1 else [rank.node for rank in shown]
     n_steps = sum(rank.count for rank in shown)
-    caption = f"{plural(n_steps, 'step')}, marked by {shown[0].steps.source}."
+    ranks, source = plural(len(shown), "rank"), shown[0].steps.source
+    caption = f"{plural(n_steps, 'step')} on {ranks}, marked by {source}."
     if len(shown) < len(traced):
-        caption += f" The median rank and those that differ most from it, of {len(traced):,} ranks."
+        caption += f""" Of {len(traced):,} ranks, only the median one and those that differ most
+            from it are shown."""
     return kit.histogram(
         "step_times",
         bins.edge_ns / NS_PER_US,
@@ -310,11 +315,11 @@ def _all(traced: Sequence[RankSteps]) -> results.Exhibit:
         "steps",
         results.ExhibitKind.TABLE,
         title="All steps",
-        caption="""period_us lasts to the start of the next step, that of a last one to its own end;
-            gpu_pace_us is from when the GPUs were done with the step before to when they are done
-            with this one; gpu_span_us is from the first GPU operation launched in the step to the
-            end of the last; gpu_busy_us is the union of the GPU operations
-            launched in the step, added up over devices. start_us is in the trace's own clock.""",
+        caption="""period_us is the time from the start of the step to the start of the next one.
+            gpu_pace_us is the time from the end of the GPU work of the step before to the end of
+            that of this step. gpu_span_us is the time from the first GPU operation of the step to
+            the end of its last one. gpu_busy_us is the time in which GPU operations of the step
+            ran, added up over the GPUs. start_us is on the clock of the trace.""",
         columns=[
             results.column("rank", "", ranks, type=results.ColumnType.INT),
             results.column("step", "", number, type=results.ColumnType.INT),

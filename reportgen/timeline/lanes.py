@@ -6,7 +6,7 @@ event is in one lane.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
@@ -20,12 +20,16 @@ Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
 Codes = NDArray[np.int32]
 Floats = NDArray[np.float64]
+Given = NDArray[Any] | Callable[[], NDArray[Any]]
+"""A column, or what makes it when it is needed: of many events each takes tens of MB."""
 
 MOST_ROWS = 256
 """Of a lane; what lies deeper shares the last row. Stacks of Python have at most some hundred."""
 
 _AT_ONCE = 1 << 14
 """Events that are Python numbers at a time: 1 MB."""
+_COMPARED = 1 << 19
+"""Events that are compared at a time: 4 MB a column."""
 
 MOST_ALIKE = 48
 """Threads of a host, streams of a GPU, phases of a worker; further ones share a lane."""
@@ -193,11 +197,11 @@ def joined_strips(parts: Sequence[Strips]) -> Strips:
 def strips_of(
     start_ns: Times,
     duration_ns: Times,
-    name: NDArray[Any],
+    name: Given,
     *,
-    detail: NDArray[Any] | None = None,
-    flow: NDArray[Any] | None = None,
-    source: NDArray[Any] | None = None,
+    detail: Given | None = None,
+    flow: Given | None = None,
+    source: Given | None = None,
     slack_ns: int = 0,
 ) -> Strips:
     """Return events in any order as strips in rows; see ``rows_of``."""
@@ -213,11 +217,16 @@ def strips_of(
         start_ns=in_file(start_ns),
         duration_ns=in_file(duration_ns),
         row=in_file(row),
-        name=in_file(name[order].astype(np.int32)),
-        detail=none if detail is None else in_file(detail[order].astype(np.int32)),
-        flow=none if flow is None else in_file(flow[order].astype(np.int32)),
-        source=None if source is None else in_file(source[order].astype(np.int32)),
+        name=_codes(name, order),
+        detail=none if detail is None else _codes(detail, order),
+        flow=none if flow is None else _codes(flow, order),
+        source=None if source is None else _codes(source, order),
     )
+
+
+def _codes(given: Given, order: Codes) -> Codes:
+    values = given() if callable(given) else given
+    return in_file(values.astype(np.int32, copy=False)[order])
 
 
 def _by_start(start_ns: Times, duration_ns: Times) -> NDArray[np.intp]:
@@ -239,14 +248,26 @@ def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
     """
     end_ns = np.maximum(start_ns + duration_ns - slack_ns, start_ns + 1)
     row = np.arange(start_ns.size, dtype=np.int32)  # right where all events are nested
-    row -= np.searchsorted(np.sort(end_ns), start_ns, side="right").astype(np.int32)
-    by_row = np.argsort(row, kind="stable").astype(np.int32)
-    is_clash = end_ns[by_row[:-1]] > start_ns[by_row[1:]]
-    is_clash &= np.diff(row[by_row]) == 0
+    ends_ns = np.sort(end_ns)
+    for low in range(0, start_ns.size, _COMPARED):
+        here = slice(low, low + _COMPARED)
+        row[here] -= np.searchsorted(ends_ns, start_ns[here], side="right").astype(np.int32)
+    del ends_ns
+    clashes_ns = np.concatenate([*_clashes(row, start_ns, end_ns), np.empty(0, np.int64)])
     np.minimum(row, MOST_ROWS - 1, out=row)
-    if is_clash.any():
-        _fit_groups(row, start_ns, end_ns, clashes_ns=start_ns[by_row[1:][is_clash]])
+    if clashes_ns.size:
+        _fit_groups(row, start_ns, end_ns, clashes_ns=clashes_ns)
     return row
+
+
+def _clashes(row: Codes, start_ns: Times, end_ns: Times) -> Iterator[Times]:
+    """Yield when events begin before the one before them in their row ends."""
+    by_row = np.argsort(row, kind="stable").astype(np.int32)
+    for low in range(0, row.size, _COMPARED):
+        after = by_row[low + 1 : low + 1 + _COMPARED]
+        before = by_row[low : low + after.size]
+        is_clash = (end_ns[before] > start_ns[after]) & (row[before] == row[after])
+        yield start_ns[after[is_clash]]
 
 
 def _fit_groups(row: Codes, start_ns: Times, end_ns: Times, *, clashes_ns: Times) -> None:

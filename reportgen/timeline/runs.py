@@ -117,10 +117,13 @@ def thinned(track: Track, resolution_ns: int) -> Track:
     while begin < time_ns.size:
         last_ns = int(time_ns[min(begin + _AT_ONCE, time_ns.size) - 1])
         end = int(np.searchsorted(time_ns, (last_ns // resolution_ns + 1) * resolution_ns))
-        interval = time_ns[begin:end] // resolution_ns
-        is_last = np.append(np.diff(interval) != 0, True)
-        by_value = np.lexsort((track.value[begin:end], interval))
-        keep.append(begin + np.union1d(np.flatnonzero(is_last), by_value[is_last]))
+        is_last = np.append(np.diff(time_ns[begin:end] // resolution_ns) != 0, True)
+        last = np.flatnonzero(is_last)
+        first, value = np.append(0, last[:-1] + 1), track.value[begin:end]
+        most = np.repeat(np.maximum.reduceat(value, first), last - first + 1)
+        largest = np.flatnonzero(value == most)
+        is_last[largest[np.searchsorted(largest, last, side="right") - 1]] = True
+        keep.append(begin + np.flatnonzero(is_last))
         begin = end
     kept = np.concatenate(keep)
     found = Track(time_ns=time_ns[kept], value=track.value[kept], unit=track.unit)

@@ -173,19 +173,27 @@ class _Tree:
             here = places[places < rows.size]
             groups.append((codes, here, places[here.size :] - rows.size))
         for codes, here, called in sorted(groups, key=lambda item: -item[2].size):
-            own = rows[here]
             self.lane_of_call[called] = len(self.lanes)
-            strips = strips_of(
-                np.concatenate([_picked(slices.start_ns, own), calls.start_ns[called]]),
-                np.concatenate([_picked(slices.duration_ns, own), calls.duration_ns[called]]),
-                np.concatenate([_picked(slices.name, own), calls.name[called]]),
-                detail=np.concatenate([detail[here], np.zeros(called.size, np.int32)]),
-                flow=np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
-                source=np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
-            )
+            strips = self._of_thread(rows[here], called, detail[here])
             self.add(LaneKind.THREAD, self._called(codes), host, strips=strips)
         for label, track in (*memory, *counters):
             self.add(LaneKind.COUNTER, label, host, track=track)
+
+    def _of_thread(self, own: Rows, called: Rows, detail: Codes) -> Strips:
+        """Return some slices and calls as strips."""
+        slices, calls = self.trace.slices, self.trace.calls
+
+        def both(slice_column: NDArray[Any], call_column: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([_picked(slice_column, own), call_column[called]])
+
+        return strips_of(
+            both(slices.start_ns, calls.start_ns),
+            both(slices.duration_ns, calls.duration_ns),
+            lambda: both(slices.name, calls.name),
+            detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
+            flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
+            source=lambda: np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
+        )
 
     def _called(self, codes: Sequence[int]) -> str:
         """Return the label of a lane of some threads."""

@@ -114,5 +114,5 @@ def _facts(comparison: Comparison) -> list[Fact]:
             )
             if rate is not None
         ),
-        Fact(name="Steps compared", text=f"{step.before_n:,}", note=f"{step.after_n:,} after"),
+        Fact(name="Steps compared", text=f"{step.before_n:,} and {step.after_n:,}"),
     ]

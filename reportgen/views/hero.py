@@ -132,7 +132,7 @@ def _cpu_picture(report: Report) -> Picture | None:
         for (name, value), ink in zip(shown.items(), colours, strict=True)
     ]
     return Picture(
-        says=f"No GPU was recorded. The CPU cores worked in {format_pct(used)} of the time.",
+        says=f"No GPU was recorded. The mean utilization of the CPU cores is {format_pct(used)}.",
         whole="the time of all CPU cores, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
         link=f"#{section_of(usage.id, report).id}",
@@ -218,7 +218,8 @@ def _says(
     worked = f"The GPUs {words.did} {format_pct(done_pct)} of their time"
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
-        worked += f" ({format_pct(partly)} at less than 90 % load)"
+        high, low = format_pct(done_pct - partly), format_pct(partly)
+        worked += f" ({high} at more than 90 % load, {low} at less)"
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
     is_unrecorded = outside_pct >= TOLD_FROM_PCT
     if is_unrecorded:
@@ -228,16 +229,18 @@ def _says(
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
         return f"{format_pct(unmeasured_pct)} of the GPUs' time {_NOT_MEASURED}"
     lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
-    idled = f"{format_pct(idle_pct)} of it ({lost}) was lost {_cause(idle, words)}" if idle else ""
-    aside = f"{format_pct(aside_pct)} of it {words.aside_says}"
+    idled = (
+        f"another {format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}" if idle else ""
+    )
+    aside = f"another {format_pct(aside_pct)} {words.aside_says}"
     if idle_pct >= TOLD_FROM_PCT:
         is_told = aside_pct >= TOLD_FROM_PCT and words.tells_aside
-        return f"{worked}; {aside}, {idled}." if is_told else f"{worked}; {idled}."
+        return f"{worked}; {aside}, and {idled}." if is_told else f"{worked}; {idled}."
     if is_unrecorded:
         return f"{worked}."
     if aside_pct >= TOLD_FROM_PCT:
         return f"{worked}; {aside}."
-    return f"{worked}; {format_pct(idle_pct)} of it was lost waiting."
+    return f"{worked}; another {format_pct(idle_pct)} was lost waiting."
 
 
 def _cause(idle: Sequence[_Part], words: PartWords) -> str:

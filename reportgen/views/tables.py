@@ -92,7 +92,7 @@ def table_of(
     cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
-    hidden = f"{n_rows - shown:,} more rows are in {file}, exhibit “{exhibit.id}”."
+    hidden = f"{n_rows - shown:,} more rows are in {file}, under “{exhibit.id}”."
     return TableInfo(
         label=exhibit.title,
         heads=tuple(

@@ -33,10 +33,14 @@ _HEADINGS = {
     "algorithm_gb_per_s": "algorithm bandwidth",
     "aws_pct": "SageMaker's share",
     "bus_gb_per_s": "bus bandwidth",
-    "cpu_hot_gpu_s": "time with a hot core",
+    "cpu_hot_gpu_s": "time with a busy core",
     "gb_per_s": "bandwidth",
     "gpu_s": "GPU time",
+    "loader_worker": "loader process",
+    "n_ticks": "samples",
     "steps_per_s": "steps per second",
+    "ticks": "samples",
+    "worker": "training process",
 }
 """Columns whose names say nothing once their unit is taken off."""
 _SHORT_WORDS = re.compile(r"\b(cpu|gpu|io)\b")

@@ -321,7 +321,8 @@ function drawLabel({ lane, depth, top, bottom, isFolded }) {
     fill(size.gutter - 1, y, 1, bottom - top, palette.line);
   }
   if (stage.cursor?.lane === lane) fill(0, y, 3, bottom - top - 1, palette.link);
-  if (canFold(lane)) write(isFolded ? "▸" : "▾", x, middle, palette.muted);
+  context.font = `15px ${FONT}`;
+  if (canFold(lane)) write(isFolded ? "▸" : "▾", x - 1, middle, palette.muted);
   context.font = `${lane.isGroup ? "600 " : ""}12px ${FONT}`;
   write(fitted(lane.label, (size.gutter || 240) - x - 17), x + 13, middle, palette.text);
   context.font = `10px ${FONT}`;

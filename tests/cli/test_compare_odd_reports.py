@@ -16,7 +16,7 @@ from reportgen import store
 from reportgen.cli.compare import command
 from reportgen.comparison import Comparison, load
 from reportgen.errors import ReportgenError
-from reportgen.report import Report, Setup
+from reportgen.report import Figures, Report, Setup
 from reportgen.results import PackedTable
 from tests.comparison.builders import report_of, steps_table
 from tests.shared_data import SHARED_DATA, needs_shared_data
@@ -31,8 +31,8 @@ def save(folder: Path, report: Report) -> Path:
     return folder
 
 
-def compare(before: Path, after: Path, to: Path) -> Result:
-    options = ["-o", str(to), "--format", "md"]
+def compare(before: Path, after: Path, to: Path, *more: str) -> Result:
+    options = ["-o", str(to), "--format", "md", *more]
     return CliRunner().invoke(command, [str(before), str(after), *options], standalone_mode=False)
 
 
@@ -63,7 +63,7 @@ def test_a_report_of_format_1_is_compared_as_far_as_it_goes(tmp_path: Path, job:
     comparison = load(tmp_path / "out")
     assert answer.return_value == 4
     assert comparison.reason == (
-        "before was made by an older version, which did not keep the steps; report the job again."
+        "“before” was made by an older version, which did not keep the steps; report the job again."
     )
     assert comparison.findings
     assert {row.state.value for row in comparison.findings} == {"unchanged"}
@@ -132,14 +132,30 @@ def test_missing_ranks_are_a_warning_and_do_not_change_the_time_of_a_step(tmp_pa
     assert comparison.warnings == ("ranks: 4 before, 2 after",)
 
 
-def test_a_job_without_steps_has_no_verdict(tmp_path: Path) -> None:
-    stepless = save(tmp_path / "none", report_of(steps_table([])))
+@pytest.mark.parametrize(
+    ("n_steps", "reason"),
+    [(0, "“after” has no recorded steps."), (1, "“after” has 1 step; a comparison needs 3.")],
+)
+def test_a_job_without_steps_has_no_verdict(tmp_path: Path, n_steps: int, reason: str) -> None:
+    report = replace(report_of(steps_table(100 * STEPS[:n_steps])), figures=Figures(data=""))
+    stepless = save(tmp_path / "none", report)
     some = save(tmp_path / "some", report_of(steps_table(100 * STEPS)))
 
-    answer = compare(some, stepless, tmp_path / "out")
+    answer = compare(some, stepless, tmp_path / "out", "-q")
 
     assert answer.return_value == 4
-    assert "after" in load(tmp_path / "out").reason
+    assert load(tmp_path / "out").reason == reason
+    assert reason in answer.stderr
+
+
+def test_a_report_that_lost_the_file_of_its_steps_is_incomplete(tmp_path: Path) -> None:
+    whole, part = (save(tmp_path / it, report_of(steps_table(100 * STEPS))) for it in "ab")
+    (part / "profiler-report" / "StepOutlier.json").unlink()
+
+    assert compare(whole, part, tmp_path / "out").return_value == 4
+    assert load(tmp_path / "out").reason == (
+        "“after” is incomplete: it has no results of StepOutlier."
+    )
 
 
 Change = Callable[[Path], None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
-from reportgen.results import Severity, Status
+from reportgen.results import Severity, Status, Where
 from reportgen.results.packed import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
@@ -159,6 +161,19 @@ def test_what_became_of_findings_depends_on_whether_their_check_looked() -> None
     }
 
 
+def test_a_finding_of_a_rank_whose_data_are_missing_is_not_resolved() -> None:
+    steps = steps_table(np.full(40, 10.0))
+    late = replace(finding("A-1"), where=Where(node="rank 1"))
+    two = replace(
+        report_of(steps, findings={"A": [late, finding("A-2")]}), nodes=("rank 0", "rank 1")
+    )
+    one = replace(report_of(steps, findings={"A": []}), nodes=("rank 0",))
+
+    assert states(compare(two, one)) == {"A-1": "not_checked", "A-2": "resolved"}
+    assert states(compare(one, two)) == {"A-1": "not_checked", "A-2": "new"}
+    assert states(compare(two, replace(one, nodes=("a", "b"))))["A-1"] == "resolved"
+
+
 def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
     steps = steps_table(np.full(40, 10.0))
     one = report_of(steps, setup=Setup(gpu_names=("A100",), n_ranks=8))
@@ -169,9 +184,19 @@ def test_another_gpu_is_a_warning_and_another_kind_of_data_a_refusal() -> None:
 
     assert comparison.verdict is Verdict.NO_DIFFERENCE
     assert comparison.warnings == ("GPU: A100 before, V100 after",)
+    assert comparison.lead.endswith("The jobs differ in GPU.")
     assert refused.verdict is Verdict.NOT_COMPARABLE
     assert refused.step is None
     assert "framework events" in refused.reason
+
+
+def test_steps_that_take_no_time_are_not_compared() -> None:
+    none, some = (report_of(steps_table(np.full(40, ms))) for ms in (0.0, 10.0))
+
+    for comparison in (compare(none, some), compare(some, none), compare(none, none)):
+        assert comparison.verdict is Verdict.NOT_COMPARABLE
+        assert comparison.reason == "Most of the recorded steps take no time."
+        assert not comparison.waterfall
 
 
 def test_steps_of_different_phases_are_not_compared() -> None:
@@ -181,7 +206,7 @@ def test_steps_of_different_phases_are_not_compared() -> None:
     comparison = compare(train, judged)
 
     assert comparison.verdict is Verdict.NOT_COMPARABLE
-    assert "TRAIN in before, EVAL in after" in comparison.reason
+    assert "TRAIN in “before”, EVAL in “after”" in comparison.reason
 
 
 def test_the_json_keeps_its_contract_and_comes_back_equal(tmp_path) -> None:

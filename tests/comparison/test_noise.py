@@ -94,8 +94,9 @@ def test_bursts_of_slow_input_are_found_and_bursts_of_both_runs_are_no_differenc
 
     slower = [compare(before, after).verdict for before, after, _ in runs]
     same = [compare(after, again).verdict for _, after, again in runs]
+    faster = [compare(after, before).verdict for before, after, _ in runs]
 
-    assert slower.count(Verdict.SLOWER) >= 20
+    assert slower.count(Verdict.SLOWER) == faster.count(Verdict.FASTER) >= 20
     assert same.count(Verdict.NO_DIFFERENCE) >= 29
 
 

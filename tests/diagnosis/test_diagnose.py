@@ -188,6 +188,34 @@ def test_a_rank_that_computes_more_than_the_others_does_so_whatever_its_host_wai
     assert found["ACT-2"].symptom_of == (() if has_slow_input else ("COMM-1",))
 
 
+def test_a_host_that_is_slow_beside_a_single_stop_is_a_cause_of_its_own() -> None:
+    stop = finding("IDLE-10", Severity.WARNING, 0.3, cause=Cause.LONG_GAP)
+    host = finding("IDLE-5", Severity.WARNING, 0.1, cause=Cause.SLOW_HOST)
+    reading = finding("GPU-3", Severity.INFO, 0.2, cause=Cause.SLOW_HOST)
+    found = diagnosed(stop, host, reading)
+
+    assert found["IDLE-5"].symptom_of == ()
+    assert "IDLE-10" in found["GPU-3"].symptom_of
+
+
+@pytest.mark.parametrize(("device", "explains"), [("gpu1, gpu2", False), ("gpu0, gpu1", True)])
+def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(
+    device: str, explains: bool
+) -> None:
+    swings = replace(symptom(share_ratio=None), where=Where(node="algo-1", device="gpu0"))
+    idle = finding("GPU-1", Severity.WARNING, 0.5, cause=Cause.GPU_IDLE)
+    found = diagnosed(swings, replace(idle, where=Where(node="algo-1", device=device)))
+
+    assert found["GPU-2"].symptom_of == (("GPU-1",) if explains else ())
+
+
+def test_slow_steps_of_unknown_cost_do_not_explain_the_time_between_all_steps() -> None:
+    between = finding("FW-1", Severity.INFO, 0.6, cause=Cause.WORK_BETWEEN_STEPS)
+    slow = finding("STEP-1", Severity.WARNING, None, cause=Cause.PERIODIC_SLOW_STEPS)
+
+    assert diagnosed(between, slow)["FW-1"].symptom_of == ()
+
+
 @pytest.mark.parametrize(("timed_ratio", "teller"), [(0.3, "DL-5"), (0.29, "IO-1")])
 def test_the_rule_that_timed_the_waits_tells_of_their_cause(
     timed_ratio: float, teller: str

@@ -53,7 +53,7 @@ def test_a_rule_that_did_not_look_is_silent_and_so_is_the_one_of_the_finding() -
 
 def test_every_sign_reads_a_rule_that_exists() -> None:
     rules = {rule.id for rule in BUILTIN_RULES}
-    for hypothesis in HYPOTHESES.values():
-        for sign in (*hypothesis.expects, *hypothesis.excludes):
+    for expects, excludes in HYPOTHESES.values():
+        for sign in (*expects, *excludes):
             assert sign.rule in rules
             assert sign.metric.endswith(("_ratio", "_pct"))

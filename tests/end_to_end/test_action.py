@@ -74,6 +74,18 @@ def test_a_slowdown_fails_the_build_and_noise_does_not(
 
 
 @pytest.mark.notebook
+def test_a_baseline_that_is_not_there_leaves_no_verdict_of_an_earlier_run(tmp_path: Path) -> None:
+    output = save(tmp_path / "out", 1.0)
+    (tmp_path / "out" / "profiler-comparison.json").write_text('{"verdict": "faster"}')
+
+    answer = run("Compare", tmp_path, OUTPUT=output, BASELINE="nowhere", CONDITIONS="", ALLOWED="")
+
+    assert answer.returncode == 1
+    assert "Cannot open 'nowhere'" in answer.stderr
+    assert not (tmp_path / "output.txt").exists()
+
+
+@pytest.mark.notebook
 def test_the_report_is_made_and_summarised(tmp_path: Path) -> None:
     job = samples.write_job(tmp_path / "raw" / "job")
 

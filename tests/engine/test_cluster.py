@@ -116,6 +116,58 @@ def _die_once(flag: Path, item: int) -> int:
     return item
 
 
+def test_a_worker_that_hangs_in_the_middle_costs_nothing(own: Cluster, tmp_path: Path) -> None:
+    said: list[str] = []
+    executor = DaskExecutor(address=own.address, silence_s=3, on_progress=said.append)
+    do = partial(_stop_once, tmp_path / "stopped")
+    assert executor.map(do, [*range(6)], names=[*"abcdef"]) == [*range(6)]
+    assert any("d: worker tcp://" in line and "no sign of life for 3 s" in line for line in said)
+
+
+def _stop_once(flag: Path, item: int) -> int:
+    if item == 3 and not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return item
+
+
+def test_a_worker_that_hangs_from_the_beginning_costs_nothing(own: Cluster) -> None:
+    own.workers[0].send_signal(signal.SIGSTOP)
+    assert DaskExecutor(address=own.address, silence_s=3).map(abs, [*range(6)]) == [*range(6)]
+
+
+def test_workers_that_all_hang_are_said(own: Cluster) -> None:
+    for worker in own.workers:
+        worker.send_signal(signal.SIGSTOP)
+    executor = DaskExecutor(address=own.address, silence_s=2, patience_s=2)
+    with pytest.raises(ReportgenError, match=r"had no worker that answers for 2 s; 2 nodes"):
+        executor.map(abs, [1, 2])
+
+
+def test_a_task_that_does_not_end_is_given_to_another_worker(own: Cluster, tmp_path: Path) -> None:
+    do = partial(_hang_once, tmp_path / "hung")
+    assert DaskExecutor(address=own.address, task_s=3).map(do, [1, 2]) == [1, 2]
+
+
+def _hang_once(flag: Path, item: int) -> int:
+    if item == 2 and not flag.exists():
+        flag.touch()
+        threading.Event().wait()
+    return item
+
+
+def test_a_task_that_never_ends_is_given_up_and_the_others_have_results(own: Cluster) -> None:
+    with pytest.raises(LostItemsError, match=r"b: worker tcp://\S+ did not end it in 2 s") as lost:
+        DaskExecutor(address=own.address, task_s=2).map(_hang_on_two, [1, 2, 3], names=[*"abc"])
+    assert lost.value.results == [1, None, 3]
+
+
+def _hang_on_two(item: int) -> int:
+    if item == 2:
+        threading.Event().wait()
+    return item
+
+
 def test_a_scheduler_that_starts_again_gets_the_rest_of_the_work(
     own: Cluster, tmp_path: Path
 ) -> None:
@@ -173,7 +225,9 @@ def test_a_cluster_without_workers_is_waited_for_and_then_said(tmp_path: Path) -
     said: list[str] = []
     with running_cluster(tmp_path, n_workers=0) as empty:
         executor = DaskExecutor(address=empty.address, patience_s=0, on_progress=said.append)
-        with pytest.raises(ReportgenError, match="had no worker for 0 s; 1 nodes or ranks"):
+        with pytest.raises(
+            ReportgenError, match="no worker that answers for 0 s; 1 nodes or ranks"
+        ):
             executor.map(abs, [1])
 
 

@@ -136,6 +136,23 @@ def test_a_stop_after_one_of_many_waits_leaves_the_others_their_cause() -> None:
     assert found[Cost.SYNC] > 200
 
 
+def test_work_of_each_step_is_not_hidden_by_waits_that_would_be_won_instead() -> None:
+    """Of 100 kernels of 200 µs the host waits for each, and works for 2 ms before every 25th."""
+    gpu: list[Row] = []
+    calls: list[Row] = []
+    now = 0.0
+    for number in range(100):
+        now += 2_000.0 if number % 25 == 0 else 0.0
+        calls.append(("cudaLaunchKernel", now, 5.0, {"correlation": number}))
+        gpu.append(("gemm", now + 8.0, 200.0, {"correlation": number}))
+        calls.append(("cudaStreamSynchronize", now + 6.0, 205.0))
+        now += 290.0
+    found = costs_us(rank_trace(gpu=gpu, calls=calls))
+
+    assert found[Cost.SYNC] > 1_000
+    assert 5_500 <= found[Cost.HOST] <= 6_500
+
+
 def test_long_work_after_a_wait_is_the_host() -> None:
     found = costs_us(synchronized(600.0))
     assert Cost.SYNC not in found

@@ -179,6 +179,20 @@ def test_thousands_of_foreign_files_are_passed_by(tmp_path: Path) -> None:
     assert index.n_unreadable == 0
 
 
+def test_below_a_foreign_file_of_that_name_reports_are_found(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    (tmp_path / "project" / "report.json").write_text("[1]")
+    save(tmp_path / "project" / "runs" / "a", wasteful("one", 1.0))
+
+    rows = read_index([str(tmp_path)]).jobs
+
+    assert [(row.job, row.status) for row in rows] == [
+        ("one", "Completed"),
+        ("project", "Unreadable"),
+    ]
+    assert "(ValidationError: Expected `object`, got `array`)" in rows[1].problem
+
+
 def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:
     with ZipFile(Path(__file__).parents[1] / "store" / "format1.zip") as saved:
         saved.extractall(tmp_path)

@@ -14,6 +14,7 @@ from reportgen.formats.sagemaker.system_metrics import read_block
 from reportgen.intake import discover, kept_blocks, read_node, system
 from reportgen.profile import NodeProfile
 from tests.builders import START_S, system_line, write_minute
+from tests.s3_server import Bucket
 
 N_MINUTES = 6
 
@@ -63,7 +64,11 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def node_of(job: Path, cache: Cache | None) -> NodeProfile:
-    (part,) = discover(str(job)).parts
+    return node_at(str(job), cache)
+
+
+def node_at(path: str, cache: Cache | None) -> NodeProfile:
+    (part,) = discover(path).parts
     return read_node(part, cache=cache)
 
 
@@ -138,6 +143,48 @@ def test_a_file_that_changed_is_parsed_again(job: Path, tmp_path: Path, parsed: 
     os.utime(path, (then_s, then_s))
     assert_same(node_of(job, cache), node_of(job, None))
     assert 1 <= sum(parsed) < N_MINUTES
+
+
+def test_objects_are_known_by_their_tags(
+    s3: Bucket, job: Path, tmp_path: Path, parsed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(system, "REMOTE_BLOCK_BYTES", 30_000)
+    s3.put_folder(job, "job")
+    url, cache, whole = f"{s3.url}/job", Cache(tmp_path), node_of(job, None)
+    assert_same(node_at(url, cache), whole)
+    assert sum(parsed) == N_MINUTES
+    parsed.clear()
+    assert_same(node_at(url, cache), whole)
+    assert parsed == []
+    add_minute(job, 2, more=system_line("gpu0", 1.0, START_S + 175))
+    s3.put_folder(job, "job")
+    assert_same(node_at(url, cache), node_of(job, None))
+    assert 1 <= sum(parsed) < N_MINUTES
+
+
+def test_objects_without_tags_are_parsed_each_time(
+    s3: Bucket, job: Path, tmp_path: Path, parsed: list[int]
+) -> None:
+    s3.put_folder(job, "job")
+    s3.trouble.hides_tags = True
+    cache = Cache(tmp_path)
+    node_at(f"{s3.url}/job", cache)
+    node_at(f"{s3.url}/job", cache)
+    assert sum(parsed) == 2 * N_MINUTES
+
+
+def test_an_object_that_changed_after_it_was_listed_is_not_kept(
+    s3: Bucket, job: Path, tmp_path: Path, parsed: list[int]
+) -> None:
+    s3.put_folder(job, "job")
+    (part,) = discover(f"{s3.url}/job").parts
+    add_minute(job, 0, more=system_line("gpu0", 1.0, START_S + 55))
+    s3.put_folder(job, "job")
+    cache = Cache(tmp_path)
+    read_node(part, cache=cache)
+    parsed.clear()
+    assert_same(node_at(f"{s3.url}/job", cache), node_of(job, None))
+    assert sum(parsed) > 0
 
 
 def test_entries_that_are_no_columns_are_parsed_again(

@@ -5,9 +5,15 @@ from __future__ import annotations
 import pickle
 
 import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from numpy.typing import NDArray
 
 from reportgen.pipeline.packed import PackedMeasurements
 from reportgen.results import RuleId
+from reportgen.results.packed import pack
 
 FIRST, SECOND = RuleId("First"), RuleId("Second")
 
@@ -33,3 +39,43 @@ def test_a_measurement_that_cannot_be_pickled_stays_as_it_is() -> None:
     def strange() -> None: ...
 
     assert PackedMeasurements.of({FIRST: strange})[FIRST] is strange
+
+
+NUMBERS = st.sampled_from(["<i8", ">i4", "|i1", "<u8", "<u2", "<f8", "<f4", "|b1", "<M8[ns]"])
+
+
+@given(NUMBERS.flatmap(lambda kind: npst.arrays(kind, npst.array_shapes(min_dims=0, min_side=0))))
+def test_any_array_comes_back_bit_by_bit(values: NDArray[np.generic]) -> None:
+    found = PackedMeasurements.of({FIRST: values})[FIRST]
+
+    assert (found.dtype, found.shape) == (values.dtype, values.shape)
+    assert found.tobytes() == values.tobytes()
+    assert found.flags.writeable
+
+
+@given(
+    st.lists(st.integers(-(10**9), 10**9) | st.none(), min_size=1), st.sampled_from([1, 10, 100])
+)
+def test_decimals_and_absent_values_come_back(numbers: list[int | None], scale: int) -> None:
+    values = np.array([np.nan if n is None else n / scale for n in numbers])
+    assert PackedMeasurements.of({FIRST: values})[FIRST].tobytes() == values.tobytes()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        1_774_260_000_000_000_000 + 60_000_000_000 * np.arange(2_000),  # minutes
+        np.round(50 + 20 * np.sin(np.arange(2_000) ** 2), 2),  # per cents
+    ],
+)
+def test_clocks_and_decimals_take_a_third_of_their_bytes(values: NDArray[np.generic]) -> None:
+    packed = PackedMeasurements.of({FIRST: values})
+    assert sum(map(len, packed._packed.values())) < values.nbytes / 3
+
+
+def test_a_packed_column_travels_unpacked_and_comes_back() -> None:
+    table = pack("steps", {"start_ns": np.arange(500) * 7, "duration_ns": np.arange(500) % 9})
+    packed = PackedMeasurements.of({FIRST: table})
+
+    assert packed[FIRST] == table
+    assert len(pickle.dumps(packed)) > 500 * 2 * 8

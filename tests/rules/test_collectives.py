@@ -140,6 +140,7 @@ def test_bandwidth_counts_the_larger_side_and_the_bus_factor() -> None:
     assert rows(result, "bandwidth") == [
         ("allreduce", 4, 1, 100.0, 1_000_000, pytest.approx(10.0), pytest.approx(15.0))
     ]
+    assert "among 4 ranks moved data at a bus bandwidth of 15 GB/s" in result.findings[0].text
 
 
 def test_a_window_that_begins_earlier_is_no_late_rank() -> None:

@@ -158,6 +158,24 @@ def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None
     assert [row["time_s"] for row in rows_of(result, "loop_share")] == [14.75, 45.0]
 
 
+@pytest.mark.parametrize(("gpus", "expected"), [(0, 0.2), (1, 59 * 0.25 / 59.75)])
+def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
+    gpus: int, expected: float
+) -> None:
+    columns = {f"cpu{index}": [80.0] * 601 for index in range(4)}
+    columns |= {f"gpu{index}": [90.0] * 601 for index in range(gpus)}
+    part = node_profile(
+        system=system_table(columns, interval_s=1.0),
+        spans=span_table(training(wait_s=0.25, num_workers=0)),
+    )
+    found = finding(run(RULE, part), "DL-1")
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(expected, abs=1e-6)
+    assert ("the cores also train: they are busy for 80.0 %" in found.text) is not bool(gpus)
+
+
 @pytest.mark.parametrize(
     ("wait_s", "finding_id", "severity"),
     [

@@ -115,7 +115,7 @@ def test_another_job_on_a_gpu_is_reported() -> None:
     (finding,) = result.findings
     assert (finding.id, finding.measured) == ("POWER-3", 40.0)
     assert finding.title == "Another job computes on gpu0"
-    assert "5 looks" in finding.text
+    assert "5 checks" in finding.text
 
 
 def test_looks_that_meet_nobody_say_nothing() -> None:

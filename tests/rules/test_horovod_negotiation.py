@@ -164,7 +164,7 @@ def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
     result = run(node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
     assert result.reason is not None
     assert result.reason.text == (
-        "The Horovod timeline holds 2 events, but no negotiation with its begin and its end."
+        "The Horovod timeline has 2 events, but no negotiation with a start and an end."
     )
 
 

@@ -110,7 +110,7 @@ def test_what_nothing_tells_has_the_only_format_of_the_rank(
 def test_lower_precision_is_not_advised_where_it_is_low(name: str, is_low: bool) -> None:
     found = {item.id: item for item in run(RULE, rank_trace(gpu=[(name, 0.0, 9.0)])).findings}
 
-    assert ("low already" in found["PREC-2"].advice) is is_low
+    assert ("already runs in a reduced" in found["PREC-2"].advice) is is_low
 
 
 def test_communication_has_no_precision() -> None:

@@ -176,14 +176,14 @@ def test_a_box_is_drawn_from_exactly_its_numbers() -> None:
         ("p95", 4), ("max", 9),
     ]  # fmt: skip
     assert item.columns[-1].values[1] is None
-    assert "1.5 times the box" in item.caption
+    assert "1.5 times the length of the box" in item.caption
 
 
 def test_more_boxes_than_can_be_told_apart_are_cut_and_it_is_said() -> None:
     item = boxes("boxes", [("x", BOX, None)] * 100, title="t", unit="%", row_roles=[Role.GPU] * 100)
 
     assert item.n_rows == len(item.row_roles) == MOST_BOXES
-    assert "The first 64 of 100." in item.caption
+    assert "The first 64 of 100 are shown." in item.caption
 
 
 def test_a_histogram_has_the_edges_of_its_bins_and_a_column_of_counts_each() -> None:

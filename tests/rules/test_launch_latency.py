@@ -37,7 +37,7 @@ def test_operations_before_their_launch_tell_of_clocks_that_disagree() -> None:
     (said,) = run(RULE, rank_trace(gpu=gpu, calls=late)).findings
 
     assert said.title == "Operations begin 6 µs before their launch (median)"
-    assert "3 operations begin before the launching call: the clocks of host and GPU" in said.text
+    assert "3 operations begin before the launch call: the clocks of host and GPU" in said.text
 
 
 def test_without_launches_the_table_is_empty() -> None:

@@ -27,5 +27,5 @@ def test_a_full_queue_is_told() -> None:
 
     assert [item.id for item in result.findings] == ["QUEUE-1"]
     assert column(result, "queue_depth", "blocked_us") == [400.0]
-    assert "blocked in launch calls for 400 µs of it" in result.findings[0].text
+    assert "blocked in launch calls for 400 µs of this time" in result.findings[0].text
     assert column(result, "queue_depth", "full_us") == [5100.0 - 1000.0]

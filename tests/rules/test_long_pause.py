@@ -231,7 +231,7 @@ def test_the_worker_that_holds_up_the_others_is_named() -> None:
     result = run(RULE, waits, holds)
     found = only(result)
     assert (found.where.node, found.where.device) == ("algo-2", "algo-2-27")
-    assert "1 other worker waited for it" in found.text
+    assert "1 other training process waited for it" in found.text
     assert share_of(result) == pytest.approx(30.0 / loop_s(waits), rel=0.01)
 
 
@@ -239,7 +239,7 @@ def test_workers_that_pause_together_are_one_pause_of_no_single_worker() -> None
     parts = [job(behind={299: 30.0}, worker=f"algo-{number}-27") for number in (1, 2, 3)]
     found = only(run(RULE, *parts))
     assert (found.where.node, found.where.device) == (None, None)
-    assert "3 workers paused together" in found.text
+    assert "3 training processes paused together" in found.text
 
 
 def test_clocks_that_differ_do_not_double_a_pause() -> None:
@@ -353,7 +353,7 @@ def test_cores_that_rest_once_are_a_pause_of_a_job_without_gpus() -> None:
     found = only(result)
 
     assert found.title == "All cores paused once for 30 s: 5.3 % of the working time"
-    assert found.text.startswith("All cores idled for 30 s, with work before and after.")
+    assert found.text.startswith("All cores did not work for 30 s, with work before and after.")
     assert not any("evaluated" in cause for cause in found.possible_causes)
     assert rows_of(result, "pauses")[0]["part"] == "idle cores"
 

@@ -85,6 +85,20 @@ def test_start_up_that_takes_much_of_the_job_is_told(
         assert "which a job of this length may take" in found.text
 
 
+@pytest.mark.parametrize(("after_s", "is_told"), [(70.0, False), (80.0, True)])
+def test_without_gpus_what_passes_after_the_last_step_is_told(
+    after_s: float, is_told: bool
+) -> None:
+    found = finding(run(RULE, started_after(10.0, loop_s=1000, after_s=after_s)), "INIT-2")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.severity is Severity.INFO
+        assert found.title.startswith(
+            "The job went on for 1 min 20 s after the last recorded training step: 7.3"
+        )
+
+
 def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     ticks = range(1200)
     use = [95.0 if 200 <= tick < 1190 or tick == 30 else 0.0 for tick in ticks]
@@ -209,7 +223,7 @@ def test_a_long_job_without_steps_is_told_with_its_length() -> None:
     reason = run(RULE, node([], cores=1, duration_s=150), threshold=2).reason
 
     assert reason is not None
-    assert "The job ran 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text
+    assert "The job ran for 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text
 
 
 def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s: int = 50):
@@ -229,7 +243,7 @@ def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
     found = finding(result, "INIT-1")
 
     assert found is not None
-    assert "on algo-1 on average: received 100 MB/s (at most 100 MB/s)" in found.text
+    assert "algo-1 had on average: received 100 MB/s (at most 100 MB/s)" in found.text
     assert "read from disk 4 MB/s" in found.text
     rows = {row["what"]: row for row in rows_of(result, "startup_rates")}
     assert set(rows) == {"received", "read from disk"}
@@ -242,7 +256,7 @@ def test_a_quiet_network_points_to_something_else() -> None:
     found = finding(run(RULE, fed(400_000.0, 0.0)), "INIT-1")
 
     assert found is not None
-    assert "nearly quiet (at most 800 kB/s on average)" in found.text
+    assert "hardly used (at most 800 kB/s on average)" in found.text
 
 
 def test_without_rates_nothing_is_said_about_them() -> None:

@@ -108,7 +108,7 @@ def test_logging_that_takes_a_third_of_the_training_is_a_finding(tmp_path: Path)
     result = run(tmp_path)
     (finding,) = found(result, "PY-1")
     assert result.status is Status.TRIGGERED
-    assert finding.title == "35.0 % of the profiled Python time goes to logging and printing"
+    assert finding.title == "35.0 % of the profiled Python time is spent on logging and printing"
     assert (finding.measured, finding.threshold) == (35.0, 10)  # 4 x 0.28 s of 4 x 0.8 s
     assert "info (logging/__init__.py:1467)" in finding.text
     assert "1.12 s in 160 calls" in finding.text
@@ -123,7 +123,7 @@ def test_each_kind_of_work_that_does_not_train_is_a_finding_of_its_own(tmp_path:
     }
     profile(tmp_path, work)
     result = run(tmp_path)
-    assert {item.id: item.title.rpartition(" to ")[2] for item in result.findings} == {
+    assert {item.id: item.title.rpartition(" on ")[2] for item in result.findings} == {
         "PY-1": "logging and printing",
         "PY-3": "saving",
         "PY-4": "metrics",
@@ -157,7 +157,10 @@ def test_the_functions_between_batch_and_forward_pass_are_named(tmp_path: Path) 
     assert gaps["remark"] == ""
     (finding,) = found(result, "PY-2")
     assert finding.severity is Severity.INFO
-    assert finding.title == "Before the forward pass most time goes to _io.TextIOWrapper.write"
+    assert (
+        finding.title
+        == "Before the forward pass most of the time is spent in _io.TextIOWrapper.write"
+    )
     assert "4 of 6 times from the batch to the forward pass (1 s)" in finding.text
     before = rows(result, "before_forward")
     assert len(before) == len(BETWEEN)

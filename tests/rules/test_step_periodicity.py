@@ -244,7 +244,7 @@ def test_the_function_that_took_the_extra_time_is_named() -> None:
     result = run(RULE, part)
     found = only(result)
     assert "on_batch_end takes 290 ms" in found.text
-    assert "on_batch_end in its own thread" in found.advice
+    assert "on_batch_end in a separate thread" in found.advice
     row = rows_of(result, "slow_functions")[0]
     assert row["function"] == "on_batch_end"
     assert row["slow_s"] == pytest.approx(0.29, abs=1e-6)

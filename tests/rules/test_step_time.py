@@ -137,7 +137,7 @@ def test_a_step_on_the_gpu_lasts_from_its_first_to_its_last_operation() -> None:
 
     assert column(result, "steps", "gpu_span_us") == [150.0 - 30.0, 172.0 - 155.0, 0.0]
     assert column(result, "step_percentiles", "gpu_span_p50_us") == [17.0]
-    assert "a step lasts 17 µs (median)" in result.findings[-1].text
+    assert "it takes 17 µs (median)" in result.findings[-1].text
 
 
 @pytest.mark.parametrize(("waits_us", "is_named"), [(55.0, False), (70.0, True)])
@@ -157,7 +157,7 @@ def test_slow_steps_that_wait_for_the_loader_name_it(waits_us: float, is_named: 
     slow = next(item for item in result.findings if item.id == "STEPT-1")
     assert (slow.cause == "slow_input") is is_named
     assert ("prefetch_factor" in slow.advice) is is_named
-    assert ("70 µs of the 120 µs" in slow.text) is is_named
+    assert ("take 120 µs longer in all; for 70 µs of it" in slow.text) is is_named
 
 
 def test_of_many_ranks_the_unusual_ones_have_their_histogram() -> None:
@@ -168,4 +168,4 @@ def test_of_many_ranks_the_unusual_ones_have_their_histogram() -> None:
     assert shown is not None
     assert "rank 30" in [item.name for item in shown.columns]
     assert len(shown.columns) == 2 + 9
-    assert "of 40 ranks" in shown.caption
+    assert "Of 40 ranks" in shown.caption

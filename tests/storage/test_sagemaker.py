@@ -180,6 +180,13 @@ def test_an_index_of_a_region_opens_no_job(service: Service) -> None:
     assert [action for action, _ in service.asked] == ["ListTrainingJobs"]
 
 
+def test_a_region_without_a_job_says_so(service: Service) -> None:
+    service.answers = [(200, {"TrainingJobSummaries": []})]
+
+    with pytest.raises(LocationError, match="No training job is listed under sagemaker:eu-west-1"):
+        read_index(["sagemaker:eu-west-1"])
+
+
 @pytest.mark.parametrize(
     "path", ["sagemaker:", "sagemaker:bert-7", "sagemaker:eu-west-1/a/b", "sagemaker:eu-west-1/a b"]
 )

@@ -68,14 +68,14 @@ def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
         "copies and memsets",
         "waits for a slow host",
     ]
-    assert picture.says.startswith("The GPUs computed in 0.0 % of their time; 40.0 % of it")
+    assert picture.says.startswith("The GPUs computed in 0.0 % of their time; another 40.0 %")
 
 
 def test_the_sentence_says_what_was_lost_and_to_what():
     picture = picture_of(budget_report(INPUT_BOUND))
     assert picture is not None
     assert picture.says == (
-        "The GPUs worked in 45.0 % of their time; 50.0 % of it (1.0 h) was lost waiting for the "
+        "The GPUs worked in 45.0 % of their time; another 50.0 % (1.0 h) was lost waiting for the "
         "CPU or for input."
     )
     assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time"
@@ -90,15 +90,14 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
         "The GPUs worked in 10.0 % of their time in the recorded loop and in 45.0 % before or "
         "after it."
         if is_told
-        else "The GPUs worked in 10.0 % of their time; 90.0 % of it went by before or after "
-        "training."
+        else "The GPUs worked in 10.0 % of their time; another 90.0 % was before or after training."
     )
 
 
 def test_with_a_price_the_loss_is_money():
     picture = picture_of(budget_report(INPUT_BOUND, usd=3.5))
     assert picture is not None
-    assert "50.0 % of it ($3.50) was lost" in picture.says
+    assert "another 50.0 % ($3.50) was lost" in picture.says
     assert picture.whole.endswith("$7.00")
     assert [item.amount for item in picture.segments] == [
         "54 min 00 s · $3.15",
@@ -140,7 +139,7 @@ def test_a_job_that_works_is_not_told_of_losses():
     picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
     assert picture is not None
     assert picture.says == (
-        "The GPUs worked in 99.0 % of their time; 1.0 % of it was lost waiting."
+        "The GPUs worked in 99.0 % of their time; another 1.0 % was lost waiting."
     )
 
 
@@ -159,7 +158,7 @@ def test_without_gpus_the_picture_is_of_the_cpu():
     )
     picture = picture_of(reports.report_of((skipped, usage)))
     assert picture is not None
-    assert picture.says == "No GPU was recorded. The CPU cores worked in 69.7 % of the time."
+    assert picture.says == "No GPU was recorded. The mean utilization of the CPU cores is 69.7 %."
     assert [(item.name, item.pct) for item in picture.segments] == [
         ("CPU in use", "69.7 %"),
         ("waits for I/O", "4.3 %"),
@@ -209,4 +208,4 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
 
 def test_a_number_and_its_unit_stay_on_one_line():
     html = views.header(budget_report(INPUT_BOUND))._repr_html_()
-    assert "50.0\u00a0% of it" in html
+    assert "another 50.0\u00a0%" in html

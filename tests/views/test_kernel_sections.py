@@ -104,7 +104,9 @@ def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
         "legendonly",
         "legendonly",
     ]
-    assert drawing.remarks == ("Drawn: the mean. A click in the legend shows one of the 2 GPUs.",)
+    assert drawing.remarks == (
+        "The chart shows the mean. Click in the legend to show one of the 2 GPUs.",
+    )
     assert series.draw(traces.utilization("gpu0"), UNIX).remarks == ()
 
 
@@ -209,8 +211,8 @@ def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
     parts = {"compute": 40.0, "exposed_communication": 20.0, "cpu_input": 30.0, "launch": 10.0}
     html = html_of(views.header(budget_report(parts, n_gpus=1)))
     assert (
-        "The GPUs computed in 40.0 % of their time; 20.0 % of it went into communication with "
-        "nothing computed beside it, 40.0 % of it (40 s) was lost waiting, mostly for the data "
+        "The GPUs computed in 40.0 % of their time; another 20.0 % was communication while "
+        "nothing was computed, and another 40.0 % (40 s) was lost waiting, mostly for the data "
         "loader."
     ) in html
 

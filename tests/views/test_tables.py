@@ -34,7 +34,7 @@ def test_fifteen_rows_are_shown_and_the_sixteenth_folds_all_but_ten():
 def test_rows_beyond_the_limit_are_counted_and_the_file_is_named():
     table = table_of(_table(2_345), is_unix=True, file=FILE)
     assert len(table.rows) + len(table.folded) == MOST_CELLS // 2
-    assert table.remark == "1,145 more rows are in Rule.json, exhibit “t”."
+    assert table.remark == "1,145 more rows are in Rule.json, under “t”."
 
 
 def test_units_are_in_the_cells_and_not_in_the_headings():

@@ -345,7 +345,7 @@ def _text(value: Any) -> str | None:
 
 
 def _annotation_of(args: Args) -> str | None:
-    """Return what PyTorch's ``mark_kernels`` recorded with the node of a CUDA graph."""
+    """Return the text that ``mark_kernels`` of PyTorch gave to the node of a CUDA graph."""
     if not args.graph_node or not args.annotation:
         return None
     text = _raw_text(args.annotation)

@@ -18,13 +18,13 @@ from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, Finding, Reason, ReasonCode, Severity
+from reportgen.results import Counters, Details, Finding, Reason, Severity
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
 from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
-from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch
+from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch, too_few
 from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
@@ -82,7 +82,7 @@ class Wording:
     narrow: str
     narrow_severity: Severity
     cause: results.Cause
-    starving: Callable[[NodeProfile], tuple[Starving, ...]] = lambda _part: ()
+    starving: Callable[[NodeProfile], tuple[Starving, ...]] | None = None
 
 
 HELD_UP = Message(
@@ -95,9 +95,8 @@ HELD_UP = Message(
 )
 UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job never uses")
 UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
-UNTOUCHED_ADVICE = (
-    "No GPU of the job ever works: first make sure that the script uses them (see GPU utilization)."
-)
+UNTOUCHED_ADVICE = """No GPU of the job ever works: first make sure that the script uses them (see
+    GPU utilization)."""
 STARVED = replace(
     HELD_UP,
     title="{words.waits_for}: {measured:pct} of the working time",
@@ -135,9 +134,8 @@ IMPORTED = (
     "{counters.rule_triggered:count minute}."
 )
 IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
-IMPORTED_CAUTION = (
-    " The time before the first step counts too, and one busy core of many is hardly a bottleneck."
-)
+IMPORTED_CAUTION = """ The time before the first step counts too, and one busy core of many is
+    hardly a bottleneck."""
 
 
 def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:
@@ -145,7 +143,7 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
     found = bottlenecks_of(
         part, words.cores, gpu_below=limits.gpu_threshold, hot_above=limits.hot_threshold
     )
-    return replace(found, starving=words.starving(part))
+    return replace(found, starving=words.starving(part)) if words.starving else found
 
 
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
@@ -174,7 +172,7 @@ def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
     if reason is None and not any(node.n_cores for node in job.nodes):
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text="The CPU cores were not sampled.")
+        return too_few("The CPU cores were not sampled.")
     return reason
 
 

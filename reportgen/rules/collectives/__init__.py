@@ -37,7 +37,8 @@ ABOUT = About(
 ONE_RANK = kit.Message(
     id="COMM-2",
     title="The ranks cannot be compared: communication may be waiting",
-    text="Only one rank was recorded, so waiting for others cannot be separated from transfer.",
+    text="""Only one rank was recorded, so waiting for others cannot be separated from
+        transfer.{reached}""",
     advice="Record the same steps on all ranks, with clocks that agree.",
     unit="",
     exhibit="stragglers",
@@ -163,7 +164,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
 
 def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting]) -> Finding:
     if len(ranks) < 2:
-        return ONE_RANK.finding(measured=None)
+        return ONE_RANK.finding(measured=None, reached=bandwidth.reached(ranks))
     if not meetings:
         return NONE_SHARED.finding(measured=None)
     spread_ns = max(meeting.end_spread_ns for meeting in meetings)

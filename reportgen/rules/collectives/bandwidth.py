@@ -35,6 +35,10 @@ BY_SIZE_CAPTION = """A transfer is the shortest duration of a collective among i
     waiting; transfer_us is the median of a process group. The best is the fastest transfer of the
     same collective, size and number of ranks in any group; beyond_best_us adds up the extra time of
     the other transfers."""
+REACHED = """ The {main.name} operations among {main.group_size} ranks moved data at a bus bandwidth
+    of {bus:bytes}/s, waiting included. PCIe 4.0 reaches about 25 GB/s, and links between the GPUs
+    of a node some hundreds. If it is far lower and all steps are equally long, the transfer is
+    slow."""
 LINK_CAPTION = " pct_of_link is of {link:g} GB/s; above 100 %, the link is faster than that."
 MOST_ROWS = 2_000
 """So many groups and sizes are listed, 0.2 MB of JSON."""
@@ -132,6 +136,12 @@ def tables_of(
     )
     columns = [item for item in table.columns if link_gb_per_s or item.name != "pct_of_link"]
     yield replace(table, columns=tuple(columns))
+
+
+def reached(ranks: Sequence[RankCollectives]) -> str:
+    """Say the bandwidth of the collective with the most time; empty where it is unknown."""
+    main = next((row for row in _bandwidths(ranks) if row.bus), None)
+    return write(REACHED, main=main, bus=1e9 * (main.bus or 0)) if main else ""
 
 
 def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> list[Transfers]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.facts import device_busy, exchanges
@@ -25,7 +25,7 @@ from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
-from reportgen.units import NS_PER_S, pct_of
+from reportgen.units import pct_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,22 +52,12 @@ class Params:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
-    """The steps of a rank, (n,) each: as of ``StepRows``; ``start_ns`` is UTC."""
-
-    number: NDArray[np.int64]
-    start_ns: NDArray[np.int64]
-    period_ns: NDArray[np.int64]
-    pace_ns: NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RankCollectives:
     """The communication kernels of a rank in order of their start.
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
     window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
-    communication ran in it.
+    communication ran in it. Starts of ``steps`` are UTC.
     """
 
     rank: int
@@ -78,7 +68,7 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: tuple[Exchange, ...]
-    steps: Steps | None
+    steps: StepRows | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -99,16 +89,7 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
-        steps=None if steps is None else _steps_of(trace, steps),
-    )
-
-
-def _steps_of(trace: RankTrace, steps: StepRows) -> Steps:
-    return Steps(
-        number=steps.number,
-        start_ns=trace.origin_ns + steps.start_ns,
-        period_ns=steps.period_ns,
-        pace_ns=steps.pace_ns,
+        steps=steps and replace(steps, start_ns=trace.origin_ns + steps.start_ns),
     )
 
 
@@ -195,19 +176,22 @@ def faults_of(
     place = exchanges.located(slow, hosts) if slow else None
     late = exchanges.late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
-    found = (
-        _slow_host(host, waiting, window_ns, params, slow=slow, place=place, what_if=what_if)
-        if host
-        else _waiting(ranks, meetings, waiting, late[0], window_ns, params, what_if=what_if)
-    )
-    if found:
-        late_ranks = host.ranks if host else (late[0].rank,)
-        where = _longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock)
-        found = replace(found, where=where)
-    return [
-        found,
-        _slow(ranks, slow, place, window_ns, params) if slow else None,
-    ]
+    worst, late_ranks = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
+    found = None
+    if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
+        of_host = {"host": host.name, "n_ranks": len(host.ranks)} if host else None
+        apart_ns = int(waiting.apart_ns.max())
+        found = (SLOW_HOST if host else WAITING).fault(
+            pct_of(worst.excess_ns, window_ns),
+            threshold=params.threshold_window_pct,
+            where=_longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock),
+            late=worst,
+            window=window_ns,
+            what_if=what_if,
+            apart=write(APART, apart=apart_ns) if apart_ns else "",
+            **(of_host or _communication(ranks, meetings, waiting, worst.rank)),
+        )
+    return [found, _slow(ranks, slow, place, window_ns, params) if slow else None]
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
@@ -247,71 +231,30 @@ def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
     return late.excess_ns > 0 and is_large and (late.n_meetings < LEAST_OFTEN or is_often)
 
 
-def _apart(waiting: Waiting) -> str:
-    apart_ns = int(waiting.apart_ns.max())
-    return write(APART, apart=apart_ns) if apart_ns else ""
+def _is_by_link(host: LateHost | None, slow: SlowTransfers | None, place: Located | None) -> bool:
+    """Return whether a host is late because transfers among its own ranks are slow."""
+    if not (host and slow and place and host.name in place.hosts):
+        return False
+    by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
+    return bool(by_link_ns >= ALIKE_RATIO * host.late.excess_ns)
 
 
-def _slow_host(
-    host: LateHost,
-    waiting: Waiting,
-    window_ns: int,
-    params: Params,
-    *,
-    slow: SlowTransfers | None,
-    place: Located | None,
-    what_if: str,
-) -> Finding | None:
-    if slow and place and host.name in place.hosts:
-        by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
-        if by_link_ns >= ALIKE_RATIO * host.late.excess_ns:
-            return None
-    if not _is_fault(host.late, window_ns, params):
-        return None
-    return SLOW_HOST.fault(
-        pct_of(host.late.excess_ns, window_ns),
-        threshold=params.threshold_window_pct,
-        host=host.name,
-        n_ranks=len(host.ranks),
-        late=host.late,
-        window=window_ns,
-        what_if=what_if,
-        apart=_apart(waiting),
-    )
-
-
-def _waiting(
-    ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
-    waiting: Waiting,
-    late: LateRank,
-    window_ns: int,
-    params: Params,
-    *,
-    what_if: str,
-) -> Finding | None:
-    if not _is_fault(late, window_ns, params):
-        return None
-    of_rank = {rank.rank: rank for rank in ranks}
-    host = of_rank[late.rank].host
+def _communication(
+    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], waiting: Waiting, late: int
+) -> dict[str, Any]:
+    """Return how all ranks spend their time in it, and whether the host of the late one is late."""
+    host = next(rank.host for rank in ranks if rank.rank == late)
     transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
-    every_ns = sum(item.duration_ns for meeting in meetings for item in meeting.members)
     starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
-    has_mates = len({rank.host for rank in ranks}) > 1 and [
-        rank for rank in ranks if rank.host == host and rank.rank != late.rank
-    ]
-    return WAITING.fault(
-        pct_of(late.excess_ns, window_ns),
-        threshold=params.threshold_window_pct,
-        late=late,
-        window=window_ns,
-        every=every_ns,
-        waiting=sum(len(meeting.members) * meeting.last_ns for meeting in meetings) - starts_ns,
-        transfer=transfer_ns // len(waiting.ranks),
-        what_if=what_if,
-        mates=write(MATES, host=host) if host and has_mates else "",
-        apart=_apart(waiting),
+    has_mates = len({rank.host for rank in ranks}) > 1 and any(
+        rank.host == host and rank.rank != late for rank in ranks
     )
+    return {
+        "every": sum(item.duration_ns for meeting in meetings for item in meeting.members),
+        "waiting": sum(len(one.members) * one.last_ns for one in meetings) - starts_ns,
+        "transfer": transfer_ns // len(waiting.ranks),
+        "mates": write(MATES, host=host) if host and has_mates else "",
+    }
 
 
 def _longest_wait(
@@ -346,7 +289,7 @@ def _slow(
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    first = slow.meetings[0].members[0]
+    first, last = slow.meetings[0].members[0], slow.meetings[-1]
     said = ""
     if place:
         names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
@@ -354,9 +297,8 @@ def _slow(
     return SLOW_LINK.fault(
         share_pct,
         threshold=params.threshold_slow_pct,
-        where=results.Where(
-            start_s=slow.meetings[0].start_ns / NS_PER_S,
-            end_s=max(item.end_ns for item in slow.meetings[-1].members) / NS_PER_S,
+        where=kit.stretch(
+            None, None, slow.meetings[0].start_ns, max(item.end_ns for item in last.members)
         ),
         n_slow=len(slow.meetings),
         n_alike=len(slow.alike),

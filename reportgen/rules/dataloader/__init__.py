@@ -14,7 +14,7 @@ from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Cause, Details, Finding, JsonValue, Reason, ReasonCode, Severity
+from reportgen.results import Cause, Details, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
@@ -71,19 +71,16 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     )
 
 
-def _missing(job: NodeLoaders) -> Reason | None:
+def _missing(job: NodeLoaders) -> Reason | str | None:
     n_seconds = len(job.seconds)
     if not job.n_spans:
         return kit.WITHOUT_EVENTS
     if not job.n_events:
-        text = "No framework event is about loading data."
-        return Reason(code=ReasonCode.NO_EVENTS, text=text)
-    if n_seconds > LEAST_SECONDS and job.cores:
-        return None
-    text = "Without system metrics the number of cores is unknown."
+        return "No framework event is about loading data."
     if n_seconds <= LEAST_SECONDS:
-        text = write(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
-    return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    without_cores = kit.too_few("Without system metrics the number of cores is unknown.")
+    return None if job.cores else without_cores
 
 
 def _details(job: NodeLoaders) -> Details:
@@ -221,16 +218,20 @@ def _waits(
         values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
-    advice = why.advice
+    advice, share, bound = why.advice, job.ratio, ""
+    if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
+        busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
+        share = min(share, 1 - busy_ratio)
+        bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
     if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
         replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
         job,
         params,
-        severity=kit.fault_severity(job.ratio),
-        share=job.ratio,
-        why=write(why.text, **values) if job.load else "",
+        severity=kit.fault_severity(share),
+        share=share,
+        why=f"{write(why.text, **values)}{bound}" if job.load else "",
         **values,
         **limits,
     )
@@ -250,7 +251,8 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,
-            so="" if is_felt else ", so pinned memory would save almost nothing here",
+            so="" if is_felt else texts.NOT_FELT,
+            advice=None if is_felt else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)

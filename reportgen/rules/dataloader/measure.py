@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen import merging
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
@@ -14,16 +15,6 @@ from reportgen.facts.intervals import Instants, overlaps_any
 from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
-from reportgen.merging import (
-    concat,
-    greatest,
-    joint_codes,
-    max_by_key,
-    merged,
-    rows_by_code,
-    sum_by_key,
-    sums_by_code,
-)
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
@@ -93,30 +84,30 @@ class NodeLoaders:
         hand_over_ns: of each worker, the time from getting a batch to the step that uses it.
     """
 
-    n_spans: int = merged(sum)
-    n_events: int = merged(sum)
-    cores: frozenset[str] = merged(lambda parts: frozenset().union(*parts))
-    has_gpu: bool = merged(any)
-    has_processes: bool = merged(any)
-    n_processes: int = merged(max)
-    is_tensorflow: bool = merged(any)
-    is_pipeline_known: bool = merged(any)
-    has_prefetch: bool = merged(any)
-    seconds: Mapping[int, int] = merged(max_by_key)
-    wait_ns: Instants = merged(lambda parts: np.sort(np.concatenate(parts)))
-    waiting: tuple[Waiting, ...] = merged(concat)
-    load: tuple[InputLoad, ...] = merged(concat)
-    loop_load: tuple[InputLoad, ...] = merged(concat)
-    step_wait_ns: Instants = merged(loading.greater_of)
-    steps_ns: int = merged(max)
-    least_cycle_ns: Instants = merged(loading.least_of)
-    opens_epoch: Instants = merged(loading.greater_of)
-    told_loaders: int | None = merged(greatest)
-    crowded_ns: int = merged(max)
-    hand_over_ns: Mapping[str, int] = merged(max_by_key)
-    loaders: tuple[Loader, ...] = merged(concat)
-    life_times: tuple[tables.LifeTimes, ...] = merged(concat)
-    batches: tuple[WorkerBatches, ...] = merged(concat)
+    n_spans: int = merging.merged(sum)
+    n_events: int = merging.merged(sum)
+    cores: frozenset[str] = merging.merged(lambda parts: frozenset().union(*parts))
+    has_gpu: bool = merging.merged(any)
+    has_processes: bool = merging.merged(any)
+    n_processes: int = merging.merged(max)
+    is_tensorflow: bool = merging.merged(any)
+    is_pipeline_known: bool = merging.merged(any)
+    has_prefetch: bool = merging.merged(any)
+    seconds: Mapping[int, int] = merging.merged(merging.max_by_key)
+    wait_ns: Instants = merging.merged(lambda parts: np.sort(np.concatenate(parts)))
+    waiting: tuple[Waiting, ...] = merging.merged(merging.concat)
+    load: tuple[InputLoad, ...] = merging.merged(merging.concat)
+    loop_load: tuple[InputLoad, ...] = merging.merged(merging.concat)
+    step_wait_ns: Instants = merging.merged(loading.greater_of)
+    steps_ns: int = merging.merged(max)
+    least_cycle_ns: Instants = merging.merged(loading.least_of)
+    opens_epoch: Instants = merging.merged(loading.greater_of)
+    told_loaders: int | None = merging.merged(merging.greatest)
+    crowded_ns: int = merging.merged(max)
+    hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
+    loaders: tuple[Loader, ...] = merging.merged(merging.concat)
+    life_times: tuple[tables.LifeTimes, ...] = merging.merged(merging.concat)
+    batches: tuple[WorkerBatches, ...] = merging.merged(merging.concat)
 
     @property
     def n_counted(self) -> int:
@@ -194,7 +185,9 @@ class NodeLoaders:
     def setup(self) -> Loader | None:
         """Return a loader with the set-up that was active longest over all workers."""
         known = [item for item in self.loaders if item.n_initialized]
-        active = sum_by_key({(item.num_workers, item.pin_memory): item.active_ns} for item in known)
+        active = merging.sum_by_key(
+            {(item.num_workers, item.pin_memory): item.active_ns} for item in known
+        )
         usual = max(active, key=lambda setup: (active[setup], str(setup)), default=None)
         return next((item for item in known if (item.num_workers, item.pin_memory) == usual), None)
 
@@ -204,7 +197,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     spans, system = part.spans, part.system
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
     steps = spans.steps()
-    lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in rows_by_code(steps.worker))
+    lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in merging.rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
     return NodeLoaders(
         n_spans=spans.n_spans,
@@ -231,7 +224,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         loaders=tuple(_loaders(spans)),
         life_times=tuple(_life_times(spans.where(rows.process))),
         batches=tuple(
-            _worker_batches(waits.where(its), part) for _, its in rows_by_code(waits.worker)
+            _worker_batches(waits.where(its), part) for _, its in merging.rows_by_code(waits.worker)
         ),
     )
 
@@ -243,7 +236,7 @@ def _told_loaders(spans: SpanTable) -> int | None:
     """
     set_up = spans.where(loader_rows(spans).initialize)
     known = set_up.where(set_up.num_workers != UNKNOWN)
-    most = [int(known.num_workers[its].max()) for _, its in rows_by_code(known.worker)]
+    most = [int(known.num_workers[its].max()) for _, its in merging.rows_by_code(known.worker)]
     return sum(most) if most else None
 
 
@@ -258,15 +251,17 @@ def _loaders(spans: SpanTable) -> Iterator[Loader]:
     rows, waits = loader_rows(spans), waits_of(spans)
     set_up = spans.where(rows.initialize)
     busy = spans.where(rows.fetch | rows.next_call | rows.process | rows.initialize)
-    for worker, its in rows_by_code(busy.worker):
+    for worker, its in merging.rows_by_code(busy.worker):
         own, own_waits = set_up.where(set_up.worker == worker), waits.where(waits.worker == worker)
         own = own.where(np.argsort(own.start_ns, kind="stable"))
         place = np.searchsorted(own.start_ns, own_waits.start_ns, side="right") - 1
         before = own_waits.where(place < 0)
-        for _, members in rows_by_code(before.name):
+        for _, members in merging.rows_by_code(before.name):
             yield _loader(before, members, waits=before.where(members))
         until_ns = np.append(own.start_ns[1:], int(busy.end_ns[its].max()))
-        for _, members in rows_by_code(joint_codes(own.name, own.num_workers, own.pin_memory)):
+        for _, members in merging.rows_by_code(
+            merging.joint_codes(own.name, own.num_workers, own.pin_memory)
+        ):
             active_ns = int((until_ns[members] - own.start_ns[members]).sum())
             own_batches = own_waits.where(np.isin(place, members))
             yield _loader(own, members, waits=own_batches, active_ns=active_ns)
@@ -297,7 +292,7 @@ def _loader(
 
 
 def _life_times(processes: SpanTable) -> Iterator[tables.LifeTimes]:
-    for worker, members in rows_by_code(processes.worker):
+    for worker, members in merging.rows_by_code(processes.worker):
         yield tables.LifeTimes(
             worker=processes.workers[worker],
             n_processes=int(members.size),
@@ -394,7 +389,7 @@ def _slowest(spans: SpanTable, times: _Times, use_pct: Floats) -> Iterator[table
 def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
     """Return the functions with most time between two instants."""
     ends_ns = np.minimum(functions.end_ns, end_ns), np.maximum(functions.start_ns, start_ns)
-    inside_ns = sums_by_code(
+    inside_ns = merging.sums_by_code(
         functions.name, np.maximum(ends_ns[0] - ends_ns[1], 0), len(functions.names)
     )
     order = np.argsort(-inside_ns, kind="stable")[:MOST_FUNCTIONS].tolist()

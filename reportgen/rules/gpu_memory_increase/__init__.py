@@ -16,22 +16,21 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, format_places, part_of
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_S
 
 AGREEMENT_FROM = 0.7
 """A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
 random order, the fewest that are judged, less than one in a hundred reaches it."""
-MAX_LINES = 16
-"""More lines than this cannot be distinguished in a chart."""
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
 
 ABOUT = About(
-    checks="Whether GPU memory activity jumps suddenly, or climbs minute by minute.",
-    reading="""A trigger is one sample at which the mean of the newest samples exceeds the mean just
-        before by more than the threshold; neighbouring triggers are one episode. The metric is the
-        activity of the memory controller, not allocated bytes, so it follows the load; only an
-        episode that reaches a new height and stays there speaks of growth.""",
+    checks="Whether GPU memory activity rises suddenly, or slowly over the whole job.",
+    reading="""The rule compares the mean of the latest samples with the mean of as many samples
+        before them. A sample at which it is higher by more than the threshold is a trigger;
+        neighbouring triggers are one episode. The metric is the activity of the memory controller,
+        not allocated bytes, so it follows the load: only a rise to a new maximum that lasts points
+        to growth.""",
     advice="""Log the allocated memory at each step; if it grows, look for tensors kept alive
         between steps, or use gradient checkpointing.""",
     section=results.Section(id="gpu-memory", title="GPU memory", order=240),
@@ -39,19 +38,17 @@ ABOUT = About(
     has_counters=True,
 )
 
-CAUTION = "The metric is memory-controller activity, not allocated bytes."
-_TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before by
-    more than {threshold:g} points ({affected}). """
+CAUTION = "The metric is the activity of the memory controller, not allocated bytes."
+_TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the mean just before it
+    by more than {threshold:g} points ({affected}). """
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
     title="""GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to
         {after:pct}""",
-    text=(
-        _TRIGGERS + "{n_lasting:count episode} reached a new height and stayed there for the "
-        "following minute; before this one the activity had not gone above "
-        "{worst.record_pct:pct}. " + CAUTION
-    ),
+    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there for the
+        following minute; before the worst one the activity was never above
+        {{worst.record_pct:pct}}. {CAUTION}""",
     advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
         alive between steps, or save memory with gradient checkpointing.""",
     severity=Severity.WARNING,
@@ -61,10 +58,8 @@ STAYED_UP = kit.Message(
 WITH_LOAD = replace(
     STAYED_UP,
     title="GPU memory activity jumps with the load, but does not grow",
-    text=(
-        _TRIGGERS + "None of them stayed at a new height: the load comes and goes, begins, or "
-        "rises together with GPU utilization. " + CAUTION
-    ),
+    text=f"""{_TRIGGERS}None of them stayed at a new maximum: the load changes, begins, or rises
+        together with GPU utilization. {CAUTION}""",
     advice="Nothing to do unless the allocated memory grows too.",
     severity=Severity.INFO,
 )
@@ -82,12 +77,10 @@ CLIMBS = replace(
     id="MEM-2",
     cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
-    text=(
-        "The 95th percentile rises by {trend.slope:.2f} points a minute. Later minutes (parts of a "
-        "short job) are almost always higher than earlier ones: Kendall's tau is "
-        "{trend.agreement:.2f}, reported at {agreement_from:.1f} or more. This concerns "
-        "{affected}. " + CAUTION
-    ),
+    text=f"""The 95th percentile rises by {{trend.slope:.2f}} points a minute. Later minutes (parts
+        of a short job) are almost always higher than earlier ones: Kendall's tau is
+        {{trend.agreement:.2f}} (1 if each is higher; reported from {{agreement_from:.1f}}). This
+        concerns {{affected}}. {CAUTION}""",
     exhibit="levels",
 )
 CLIMBS_WITH_LOAD = replace(
@@ -135,7 +128,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     if not jumps:
         return None
     lasting = [jump for jump in jumps if jump.is_lasting]
-    worst = max(lasting or jumps, key=lambda jump: jump.height_pct)
+    worst = max(lasting or jumps, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
     return (STAYED_UP if lasting else WITH_LOAD).finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
@@ -184,8 +177,8 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         gpus,
         GpuMemory,
         title="Memory activity of each GPU",
-        caption=f"""{CAUTION} Trend: median slope of the 95th percentiles of the minutes at work
-            (Theil-Sen) and Kendall's tau.""",
+        caption=f"""{CAUTION} The trend is the median slope (Theil-Sen) of the 95th percentiles of
+            the minutes in the working time; Kendall's tau is 1 if each minute is higher.""",
     )
     if any(gpu.jumps for gpu in gpus):
         yield from _jump_exhibits(gpus)
@@ -205,30 +198,36 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
     rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
     spans = jumps[: kit.MOST_INTERVALS]
-    rest = f" {len(rows):,} of {n_all:,}: the lasting and the largest." if len(rows) < n_all else ""
+    rest = (
+        f" {len(rows):,} of {n_all:,} are listed: lasting and large ones."
+        if len(rows) < n_all
+        else ""
+    )
     yield kit.table(
         "episodes",
         rows,
         Jump,
         title="Jumps of GPU memory activity",
-        caption=f"""Before: 95th percentile of the minute before; record: highest such minute of
-            all; after: median of the minute after. Lasting: after exceeds the record by more than
-            the threshold without a rise of GPU utilization.{rest}""",
+        caption=f"""before is the 95th percentile of the minute before the jump, record the highest
+            such minute so far, and after the median of the minute after it. A jump is lasting if
+            after exceeds record by more than the threshold while GPU utilization does not
+            rise.{rest}""",
     )
-    rest = f" The {len(spans):,} lasting and largest of {n_all:,}." if len(spans) < n_all else ""
+    rest = (
+        f" {len(spans):,} of {n_all:,} are drawn: lasting and large ones."
+        if len(spans) < n_all
+        else ""
+    )
     yield kit.intervals(
         [
-            kit.Interval(
-                node=jump.node,
-                device=jump.gpu,
-                what=f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
-                start_s=seconds(jump.start_ns),
-                end_s=seconds(jump.end_ns),
+            kit.interval(
+                f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
+                kit.stretch(jump.node, jump.gpu, jump.start_ns, jump.end_ns),
             )
             for jump in spans
         ],
         title="When GPU memory activity jumped",
-        caption=f"From the first to the last sample that exceeds the increase.{rest}",
+        caption=f"From the first to the last sample above the threshold.{rest}",
         role=Role.GPU_MEMORY,
     )
 
@@ -237,7 +236,7 @@ def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
     """Return the level of each minute; of many GPUs those that rose most."""
     rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
     ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
-    shown = sorted(ranked[:MAX_LINES])
+    shown = sorted(ranked[: kit.MOST_LINES])
     every = np.unique(np.concatenate([gpus[index].minute_ns for index in shown]))
     size = -(-every.size // results.MAX_SERIES_POINTS)
     starts = np.arange(0, every.size, size)

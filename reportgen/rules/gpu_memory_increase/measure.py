@@ -74,11 +74,6 @@ class Jump:
     gpu_change_pct: float | None = col("points", digits=2)
     is_lasting: bool = col()
 
-    @property
-    def height_pct(self) -> float:
-        """Return how far it rose above all that was before."""
-        return (self.after_pct or 0.0) - self.record_pct
-
 
 @row
 class GpuMemory:

@@ -10,9 +10,9 @@ from reportgen.facts.device_busy import Window
 from reportgen.facts.idle import IN_LAUNCH_CALL, KERNEL_GAP, WAITING, HostCause
 from reportgen.results import Exhibit, PackedTable, Role
 from reportgen.rules import kit
-from reportgen.rules.kit import MOST_INTERVALS, Interval, col, derived, row, table
+from reportgen.rules.kit import MOST_INTERVALS, col, derived, row, table
 from reportgen.text import format_duration, format_ns, plural
-from reportgen.units import NS_PER_S, percentages, seconds
+from reportgen.units import NS_PER_S, percentages
 
 USD_DIGITS = 4
 """A short job's part costs less than a cent, and would be nothing."""
@@ -146,8 +146,6 @@ class Budget:
     """One node, or one rank whose kernels were traced.
 
     Attributes:
-        n_ticks: sampling instants.
-        has_events: whether framework events were recorded.
         has_steps: whether the loop is that of its steps, not the time of its GPU activity.
         stretches: the longest stretches in which one of its GPUs idles within the loop.
         window: of the rank, ``None`` for a node and without GPU operations.
@@ -238,19 +236,14 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         shown,
         Stretch,
         title="Long idle intervals of GPUs",
-        caption=(
-            f"{caption}{rest} The cause is the part that took most of an interval; its share of "
-            "the interval is cause_pct."
-        ),
+        caption=f"""{caption}{rest} The cause is the part that took most of an interval; its share
+            of the interval is cause_pct.""",
     )
     yield kit.intervals(
         [
-            Interval(
-                node=item.node,
-                device=item.device,
-                what=f"idle {format_ns(item.duration_ns)}, {item.cause.replace('_', ' ')}",
-                start_s=seconds(item.start_ns),
-                end_s=seconds(item.end_ns),
+            kit.interval(
+                f"idle {format_ns(item.duration_ns)}, {item.cause.replace('_', ' ')}",
+                kit.stretch(item.node, item.device, item.start_ns, item.end_ns),
             )
             for item in shown
         ],

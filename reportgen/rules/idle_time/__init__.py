@@ -199,11 +199,7 @@ def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
         yield message.fault(
             worst.share_pct(cost),
             threshold=limit_pct,
-            where=Where(
-                node=worst.node,
-                start_s=once.start_ns / NS_PER_S,
-                end_s=once.end_ns / NS_PER_S,
-            ),
+            where=kit.stretch(worst.node, None, once.start_ns, once.end_ns),
             stop=worst,
             once=once,
             longest=once,
@@ -252,7 +248,7 @@ def _fault(
         window=_window(told) if won is None else kit.window_name([won.window]),
         idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
-        **kit.launching(costs),
+        **kit.launching((rank.suits_graphs for rank in costs), (rank.trains for rank in costs)),
     )
 
 

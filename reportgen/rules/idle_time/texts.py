@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from reportgen.facts import idle
 from reportgen.facts.host_costs import Cost
@@ -108,61 +108,54 @@ class Fault:
 
 
 def _fault(
-    finding_id: str, *idle_for: str, cause: Cause, title: str, meaning: str, advice: str
+    finding_id: str,
+    *idle_for: str,
+    cause: Cause,
+    title: str,
+    meaning: str,
+    advice: str,
+    cost: Cost | None = None,
+    without: str = "",
 ) -> Fault:
-    """Return a fault that is judged by its idle time."""
+    """Return a fault that is judged by its idle time, or by what is won without its ``cost``."""
+    is_cost = cost is not None
+    share = "{idle:pct} of the GPU time"
+    if not is_cost:
+        share = "{measured:pct} of the GPU time within {window}"
+    won = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
+    text = f"{{idling}} for {{lost:ns}}, {share}, because {meaning}.{{of_worst}}"
     message = Message(
         id=finding_id,
-        title=f"{title}: {{measured:pct}} of the time",
-        text=(
-            f"{{idling}} for {{lost:ns}}, {{measured:pct}} of the GPU time within {{window}}, "
-            f"because {meaning}.{{of_worst}}"
-        ),
+        title=f"{title}{', which costs' if is_cost else ':'} {{measured:pct}} of the time",
+        text=f"{won}{{window}}. {text}" if is_cost else text,
         advice=advice,
-        exhibit="idle_shares",
+        exhibit="host_costs" if is_cost else "idle_shares",
         cause=cause,
     )
-    return Fault(message=message, idle_for=idle_for)
-
-
-def _cost(cost: Cost, fault: Fault, *, without: str) -> Fault:
-    """Return a fault that is judged by what is won without it."""
-    idle = fault.message.text.replace(
-        "{measured:pct} of the GPU time within {window}", "{idle:pct} of the GPU time"
-    )
-    text = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
-    title = fault.message.title.replace(": {measured", ", which costs {measured")
-    message = replace(
-        fault.message, title=title, text=f"{text}{{window}}. {idle}", exhibit="host_costs"
-    )
-    return Fault(message=message, idle_for=fault.idle_for, cost=cost)
+    return Fault(message=message, idle_for=idle_for, cost=cost)
 
 
 FAULTS = (
-    _cost(
-        Cost.LOADER,
-        _fault(
-            "IDLE-1",
-            HostCause.DATALOADER,
-            cause=Cause.SLOW_INPUT,
-            title="The GPU waits for the data loader",
-            meaning="the host waited for the next batch",
-            advice="""Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor;
-                if this is already done, make each batch cheaper to load.""",
-        ),
+    _fault(
+        "IDLE-1",
+        HostCause.DATALOADER,
+        cause=Cause.SLOW_INPUT,
+        title="The GPU waits for the data loader",
+        meaning="the host waited for the next batch",
+        advice="""Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor;
+            if this is already done, make each batch cheaper to load.""",
+        cost=Cost.LOADER,
         without="these waits",
     ),
-    _cost(
-        Cost.SYNC,
-        _fault(
-            "IDLE-2",
-            HostCause.SYNC,
-            cause=Cause.SYNCHRONIZATION,
-            title="The host waits in synchronizing calls",
-            meaning="the host waited in synchronizing calls",
-            advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
-                loop, or do them only every few steps.""",
-        ),
+    _fault(
+        "IDLE-2",
+        HostCause.SYNC,
+        cause=Cause.SYNCHRONIZATION,
+        title="The host waits in synchronizing calls",
+        meaning="the host waited in synchronizing calls",
+        advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
+            loop, or do them only every few steps.""",
+        cost=Cost.SYNC,
         without="the synchronizing calls, after its other costs are fixed,",
     ),
     _fault(
@@ -182,20 +175,18 @@ FAULTS = (
         advice="""Keep shapes constant, do not call empty_cache() in the loop, and let the caching
             allocator use expandable segments.""",
     ),
-    _cost(
-        Cost.HOST,
-        _fault(
-            "IDLE-5",
-            HostCause.OPTIMIZER,
-            HostCause.AUTOGRAD,
-            HostCause.PYTHON,
-            HostCause.OTHER,
-            cause=Cause.SLOW_HOST,
-            title="The host is too slow to keep the GPU busy",
-            meaning="the host had not yet called the next operation: it ran Python or operators",
-            advice="""Launch fewer and larger kernels: larger batches, torch.compile,
-                {graphs}{optimizers}less Python in the loop.""",
-        ),
+    _fault(
+        "IDLE-5",
+        HostCause.OPTIMIZER,
+        HostCause.AUTOGRAD,
+        HostCause.PYTHON,
+        HostCause.OTHER,
+        cause=Cause.SLOW_HOST,
+        title="The host is too slow to keep the GPU busy",
+        meaning="the host had not yet called the next operation: it ran Python or operators",
+        advice="""Launch fewer and larger kernels: larger batches, torch.compile,
+            {graphs}{optimizers}less Python in the loop.""",
+        cost=Cost.HOST,
         without="the time of the host between its calls",
     ),
     _fault(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from reportgen import results
-from reportgen.results import Finding, Reason, ReasonCode, Role, Severity, TimelineTrack, Track
+from reportgen.results import Finding, Reason, Role, Severity, TimelineTrack, Track
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.long_pause import texts
@@ -20,19 +20,19 @@ DOMINANT_RATIO = 0.8
 """A pause that costs four fifths of all of them is the one to look at."""
 
 ABOUT = About(
-    checks="Whether the job stood still for long, once or several times without a rhythm.",
-    reading="""A pause is a step, or the time between two steps, that lasts many times as long as
-        usual and clearly longer than the other long ones; without steps, a stretch in which all
-        GPUs idle, or all cores of a job without GPUs. The start, the end, and what recurs in a
-        rhythm do not count.""",
+    checks="Whether the job made no progress for a long time, once or at irregular times.",
+    reading="""A pause is a step, or the time between two steps, that takes many times as long as
+        usual and clearly longer than the other long ones. Without recorded steps it is a time in
+        which all GPUs are idle (all cores, if the job has no GPU). The start, the end and regular
+        pauses do not count.""",
     advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
         epoch's data) and do it in its own thread; if nothing was due, a process hung.""",
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )
-TOO_FEW_STEPS = """Too few steps to know their rhythm: {longest:n} of one worker and phase at most,
-    {least:n} are needed."""
-NEVER_AT_WORK = "No steps were recorded, and no GPU is ever at work."
+TOO_FEW_STEPS = """Too few steps to know the usual ones: {longest:n} of one training process and
+    phase at most, {least:n} are needed."""
+NEVER_AT_WORK = "No steps were recorded, and no GPU ever works."
 NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
 
 
@@ -68,14 +68,13 @@ def _missing(job: NodePauses, params: Params) -> Reason | None:
     if job.loop.n_steps:
         if job.longest >= params.min_steps:
             return None
-        text = write(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=text)
+        return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
     if not job.n_gpus and not job.n_core_nodes:
-        return kit.reason_without_steps(job.loop)
+        return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if job.n_unaligned:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NOT_ALIGNED)
+        return kit.too_few(NOT_ALIGNED)
     if job.n_gpus and not job.n_idle_nodes:
-        return Reason(code=ReasonCode.TOO_FEW_SAMPLES, text=NEVER_AT_WORK)
+        return kit.too_few(NEVER_AT_WORK)
     return kit.reason_to_skip(
         n_ticks=job.n_ticks,
         n_gpus=job.n_gpus or None,

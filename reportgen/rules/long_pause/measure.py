@@ -7,16 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.facts.inside import (
-    Load,
-    NodeGauge,
-    NodeRate,
-    Rate,
-    WindowContents,
-    loads_inside,
-    rates_inside,
-    window_contents,
-)
+from reportgen.facts import inside
 from reportgen.facts.intervals import Union
 from reportgen.facts.pauses import (
     IdlePauses,
@@ -30,8 +21,7 @@ from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.facts.trend import Mask
 from reportgen.facts.usage import in_use
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
-from reportgen.rules.base import param
-from reportgen.rules.kit import col, concat, derived, merge, merged, row
+from reportgen.rules.kit import col, concat, count, derived, merge, merged, percentage, row
 from reportgen.units import NS_PER_S
 
 OF_CORES = "idle cores"
@@ -44,37 +34,28 @@ evaluation: this is no pause."""
 class Params:
     """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
 
-    threshold_pct: float = param(
+    threshold_pct: float = percentage(
         3,
-        unit="%",
-        meaning="pauses that cost this share of the loop or more are a warning",
+        "pauses that cost this share of the loop or more are a warning",
         source="checkpoints and evaluations of a healthy job usually stay below",
-        minimum=0,
-        maximum=100,
     )
-    min_share_pct: float = param(
+    min_share_pct: float = percentage(
         0.5,
-        unit="%",
-        meaning="pauses that cost this share of the loop or more are reported",
+        "pauses that cost this share of the loop or more are reported",
         source="what costs less is not worth a change of the script",
-        minimum=0,
-        maximum=100,
     )
-    min_steps: int = param(
+    min_steps: int = count(
         20,
+        "a phase is judged once a worker has this many of its steps",
         unit="steps",
-        meaning="a phase is judged once a worker has this many of its steps",
         source="with fewer steps their rhythm is unknown",
         minimum=4,
-        is_whole=True,
     )
-    min_samples: int = param(
+    min_samples: int = count(
         100,
-        unit="samples",
-        meaning="a job without steps is judged once a node with GPUs has this many samples",
+        "a job without steps is judged once a node with GPUs has this many samples",
         source="with fewer samples what is usual is unknown",
         minimum=2,
-        is_whole=True,
     )
 
 
@@ -121,9 +102,9 @@ class Meanwhile:
 
     node: str
     worker: str
-    contents: WindowContents | None
-    loads: Mapping[NodeGauge, Load]
-    rates: Mapping[NodeRate, Rate]
+    contents: inside.WindowContents | None
+    loads: Mapping[inside.NodeGauge, inside.Load]
+    rates: Mapping[inside.NodeRate, inside.Rate]
 
 
 @row
@@ -131,8 +112,6 @@ class NodePauses:
     """One node, or all of them merged.
 
     Attributes:
-        loop: its steps.
-        n_workers: workers with steps.
         longest: how many steps the largest phase of a worker has.
         n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
         n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
@@ -185,7 +164,7 @@ def measure(part: NodeProfile, params: Params) -> NodePauses:
 def _of_worker(part: NodeProfile, its: WorkerPauses) -> tuple[tuple[Pause, ...], Meanwhile]:
     pauses = its.pauses.where(~_at_work(part.system, its.pauses, its.ordinary))
     own = part.spans.where(part.spans.worker == part.spans.workers.index(its.worker))
-    contents = window_contents(own, _windows(pauses), its.ordinary)
+    contents = inside.window_contents(own, _windows(pauses), its.ordinary)
     words = [phase_word(phase) for phase in its.phases]
     rows = tuple(_rows(part.node, pauses, its.loop_ns, worker=its.worker, phases=words))
     return rows, _meanwhile(part, pauses, its.ordinary, worker=its.worker, contents=contents)
@@ -225,7 +204,7 @@ def _meanwhile(
     ordinary: Union,
     *,
     worker: str = "",
-    contents: WindowContents | None = None,
+    contents: inside.WindowContents | None = None,
 ) -> Meanwhile:
     windows = _windows(pauses)
     ends = (ordinary.start_ns, ordinary.end_ns)
@@ -234,8 +213,8 @@ def _meanwhile(
         node=part.node,
         worker=worker,
         contents=contents,
-        loads=loads_inside(part.system, windows, loop_ns),
-        rates=rates_inside(part.system, windows, loop_ns),
+        loads=inside.loads_inside(part.system, windows, loop_ns),
+        rates=inside.rates_inside(part.system, windows, loop_ns),
     )
 
 

@@ -122,15 +122,37 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
         every,
         Pause,
         title="Long pauses",
-        caption="""Pauses of workers that wait for each other have one row each. The loss is the
-            time
-            beyond the usual length, as a share of the worker's loop.""",
+        caption="""Pauses of training processes that wait for each other have one row each. The loss
+            is the time beyond the usual length, as a share of the time from the first to the last
+            step of the process.""",
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [item for item in meanwhile if (item.node, item.worker) in places]
-    yield from _functions(told)
-    yield from _gauges(told)
-    yield from _rates(told)
+    if functions := [row for item in told for row in _function_rows(item)]:
+        yield kit.table(
+            "functions",
+            functions,
+            _Function,
+            title="Functions in pauses and otherwise",
+            caption="Shares of the time; a function inside another one counts in both.",
+        )
+    if gauges := [(item, gauge, load) for item in told for gauge, load in item.loads.items()]:
+        yield kit.table(
+            "inside_outside",
+            gauges,
+            _Gauge,
+            title="How busy the node was inside and outside pauses",
+            caption="Means over the samples of the loop; empty if there are no samples.",
+        )
+    if rates := [(item, what, rate) for item in told for what, rate in item.rates.items()]:
+        yield kit.table(
+            "rates",
+            rates,
+            _Rate,
+            title="Network and disks inside and outside pauses",
+            caption="""Means over the samples. Network is the traffic of the training container and
+                of SageMaker's own processes together.""",
+        )
     yield kit.intervals(
         [_interval(pause) for pause in every], title="When the job paused", role=Role.WARNING
     )
@@ -142,18 +164,6 @@ def _interval(pause: Pause) -> kit.Interval:
     return kit.interval(
         f"pause {'behind' if pause.is_between else 'in'}{at}" if at else "pause", where
     )
-
-
-def _functions(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
-    rows = [row for item in meanwhile for row in _function_rows(item)]
-    if rows:
-        yield kit.table(
-            "functions",
-            rows,
-            _Function,
-            title="Functions in pauses and otherwise",
-            caption="Shares of the time; a function inside another counts in both.",
-        )
 
 
 def _function_rows(item: Meanwhile) -> Iterator[_Function]:
@@ -171,27 +181,3 @@ def _function_rows(item: Meanwhile) -> Iterator[_Function]:
                 of_pauses_pct=100 * time_ns / found.slow_ns,
                 otherwise_pct=100 * found.in_normal_ns[key] / max(found.normal_ns, 1),
             )
-
-
-def _gauges(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
-    rows = [(item, gauge, load) for item in meanwhile for gauge, load in item.loads.items()]
-    if rows:
-        yield kit.table(
-            "inside_outside",
-            rows,
-            _Gauge,
-            title="How busy the node was inside and outside pauses",
-            caption="Means over the samples of the loop; without a value where no sample fell.",
-        )
-
-
-def _rates(meanwhile: Sequence[Meanwhile]) -> Iterator[Exhibit]:
-    rows = [(item, what, rate) for item in meanwhile for what, rate in item.rates.items()]
-    if rows:
-        yield kit.table(
-            "rates",
-            rows,
-            _Rate,
-            title="Network and disks inside and outside pauses",
-            caption="Means over the samples; those of the network add up container and platform.",
-        )

@@ -26,7 +26,7 @@ MOVES_MORE_RATIO = 2.0
 ONE = kit.Message(
     id="PAUSE-1",
     cause=results.Cause.LONG_PAUSE,
-    title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the loop",
+    title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the time",
     text="""{who} made no progress for {main.length_ns:ns} {place}; usually this takes
         {main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct}
         less.{meanwhile}""",
@@ -37,10 +37,10 @@ ONE = kit.Message(
 SEVERAL = kit.Message(
     id="PAUSE-2",
     cause=results.Cause.LONG_PAUSE,
-    title="{n:n} long pauses cost {measured:pct} of the loop",
-    text="""{n:n} times the job made no progress for {lasted}, without a
-        rhythm. The costliest pause is that of {who} {place}.{others} Without these pauses the loop
-        would take {measured:pct} less.{meanwhile}""",
+    title="{n:n} long pauses cost {measured:pct} of the time",
+    text="""{n:n} times, at irregular intervals, the job made no progress for {lasted}. The pause
+        that costs most is that of {who} {place}.{others} Without these pauses the loop would take
+        {measured:pct} less.{meanwhile}""",
     advice=ONE.advice,
     exhibit="pauses",
 )
@@ -49,17 +49,17 @@ IDLE_ONE = kit.Message(
     id=ONE.id,
     cause=ONE.cause,
     title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
-    text="""{gpus} idled for {main.length_ns:ns}, with work before and after. Without the pause the
-        time from the first work to the last would be {measured:pct}
+    text="""{gpus} did not work for {main.length_ns:ns}, with work before and after. Without the
+        pause the time from the first work to the last would be {measured:pct}
         shorter.{meanwhile}{unknown}""",
-    advice="""See in the logs what the script did during the pause; to have it named, record
+    advice="""Find in the logs what the script did during the pause; to see it here, record
         framework events (steps and data loading) and a Python profile.""",
     exhibit="pauses",
     possible_causes=(
         "a checkpoint was written or uploaded",
         EVALUATED,
-        "data were downloaded, shuffled or indexed anew",
-        "a worker hung or restarted, and the others waited for it",
+        "data were downloaded, shuffled or indexed again",
+        "a training process hung or restarted, and the others waited for it",
         "Python collected garbage or compiled",
     ),
 )
@@ -67,7 +67,7 @@ IDLE_SEVERAL = kit.Message(
     id=SEVERAL.id,
     cause=ONE.cause,
     title="{n:n} times {all} paused: {measured:pct} of the working time",
-    text="""{gpus} idled {n:n} times for {lasted}, without a rhythm. Without
+    text="""{gpus} did not work for {lasted}, {n:n} times at irregular intervals. Without
         these pauses the time from the first work to the last would be {measured:pct}
         shorter.{meanwhile}{unknown}""",
     advice=IDLE_ONE.advice,
@@ -75,14 +75,14 @@ IDLE_SEVERAL = kit.Message(
     possible_causes=IDLE_ONE.possible_causes,
 )
 CORES = "All cores"
-UNKNOWN = (
-    " The samples do not show what the script did then; framework events and a Python profile do."
-)
-BETWEEN = "between two steps, behind {main.phase} step{number}"
+UNKNOWN = """ The samples do not show the work of the script; framework events or a Python profile
+    do."""
+BETWEEN = "between two steps, after {main.phase} step{number}"
 INSIDE = "inside {main.phase} step{number}"
-TOGETHER = " {n_members:count worker} paused together."
-WAITED = " {n_others:count other worker} waited for it inside a step."
-ALONE = " The other workers went on."
+TOGETHER = " {n_members:count training process/training processes} paused together."
+WAITED = """ {n_others:count other training process/other training processes} waited for it inside a
+    step."""
+ALONE = " The other training processes went on."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,9 +138,9 @@ _ADVICE = {
         or not in the training job.""",
 }
 _RATE_ADVICE = {
-    NodeRate.RECEIVED: "Fetch what is received in the pause before the training.",
-    NodeRate.READ: "Read what is read in the pause ahead of its use, or from a faster disk.",
-    NodeRate.SENT: "Upload in the background, for example checkpoints from its own thread.",
+    NodeRate.RECEIVED: "Download the data that are received in the pause before the training.",
+    NodeRate.READ: "Read the data of the pause ahead of their use, or from a faster disk.",
+    NodeRate.SENT: "Upload in the background, for example checkpoints from a separate thread.",
     NodeRate.WRITTEN: "Write in the background: save checkpoints asynchronously, less often.",
 }
 
@@ -149,10 +149,12 @@ def _waiting(found: Meanwhile) -> Iterator[Hint]:
     load = found.loads.get(NodeGauge.IO_WAIT)
     inside = load.inside_pct if load else None
     if load and inside is not None and inside >= max(WAITS_FROM_PCT, 2 * (load.outside_pct or 0)):
-        text = "The cores of {node} waited for I/O {inside:pct} of the time, otherwise {usual:pct}."
+        text = """The cores of {node} waited for I/O in {inside:pct} of the pause, otherwise in
+            {usual:pct} of the time."""
         yield Hint(
             text=write(text, node=found.node, inside=inside, usual=load.outside_pct or 0.0),
-            advice="Find what is written or read in the pause, and do it in the background.",
+            advice="""Find the data that are written or read in the pause, and do this in the
+                background.""",
         )
 
 
@@ -178,7 +180,7 @@ def _cores(found: Meanwhile) -> Iterator[Hint]:
         )
     elif mean.inside_pct < QUIET_BELOW_PCT:
         yield Hint(
-            text=write("{node} did next to nothing: its cores were at {mean:pct}.", **values),
-            advice="""Look for what the process waited for: another process, a lock, a remote
-                service; py-spy dump shows it while it happens.""",
+            text=write("{node} did almost nothing: its cores were at {mean:pct}.", **values),
+            advice="""Find out what the process waited for (another process, a lock, a remote
+                service): py-spy dump shows it while it happens.""",
         )

@@ -63,7 +63,7 @@ class FaultyMinutes:
 
     ``start_ns`` are by AWS's definition, ``work_ns`` only over the samples in the GPU's working
     range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any. A
-    GPU that hardly rests and is steadily low on average is low all the time.
+    GPU that is rarely idle and steadily low on average is low all the time.
     """
 
     start_ns: Instants
@@ -207,7 +207,7 @@ def _measure_gpu(
     working = values[its]
     is_idle = working < idle_below
     hot = is_host_hot(part.system)[series.is_there][its][is_idle]
-    host = samples.present_values(cores_mean_pct(part.system)[series.is_there][its])
+    host_pct = samples.mean_of_present(cores_mean_pct(part.system)[series.is_there][its])
     every = samples.minutes_of(time_ns)
     is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
@@ -242,7 +242,7 @@ def _measure_gpu(
         work_p95_pct=work_p95,
         idle_ratio=float(is_idle.mean()),
         hot_when_idle_pct=100 * float(hot.mean()) if hot.size else 0.0,
-        host_mean_pct=float(host.mean()) if host.size else 0.0,
+        host_mean_pct=host_pct or 0.0,
         steady_p95_pct=steady_p95,
         rest_spread_ratio=_spread_ratio(time_ns[work.first : work.stop], is_idle),
         rested_ratio=_rested_ratio(working, idle_below),
@@ -295,16 +295,11 @@ def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
     moves = samples.sum_of(system, SeriesKind.WRITE_RATE, SeriesKind.TRANSMIT_ALGORITHM)
     is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
     (cores, usual), (moved, usually_moved) = (
-        [_mean(values[rows]) for rows in (is_end, ~is_end)]
+        [samples.mean_of_present(values[rows]) or 0.0 for rows in (is_end, ~is_end)]
         for values in (cores_mean_pct(system), moves)
     )
     is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
     return is_resting and moved <= SAVES_FROM * usually_moved
-
-
-def _mean(values: Floats) -> float:
-    known = samples.present_values(values)
-    return float(known.mean()) if known.size else 0.0
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:

@@ -11,17 +11,10 @@ from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
+from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
+from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import (
-    CHEAP_RATIO,
-    Message,
-    fault_severity,
-    merge,
-    reason_without_steps,
-    table,
-)
 from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
@@ -33,7 +26,7 @@ OPERATORS = results.Section(
     title="Operators",
     order=135,
     lead="The framework's operators by the time they took, on the CPU and on the GPU.",
-    missing="The framework events hold no operators.",
+    missing="The framework events contain no operators.",
     hint="""To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces
         every operator of the steps that you name.""",
     recorded_by=ProfilingKind.DETAILED,
@@ -51,7 +44,7 @@ ABOUT = About(
     further=(OPERATORS,),
 )
 
-BETWEEN_STEPS = Message(
+BETWEEN_STEPS = kit.Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the time lies between steps",
@@ -62,7 +55,7 @@ BETWEEN_STEPS = Message(
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
 )
-HOST_WORK = Message(
+HOST_WORK = kit.Message(
     id=BETWEEN_STEPS.id,
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="Work of the script between steps takes {measured:pct} of the loop",
@@ -78,9 +71,12 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop remain."
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
+MOST_PCT = 50.0
+"""No optimizer takes as long as the passes: where AWS's result has more time between steps than in
+them, the loop waits or does something else. Where events were read, other rules know more."""
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
-PASSES = Message(
+PASSES = kit.Message(
     id="FW-2",
     title="{name} takes {measured:pct} of the time of forward and backward passes",
     text="""{name} takes {measured:pct} of the time of forward and backward passes together; more
@@ -88,7 +84,7 @@ PASSES = Message(
     advice="Look for the operator that takes most of the time in the {lower}.",
     exhibit="forward_backward",
 )
-TOP_OPERATOR = Message(
+TOP_OPERATOR = kit.Message(
     id="FW-3",
     title="{top.name} takes {measured:pct} of the time of all {kind} operators",
     text="""{top.name} ran {top.count:count time} in the recorded steps and took {top.self_ns:ns}
@@ -99,12 +95,13 @@ TOP_OPERATOR = Message(
 INSIDE = " With the operators that it called it took {total:ns}."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
+    ("singleprocessdataloader", "It loads the batches in the loop: see the data loading section."),
     ("dataloader", "The operator waits for data: see the data loading section."),
     ("conv", "Use mixed precision, channels-last layout and cuDNN's autotuning."),
     ("mm", "Use mixed precision, and make layer and batch sizes multiples of 8."),
     ("copy_", _COPY_LESS),
 )
-RECORDING = Message(
+RECORDING = kit.Message(
     id="FW-4",
     cause=results.Cause.PROFILER_OVERHEAD,
     title="Steps whose {worst.detail} were recorded take {measured:pct} longer",
@@ -114,7 +111,7 @@ RECORDING = Message(
     advice="Record the details of few steps, and judge the speed by the other steps.",
     exhibit="overhead",
 )
-STRAGGLER = Message(
+STRAGGLER = kit.Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
     title="The {what} of {pace.worker} take {measured:pct} longer than those of other processes",
@@ -143,7 +140,7 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 
 def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
-    job = merge([FrameworkSums(), *measurements])
+    job = kit.merge([FrameworkSums(), *measurements])
     waited_ns = waited_for_ns(job.phases)
     between = ((waited_ns.get(its.worker.rpartition("-")[0], 0.0), its) for its in job.between)
     job = replace(job, between=tuple(replace(its, waited_ns=ns) for ns, its in between))
@@ -167,9 +164,12 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
 def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
     """Say where the time went from AWS's JSON alone."""
     between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
+    between = _share_between(between_pct, FrameworkSums(), params)
+    if between and between_pct >= MOST_PCT:
+        between = replace(between, severity=Severity.WARNING)
     return Outcome(
         findings=(
-            _share_between(between_pct, FrameworkSums(), params),
+            between,
             _passes(FrameworkSums(), details, params),
         ),
         exhibits=(
@@ -184,7 +184,7 @@ def _missing(job: FrameworkSums) -> results.Reason | str | None:
     if job.loop.n_spans and not job.n_lasting:
         text = "Of {n:count framework event} none lasts: all are instants."
         return write(text, n=job.loop.n_spans)
-    return None if job.n_lasting else reason_without_steps(job.loop)
+    return None if job.n_lasting else kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
 
 
 def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
@@ -198,7 +198,7 @@ def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibit_of_overheads(job.overheads, job.interval_ns)
     if job.recorded:
         sampled = sampling(job.interval_ns)
-        yield table(
+        yield kit.table(
             "recorded",
             job.recorded,
             recorded.Recorded,
@@ -238,14 +238,14 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
     """Return the finding on time between steps: work of the script, or the share alone."""
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
-    least = CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
+    least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
-    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= CHEAP_RATIO:
+    if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
         return HOST_WORK.finding(
             measured=100 * worst.host_ratio,
             threshold=100 * least,
             where=_where(job.loop),
-            severity=fault_severity(worst.host_ratio),
+            severity=kit.fault_severity(worst.host_ratio),
             share=worst.host_ratio,
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
@@ -335,7 +335,7 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
     finding = message.finding(
         measured=found.longer_pct,
         where=replace(where, node=worker.rpartition("-")[0] or None, device=worker),
-        severity=fault_severity(found.extra_ratio),
+        severity=kit.fault_severity(found.extra_ratio),
         share=found.extra_ratio,
         found=found,
         pace=found.pace,

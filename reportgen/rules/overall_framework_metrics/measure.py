@@ -13,14 +13,8 @@ from functools import partial
 
 import numpy as np
 
+from reportgen.facts import between_steps, intervals
 from reportgen.facts import breakdown as sums
-from reportgen.facts import intervals
-from reportgen.facts.between_steps import (
-    PhaseBetween,
-    between_steps_of,
-    idle_between_of,
-    phases_between_of,
-)
 from reportgen.facts.breakdown import Mask, SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
@@ -99,7 +93,7 @@ class FrameworkSums:
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
     between: tuple[tables.Between, ...] = merged(concat, default=())
-    phases: tuple[PhaseBetween, ...] = merged(concat, default=())
+    phases: tuple[between_steps.PhaseBetween, ...] = merged(concat, default=())
     recorded: tuple[Recorded, ...] = merged(concat, default=())
 
 
@@ -119,15 +113,15 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
         interval_ns=part.system.interval_ns,
         lost_ns=_lost_ns(part),
         between=tuple(_between(part)),
-        phases=phases_between_of(part),
+        phases=between_steps.phases_between_of(part),
         recorded=tuple(_recorded(part)),
     )
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
     is_whole = loader_rows(part.spans).is_tensorflow
-    idle = None if is_whole else idle_between_of(part)
-    for item in between_steps_of(part):
+    idle = None if is_whole else between_steps.idle_between_of(part)
+    for item in between_steps.between_steps_of(part):
         is_unpinned = (part.spans.pin_memory == 0).any()
         yield tables.Between(
             worker=item.worker,
@@ -206,7 +200,7 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
 
 
 def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
-    """Yield when the functions of a node ran: those of most time, and the rest as one.
+    """Yield when the functions of a node ran: those with the most time, and the rest as one.
 
     A function's time within one worker is the union of its events, so that recursion and threads
     count once; the workers are added up.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -152,7 +152,7 @@ class NodeUsage:
 
 def measure(part: NodeProfile, _params: Params) -> NodeUsage:
     """Measure a node; resources without samples are left out."""
-    system = part.system
+    system, gpus = part.system, SeriesKind.GPU_UTILIZATION
     is_platform, usages = _is_platform_network(system), {}
     for quantity, kinds in (_PLATFORM if is_platform else _KINDS).items():
         if quantity is Quantity.NETWORK:
@@ -168,29 +168,32 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
         n_ticks=system.n_ticks,
         n_cpu_samples=samples.present_values(cores_mean_pct(system)).size,
         usages=usages,
-        gpus=tuple(_gpu_lines(part.node, system)),
-        flows={name: tuple(_flows(part, kinds)) for name, kinds in FLOWS.items()},
+        gpus=tuple(_lines(part, zip(system.names(gpus), system.each(gpus), strict=True))),
+        flows={
+            name: tuple(
+                _lines(
+                    part,
+                    ((way, samples.sum_of(system, kind)) for kind, way in kinds.items()),
+                    digits=2 if SeriesKind.IOPS in kinds else 0,
+                )
+            )
+            for name, kinds in FLOWS.items()
+        },
         devices=tuple(_devices(part)),
         is_platform_network=is_platform,
         recording=_recording(system) if system.n_ticks else None,
     )
 
 
-def _gpu_lines(node: str, system: SystemTable) -> Iterator[Line]:
-    kind = SeriesKind.GPU_UTILIZATION
-    for gpu, column in zip(system.names(kind), system.each(kind), strict=True):
-        if not np.isnan(column).all():
-            curve = _curve(system, column)
-            yield Line(node=node, device=gpu, mean=float(np.nanmean(curve.mean)), curve=curve)
-
-
-def _flows(part: NodeProfile, kinds: Mapping[SeriesKind, str]) -> Iterator[Line]:
-    for kind, direction in kinds.items():
-        rate = samples.sum_of(part.system, kind)
-        if not np.isnan(rate).all():
-            curve = _curve(part.system, rate)
+def _lines(
+    part: NodeProfile, columns: Iterable[tuple[str, Floats]], *, digits: int = 2
+) -> Iterator[Line]:
+    """Yield the curves of those devices, or directions, that were sampled."""
+    for name, values in columns:
+        if not np.isnan(values).all():
+            curve = _curve(part.system, values, digits=digits)
             mean = float(np.nanmean(curve.mean))
-            yield Line(node=part.node, device=direction, mean=mean, curve=curve)
+            yield Line(node=part.node, device=name, mean=mean, curve=curve)
 
 
 def _is_platform_network(system: SystemTable) -> bool:
@@ -211,9 +214,12 @@ def _usage(system: SystemTable, values: Floats) -> Usage:
     return Usage(statistics=statistics, curve=_curve(system, values))
 
 
-def _curve(system: SystemTable, values: Floats) -> ThinCurve:
+def _curve(system: SystemTable, values: Floats, *, digits: int = 2) -> ThinCurve:
+    """Return a curve with the digits that are drawn, and some more for means, to be joined."""
     buckets = even_buckets(values.size, most=MAX_BUCKETS)
-    return thin(system.tick_ns, values, buckets=buckets)
+    curve = thin(system.tick_ns, values, buckets=buckets)
+    low, high = np.round(curve.low, digits), np.round(curve.high, digits)
+    return replace(curve, low=low, mean=np.round(curve.mean, digits + 2), high=high)
 
 
 def _devices(part: NodeProfile) -> Iterator[DeviceCounts]:

@@ -12,7 +12,7 @@ import numpy as np
 from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.kit import floats, histogram, merge, ranking, sum_by_key, table
+from reportgen.rules.kit import MOST_LINES, floats, histogram, merge, ranking, sum_by_key, table
 from reportgen.rules.overall_system_usage.measure import (
     CORES,
     DeviceCounts,
@@ -23,7 +23,6 @@ from reportgen.rules.overall_system_usage.measure import (
 from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S
 
-MAX_LINES = 16
 MAX_CELLS = 600
 MIN_CELLS = 120
 CELLS_OF_ALL_LINES = 4_800
@@ -79,7 +78,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
             yield _active(role, total)
     gpus, n_nodes = [line for node in nodes for line in node.gpus], len(nodes)
     for quantity, name, title, role in _CURVES:
-        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MAX_LINES else []
+        lines = gpus if quantity is Quantity.GPU and len(gpus) <= MOST_LINES else []
         lines = lines or _node_lines(nodes, quantity)
         if lines:
             yield _band(f"{name}_over_time", lines, n_nodes, title=title, role=role)
@@ -164,7 +163,7 @@ def _band(
     if n_points > aligned.time_ns.size:
         caption += f" Reduced from {n_points:,} samples; minima and maxima are kept."
     if len(shown) < len(lines):
-        half, all_in = MAX_LINES // 2, "; the table of usage has all" if unit == "%" else ""
+        half, all_in = MOST_LINES // 2, "; the table of usage has all" if unit == "%" else ""
         caption += f""" {len(shown)} of {len(lines)} curves: the {half} with the lowest and the
             {half} with the highest mean{all_in}."""
     return exhibit(
@@ -179,10 +178,10 @@ def _band(
 
 def _extremes(lines: Sequence[Line]) -> list[Line]:
     """Return all lines, or the lowest and the highest when there are too many, in order."""
-    if len(lines) <= MAX_LINES:
+    if len(lines) <= MOST_LINES:
         return list(lines)
     ranked = sorted(range(len(lines)), key=lambda index: lines[index].mean)
-    kept = sorted((*ranked[: MAX_LINES // 2], *ranked[-(MAX_LINES // 2) :]))
+    kept = sorted((*ranked[: MOST_LINES // 2], *ranked[-(MOST_LINES // 2) :]))
     return [lines[index] for index in kept]
 
 

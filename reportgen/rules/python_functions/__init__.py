@@ -34,18 +34,19 @@ MOST_BARS = 15
 MOST_PROFILES = 200
 MOST_STAGES = 20
 
-TIMES = """own_s is the time in a function itself, cumulative_s also that in what it called, in % of
-    all own times. The files do not say whether total, CPU or off-CPU time was measured."""
+TIMES = """own_s is the time in a function without the functions that it calls, cumulative_s the
+    time with them. Shares are of all own times. The files do not say whether total, CPU or off-CPU
+    time was measured."""
 
 NO_TRAINING = kit.Message(
     id="PY-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    title="{measured:pct} of the profiled Python time goes to {kind}",
-    text="""{function.name} ({function.place}) and what it calls took
+    title="{measured:pct} of the profiled Python time is spent on {kind}",
+    text="""{function.name} ({function.place}) and the functions that it calls took
         {function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in
         {training.n_profiles:count Python profile} of the training.""",
-    advice="""Log, save and evaluate less often, or in another thread or process; let values stay on
-        the GPU until they are needed.""",
+    advice="""Log, save and evaluate less often, or in another thread or process; keep values on the
+        GPU until they are needed.""",
     severity=results.Severity.WARNING,
     exhibit="functions",
 )
@@ -56,25 +57,23 @@ NOT_TRAINING = {
 }
 BEFORE_FORWARD = kit.Message(
     id="PY-2",
-    title="Before the forward pass most time goes to {first.name}",
+    title="Before the forward pass most of the time is spent in {first.name}",
     text=f"""{{n_covered:n}} of {{n_gaps:count time}} {STAGE} ({{covered_s:s}})
         {{n_covered:verb lie}} in {{longest.n_profiles:count profile}} of {{longest.own_s:s}}. Most
         own time there, besides loading data and the model: {{named}}.""",
-    advice="Move what does not train out of the loop, or do it less often.",
+    advice="Move work that is not training out of the loop, or do it less often.",
     unit="s",
     exhibit="before_forward",
 )
 ABOUT = About(
     checks="Which Python functions took the time, and whether logging, saving or metrics did.",
     reading="""Profiles of cProfile or pyinstrument, merged by the stage that they cover. cProfile
-        makes code with many small calls slower than it is: compare shares, not seconds.""",
+        slows down code with many small calls: compare shares, not seconds.""",
     advice=NO_TRAINING.advice,
     section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
-    hint_when_skipped=(
-        "To record them, pass a PythonProfilingConfig in the job's FrameworkProfile: it runs "
-        "cProfile or pyinstrument over the steps that you name."
-    ),
+    hint_when_skipped="""To record them, pass a PythonProfilingConfig in the job's FrameworkProfile:
+        it runs cProfile or pyinstrument over the steps that you name.""",
     recorded_by=ProfilingKind.PYTHON,
 )
 
@@ -207,7 +206,8 @@ def _exhibits(
             _InStage,
             title="Python functions around the time from a batch to the forward pass",
             caption=f"""Functions in the shortest profiles that cover such a time. A profile covers
-                more than that time: kind says what trains or loads data. {TIMES}""",
+                more than this time: the column “kind” marks functions that train or load data.
+                {TIMES}""",
         )
     pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
     caption = f"""In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles
@@ -220,7 +220,7 @@ def _exhibits(
     if job.gaps:
         title = "From the batch to the forward pass"
         caption = """The time from the end of a wait for a batch to the start of the next forward
-            pass: copies, printing, metrics; and how much of it lies in a Python profile."""
+            pass (copies, printing, metrics), and how much of it lies in a Python profile."""
         yield kit.table("gaps", job.gaps, ForwardGaps, title=title, caption=caption)
     title = "Coverage of the Python profiles"
     caption = "profiled_s adds up the own times of all functions; a job may profile few steps."
@@ -242,7 +242,7 @@ def _bars(training: ProfileSum) -> Exhibit:
     shown = _by_own(measured)[:MOST_BARS]
     caption = write(
         "The first {n_shown} of {n_all:n} functions in {training.n_profiles:count profile}, "
-        "{training.stage}; without the time in what they called.",
+        "{training.stage}, without the time in functions that they call.",
         n_shown=len(shown),
         n_all=n_all,
         training=training,
@@ -251,8 +251,8 @@ def _bars(training: ProfileSum) -> Exhibit:
         "own_time",
         shown,
         _FunctionBar,
-        title="Python functions that took most time themselves",
-        caption=caption + (" The profiler itself is left out." if len(measured) < n_all else ""),
+        title="Python functions with the longest own time",
+        caption=caption + (" The profiler is left out." if len(measured) < n_all else ""),
         drawn_as=ExhibitKind.BARS,
         role=Role.OTHER,
     )

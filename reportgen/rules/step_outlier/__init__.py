@@ -23,6 +23,7 @@ from reportgen.rules.step_outlier.measure import (
     NodeSteps,
     Params,
     StepSeries,
+    listed,
     measure,
 )
 from reportgen.text import join_names, ordinal, plural, write
@@ -34,12 +35,12 @@ FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
 ABOUT = About(
-    checks="Whether some steps take much longer than the usual step of their worker and phase.",
-    reading="""A step is an outlier when it is longer than the mean plus a few standard deviations
-        of all steps of its worker and phase; the rule triggers when there are more of them than
-        allowed. A second table lists steps of more than twice the median.""",
-    advice="""See what happens at those steps: callbacks, checkpoints, logging, validation, a slow
-        read; run it less often or in its own thread.""",
+    checks="Whether some steps take much longer than usual for their training process and phase.",
+    reading="""A step is an outlier if it is longer than the mean plus a few standard deviations of
+        all steps of its training process and phase. The rule triggers if there are more outliers
+        than allowed. A second table lists steps that take more than twice the median.""",
+    advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
+        read); run it less often or in a separate thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
     has_counters=True,
 )
@@ -57,8 +58,8 @@ SLOW = kit.Message(
 )
 FEW = replace(
     SLOW,
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take half as long
-        again as those around them, or more. The usual step takes {worst.p50_s:s}, the longest
+    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take at least 1.5 times
+        as long as the steps around them. The usual step takes {worst.p50_s:s}, the longest
         {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     exhibit="steps",
 )
@@ -69,19 +70,29 @@ MOST_SLOW_RATIO = 0.2
 is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
-RHYTHM = " They come in a rhythm: {nth}."
-COST = " Their extra time is {share:pct} of the loop."
-MOST_OF_ALL = " {named} has most of the outliers of all workers."
+RHYTHM = " They repeat regularly: {nth}."
+COST = " Their extra time is {share:pct} of the time from the first to the last step."
+MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
-    it less often, in its own thread, or on the GPU."""
-OF_ONE_WORKER = "Look at {named} alone: its device, its share of the data, its node's other load."
+    it less often, in a separate thread, or on the GPU."""
+DEBUGGER_STEPS = 500
+OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless the job starts with
+    debugger_hook_config=False."""
+EARLY_STEPS = 10
+"""The first steps compile, tune and allocate, and SageMaker's profiler records details of some of
+the first ten by default."""
+EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are among the first
+    {n_first} ({worst.worker})"""
+EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
+    SageMaker's profiler records their details by default. If they cost too much, record fewer."""
+OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 EARLIER = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="Step outliers in the first minutes only",
-    text="""{n_judged:count judgement} along the job found more than {params.n_outliers} outliers;
-        over the whole job there are no more than that.""",
+    text="""{n_judged:count check} during the job found more than {params.n_outliers} outliers; over
+        the whole job there are not more than that.""",
     advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
     unit="judgements",
     exhibit="steps",
@@ -93,10 +104,10 @@ SLOWER = kit.Message(
     "({worst.worker})",
     text=f"""{{usual}} {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
         start and {{found.last_ns:ns}} at the end, and rises in between (a line through the medians
-        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the pace of the start the loop
+        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the speed of the start the loop
         would take {{measured:pct}} less.{{others}}""",
-    advice="""Look for what grows or wears on: lists and logs that are read again each step, memory
-        that swaps, clocks that fall with heat, longer inputs.""",
+    advice="""Look for something that grows during the job: lists and logs that are read again in
+        each step, memory that swaps, GPU clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
@@ -173,7 +184,7 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
 
 
 def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is not None or any(item.aws_entry for item in job.series):
         return missing
     if not job.series:
@@ -221,18 +232,9 @@ def _is_costly(series: StepSeries) -> bool:
 def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
     """Return the outliers of a series, or where there are few, its slow steps."""
     is_many = len(series.outliers) > params.n_outliers
-    numbers, lengths_ns = series.slow.step.tolist(), series.slow.duration_ns.tolist()
-    starts_ns, ends_ns = series.slow.start_ns.tolist(), series.slow.end_ns.tolist()
-    if is_many:
-        numbers = [item.step for item in series.outliers]
-        lengths_ns = [item.duration_ns for item in series.outliers]
-        starts_ns = [item.start_ns for item in series.outliers]
-        ends_ns = [item.end_ns for item in series.outliers]
-    later_ns = [
-        length_ns
-        for start_ns, length_ns in zip(starts_ns, lengths_ns, strict=True)
-        if start_ns > series.start_ns  # extra time of the first step belongs to the start
-    ]
+    slow = series.outliers if is_many else listed(series.slow, series.p50_s)
+    # Extra time of the first step belongs to the start.
+    later_ns = [item.duration_ns for item in slow if item.start_ns > series.start_ns]
     above_median_ns = sum(later_ns) - len(later_ns) * series.p50_s * NS_PER_S
     extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)
     cause = largest_increase(series.functions, series.other_functions)
@@ -240,14 +242,16 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
         worker=series.worker,
         phase=series.word,
         n_steps=series.n_steps,
-        n_outliers=len(numbers),
-        steps=tuple(numbers),
+        n_outliers=len(slow),
+        steps=tuple(item.step for item in slow),
         p50_s=series.p50_s,
-        longest_s=seconds(max(lengths_ns)),
+        longest_s=seconds(max(item.duration_ns for item in slow)),
         threshold_s=series.threshold_s,
         extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
         cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
-        where=kit.at_worker(series.worker, min(starts_ns), max(ends_ns)),
+        where=kit.at_worker(
+            series.worker, min(item.start_ns for item in slow), max(item.end_ns for item in slow)
+        ),
         are_outliers=is_many,
     )
 
@@ -279,14 +283,28 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
+    n_early = sum(step < EARLY_STEPS for step in worst.steps)
+    severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
+    if share is None and len(worst.steps) - n_early < n_early:
+        message, severity, advice = (
+            replace(message, title=EARLY),
+            results.Severity.INFO,
+            EARLY_ADVICE,
+        )
+    elif period == DEBUGGER_STEPS:
+        advice = IN_RHYTHM + OF_DEBUGGER
+    elif named and not period:
+        advice = OF_ONE_WORKER
     return message.finding(
         measured=float(worst.n_outliers),
         threshold=params.n_outliers,
         where=worst.where,
-        severity=kit.cost_severity(share),
+        severity=severity,
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
-        advice=IN_RHYTHM if period else OF_ONE_WORKER if named else None,
+        advice=advice,
+        n_early=n_early,
+        n_first=EARLY_STEPS,
         worst=worst,
         mark=f": {nth}" if period else f" ({worst.worker})",
         limit=write(limit, worst=worst, stddev=params.stddev),

@@ -282,8 +282,8 @@ def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
         loop_ns=steps.loop_ns,
         slow=steps.where(is_slow),
         slowdown=slowdown_of(times),
-        outliers=_listed(outliers, stats_s["p50"]),
-        slowest=_listed(long.where(longest), stats_s["p50"]),
+        outliers=listed(outliers, stats_s["p50"]),
+        slowest=listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
         buckets=bucket_by_time(
             steps.start_ns, duration_ns / NS_PER_S, least_width_ns=2 * max(usual_ns, 1)
@@ -295,7 +295,8 @@ def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
     )
 
 
-def _listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
+def listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
+    """Return steps one by one, compared with the median of their series."""
     columns = (steps.step, steps.start_ns, steps.duration_ns)
     return tuple(
         SlowStep(

@@ -64,7 +64,7 @@ def exhibits_of_series(
         kit.concat(item.outliers for item in series),
         SlowStep,
         title="Outlier steps",
-        caption="Steps longer than the threshold of their worker and phase.",
+        caption="Steps longer than the threshold of their training process and phase.",
     )
     yield _above_median(series)
     yield from _intervals(series)
@@ -76,8 +76,8 @@ def exhibits_of_series(
         kit.merge([item.functions for item in series]),
         kit.merge([item.other_functions for item in series]),
         title="Functions in slow steps and in the others",
-        caption="""Workers and phases with too many slow steps. Each event counts once on a side,
-            with its full length; largest increase of the share first.""",
+        caption="""Only training processes and phases with too many slow steps. count, mean_s and
+            share_pct are of slow steps; the columns “other …” are of the other steps.""",
     )
 
 
@@ -89,10 +89,10 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
-        title="Step durations by worker and phase",
-        caption="""Statistics include the outliers. Steps per second are counted from the first to
-            the last step, with the time between them. A series with too few steps is not judged and
-            has no threshold.""",
+        title="Step durations by training process and phase",
+        caption="""Statistics include the outliers. Steps per second include the pauses between
+            steps. If a training process has too few steps of a phase, these are not checked and
+            have no threshold.""",
         columns=columns,
     )
 
@@ -101,14 +101,13 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
     bins = bin_together([item.normal for item in series])
     edges_s, counts = bins.edge_ns / NS_PER_S, [line.tolist() for line in bins.counts]
     slow = [item for item in series if item.outliers]
-    caption = "All steps of each worker and phase."
+    caption = "All steps of each training process and phase."
     if slow:
         edges_s = np.append(edges_s, edges_s[-1] + (edges_s[-1] - edges_s[-2]))
         for line, item in zip(counts, series, strict=True):
             line.append(len(item.outliers))
         caption = write(
-            "The last bin is an overflow bin: it holds {n:count outlier}, the longest of "
-            "{longest:s}.",
+            "The last bin is open: it holds {n:count outlier}; the longest takes {longest:s}.",
             n=sum(len(item.outliers) for item in slow),
             longest=max(item.max_s for item in slow),
         )
@@ -129,13 +128,13 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     lines, names = [item.buckets for item in series], _line_names(series)
     caption = ""
     if len(lines) > MOST_LINES:
-        caption = f"Minimum, mean and maximum over the {len(lines)} workers and phases. "
+        caption = f"Minimum, mean and maximum over {len(lines)} training processes and phases. "
         lines, names = [join_lines(lines)], ["all workers"]
     found = lay_over(lines)
     marks = {"min": found.low, "mean": found.mean, "max": found.high}
     caption += write(
-        "{n:count step} in {n_intervals:count interval}; each keeps its shortest, mean and longest "
-        "step.",
+        """{n:count step} in {n_intervals:count interval} of time; each shows
+        its shortest, mean and longest step.""",
         n=sum(item.n_steps for item in series),
         n_intervals=found.time_ns.size,
     )
@@ -199,7 +198,7 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
         shown,
         SlowStep,
         title=f"Steps of more than {MEDIAN_FACTOR} times the median",
-        caption=f"Another definition than the rule's; a step of exactly that is normal.{rest}",
+        caption=f"This is another definition than that of an outlier.{rest}",
     )
 
 
@@ -254,16 +253,17 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
     if len(main) > MOST_LINES:
         mean = np.ma.masked_invalid(rates).mean(axis=0).filled(np.nan)
         names, rates = ["mean of the workers"], [np.round(mean, PACE_DIGITS)]
-        remark = f" Mean of {plural(len(main), 'worker')}."
+        remark = f" Mean of {plural(len(main), 'training process', 'training processes')}."
     if batch_size is not None:
-        remark += f" A step of a worker is {plural(batch_size, 'sample')}."
+        remark += f" A step of a training process has {plural(batch_size, 'sample')}."
     middle_s = np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)
     yield results.exhibit(
         "step_pace",
         ExhibitKind.SERIES,
         title="Steps per second over time",
-        caption=f"{main[0].word} steps that began in each stretch of {format_ns(width_ns)}, with "
-        f"the time between them.{remark}",
+        caption=f"""Number of {main[0].word} steps that began in each interval of
+            {format_ns(width_ns)}, divided by its length; pauses between steps are
+            included.{remark}""",
         columns=kit.floats(
             ("time_s", "s", middle_s),
             *((name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
@@ -323,8 +323,8 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
-        title="Step durations by worker",
-        caption="The source keeps one phase of each worker.",
+        title="Step durations by training process",
+        caption="SageMaker's result has only one phase of each training process.",
         columns=[
             results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
             results.column("phase", "", phases, type=results.ColumnType.TEXT),

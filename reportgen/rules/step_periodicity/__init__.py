@@ -35,36 +35,36 @@ HEAVIER_BY_PCT = 20.0
 """The host clearly works harder when its busiest core gains this many percentage points."""
 
 ABOUT = About(
-    checks="Whether slow steps, or long pauses between steps, come back in a rhythm.",
-    reading="""A cycle is a step and the pause behind it. Slow cycles that recur every nth step or
-        every t seconds are reported with their cost and with the functions that ran only in
-        them; random slow steps are not.""",
-    advice="""Find what the script does in that rhythm (callback, checkpoint, logging, validation);
-        run it in its own thread, less often, or on the GPU.""",
+    checks="Whether slow steps, or long pauses between steps, repeat at regular intervals.",
+    reading="""A cycle is a step and the pause after it. Slow cycles that repeat every nth step or
+        every t seconds are reported, with their cost and with the functions that ran only in them.
+        Slow steps at random times are not reported here.""",
+    advice="""Find what the script does at these intervals (callback, checkpoint, logging,
+        validation); run it in a separate thread, less often, or on the GPU.""",
     section=results.Section(id="step-periodicity", title="Periodic slow steps", order=150),
 )
 RECURS = kit.Message(
     id="PERIOD-1",
     cause=results.Cause.PERIODIC_SLOW_STEPS,
-    title="{what}: {measured:pct} of the loop",
+    title="{what}: {measured:pct} of the time",
     text="{text}",
     advice="""Find what the script does {every} (callback, checkpoint, logging, validation) and run
-        it in its own thread, less often, or on the GPU.""",
+        it in a separate thread, less often, or on the GPU.""",
     exhibit="cycles",
 )
 BATCHES_LATE = replace(RECURS, cause=results.Cause.SLOW_INPUT)
 """Batches that come late in a rhythm, as from too few loader processes, are a matter of input."""
-UPDATE_ADVICE = """Nothing to do where gradients are accumulated: in these steps workers exchange
-    them and the optimizer runs; else find what the script does {every}."""
+UPDATE_ADVICE = """Nothing to do if gradients are accumulated: in these steps they are exchanged and
+    the optimizer runs. Otherwise find what the script does {every}."""
 ADVICE = {
     Work.LOADER: """Use more loader processes, let them prefetch more batches, and pin memory; look
         at what the loader reads at those steps.""",
     Work.LOADER_START: """Keep the loader's processes alive between epochs
         (persistent_workers=True).""",
-    Work.OTHER: ("Run {function} in its own thread, less often than {every}, or on the GPU."),
+    Work.OTHER: ("Run {function} in a separate thread, less often than {every}, or on the GPU."),
 }
-TOO_FEW = """Too few steps to find a rhythm: {longest:n} of one worker and phase at most, {least:n}
-    are needed."""
+TOO_FEW = """Too few steps to find regular intervals: {longest:n} of one training process and phase
+    at most, {least:n} are needed."""
 WHAT = {
     (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word} step is followed by a long pause",
     (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word} step is slow",
@@ -78,16 +78,15 @@ PERIOD = {
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
 RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles, one {period} ({behind}
     {numbers}{more}).{others}"""
-COST = """Each costs {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
-    together {p.cost_ns:ns}, {p.cost_pct:pct} of the loop."""
+COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
+    together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
+    step."""
 WHERE = {True: "in the pause before the next step", False: "within the step"}
-UNSEEN = """In {share:pct} of the extra time no recorded function ran: code that the profiler does
-    not see, or waiting."""
+UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is code that the
+    profiler does not see, or waiting."""
 FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
     {share:pct} of the extra time."""
-FEW_SAMPLES = (
-    "Only {gpu.n_inside:count sample} fell into them: too few to state the use of the GPUs."
-)
+FEW_SAMPLES = "Only {gpu.n_inside:count sample} lie in them: too few to know the use of the GPUs."
 DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
     ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
 HOST = "; the busiest core is at {core.inside_pct:pct} inside and {core.outside_pct:pct} outside"
@@ -98,7 +97,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
     job = kit.merge([NodeRhythms(), *measurements])
     groups = group_periods([item for item in job.periods if item.n_steps >= params.min_steps])
     told = [item for item in groups if 100 * item.main.cost_ratio >= params.min_share_pct]
-    missing = kit.reason_without_steps(job.loop)
+    missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is None and job.longest < params.min_steps:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(

@@ -116,16 +116,17 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
             "periods",
             [member for group in groups for member in group.members],
             Period,
-            title="Rhythms of slow steps by worker",
-            caption="""Costs are above the usual cycle at that time; shares are of the worker's
-                loop. Cheap rhythms appear only in this table.""",
+            title="Regular slow steps by training process",
+            caption="""Costs are the time above the usual cycle at that time. Shares are of the time
+                from the first to the last step of the training process. Regular slow steps that
+                cost little are only in this table.""",
         )
     if told:
         yield _functions(told)
         yield from _loads(told)
         yield kit.intervals(
             [item for group in told for member in group.members for item in _intervals(member)],
-            title="When steps were slow in a rhythm",
+            title="When steps were regularly slow",
             n_all=sum(member.n_found for group in told for member in group.members),
         )
 
@@ -145,14 +146,14 @@ def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
     def slow_s(member: Period) -> Floats:
         return np.where(np.isin(start_ns, member.slowest.start_ns), length_s, np.nan)
 
-    caption = "From the start of a step to that of the next one; slow ones are marked."
+    caption = "From the start of a step to the start of the next one; slow steps are marked."
     if start_ns.size < main.n_steps:
         drawn = f"{start_ns.size:,} of {main.n_steps:,} steps are drawn"
-        caption += f" {drawn}, of each stretch the longest."
+        caption += f" {drawn}: the longest one of each interval."
     return exhibit(
         "cycles",
         ExhibitKind.SERIES,
-        title=f"Steps of {main.worker} ({main.word}) with the pause behind each",
+        title=f"Steps of {main.worker} ({main.word}) with the pause after each",
         caption=caption,
         columns=[
             *kit.floats(("time_s", "s", start_ns / NS_PER_S)),
@@ -176,9 +177,10 @@ def _functions(groups: Sequence[SharedPeriod]) -> Exhibit:
         rows,
         Compared,
         title="Functions in slow steps and in normal ones",
-        caption="""Means per step, or per pause where the pause is slow, over all workers of the
-            rhythm. A function inside another counts in both. A function at its usual rate in the
-            background has evidence 0, one that filled all of the extra time 100 %.""",
+        caption="""Means per step (or per pause, if the pause is slow) over all affected training
+            processes. A function inside another one counts in both. The evidence is 0 for a
+            function that ran as usual in the background, and 100 % for one that took all of the
+            extra time.""",
     )
 
 
@@ -195,8 +197,8 @@ def _loads(groups: Sequence[SharedPeriod]) -> Iterator[Exhibit]:
             rows,
             _NodeLoad,
             title="How busy the node was inside and outside slow steps",
-            caption="""Means over the samples of the training loop, by node for its costliest
-                worker; without a value where no sample fell.""",
+            caption="""Means over the samples of the training loop; for each node, of the training
+                process with the highest cost. Empty if there are no samples.""",
         )
 
 

@@ -20,7 +20,7 @@ from reportgen.views.validation import BAND_PARTS, bands_of
 from reportgen.views.values import heading_of, plot_label
 
 MOST_ENVELOPES = 3
-_JOINT_REMARK = "The shade spans the lowest and highest values of all curves together."
+_JOINT_REMARK = "The shaded band is the range between the lowest and highest value of all curves."
 _PANEL_PX, _FRAME_PX = 180, 80
 
 Curve = list[float | None]

@@ -119,7 +119,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
         text_heads=tuple(heading_of(column.name) for column in texts),
         rows=rows[:first],
         folded=rows[first:],
-        remark=f"{hidden:,} more rows are in {file}, exhibit “{exhibit.id}”." if hidden else "",
+        remark=f"{hidden:,} more rows are in {file}, under “{exhibit.id}”." if hidden else "",
     )
 
 

@@ -60,7 +60,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
     """Draw a ``boxes`` exhibit, one row per box, first on top."""
     found = info(exhibit)
     names = [box.name for box in found.boxes]
-    hidden = f"Drawn: the first {len(names)}; {found.n_left_out:,} more are in the table."
+    hidden = f"Only the first {len(names)} are drawn; {found.n_left_out:,} more are in the table."
     x_axis = (
         layout.axis(range=[-1, 101], ticksuffix=" %")
         if found.scale.is_percent

@@ -81,7 +81,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:  # noqa: ARG001 - 
         traces = [_bars(found, first, is_alone=not others)]
         traces += [_outline(found, group, is_overlay=True) for group in others]
     suffix = " %" if found.scale.is_percent else ""
-    hidden = f"Drawn: the first {n_groups} groups; {found.n_left_out:,} more are in the table."
+    hidden = f"Only {n_groups} groups are drawn; {found.n_left_out:,} more are in the table."
     return layout.drawn(
         exhibit,
         "Histogram",
@@ -107,7 +107,7 @@ def _marked(exhibit: Exhibit, found: HistogramInfo) -> Drawing:
         names,
         traces=[_marks(found, group, row) for row, group in enumerate(found.groups)],
         height_px=_MARKS_PX + _MARK_ROW_PX * len(names),
-        remark="Each mark is one value, within its bin.",
+        remark="Each mark is one value; its position within a bin has no meaning.",
         showlegend=False,
         xaxis=layout.axis("" if suffix else found.scale.label, ticksuffix=suffix),
         yaxis=layout.row_axis(names),

@@ -19,7 +19,7 @@ _SPARSE_BELOW = 0.5
 _LIMIT_WORDS = ("threshold", "limit")
 _MEAN = "mean of "
 """A curve that stands for others: those wait in the legend."""
-_ON_DEMAND = "Drawn: the mean. A click in the legend shows one of the {n} GPUs."
+_ON_DEMAND = "The chart shows the mean. Click in the legend to show one of the {n} GPUs."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

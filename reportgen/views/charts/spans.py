@@ -93,7 +93,9 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``spans`` exhibit; the shortest span still leaves a line."""
     found = info(exhibit, context)
     n_lanes = len(found.lanes)
-    hidden = f"Drawn: {n_lanes} lanes; {found.n_left_out:,} more intervals are in the table."
+    hidden = (
+        f"Only {n_lanes} lanes are drawn; {found.n_left_out:,} more intervals are in the table."
+    )
     return layout.drawn(
         exhibit,
         "Intervals over time",

@@ -16,17 +16,11 @@ from reportgen.views.values import format_bytes_exact, shorten
 NOTES_AT_ONCE = 12
 MOST_NOTES = 400
 LONGEST_NAME = 160
-_WHERE_ALL_IS = (
-    "The parameters of each check are in its section and under All checks; all results are in "
-    "the folder profiler-report/, one JSON per check."
-)
-_NO_SYSTEM_METRICS = (
-    "CPU, memory, disk and network of the machines: kernel traces do not hold them."
-)
-_SYSTEM_HINT = (
-    "Put the profiler-output folder of SageMaker's profiler beside the traces; one report then "
-    "shows both."
-)
+_WHERE_ALL_IS = """The parameters of each check are in its section and under All checks. All results
+    are in the folder profiler-report/, one JSON file per check."""
+_NO_SYSTEM_METRICS = "Kernel traces do not contain CPU, memory, disk and network of the machines."
+_SYSTEM_HINT = """Put the profiler-output folder of SageMaker's profiler beside the traces: then one
+    report shows both."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +88,7 @@ def data_quality(report: Report) -> PageSection:
     n_lost = sum(counters.get(name, 0) for name in LOSS_COUNTERS)
     kind, word = ("warning", "input skipped") if n_lost else ("ok", "complete")
     state = State(kind=kind, word=word)
-    lead = "Data that were read, and data that could not be used. Nothing is dropped silently."
+    lead = "The data that were read, and all data that could not be used."
     blocks = [pairs_block("quality-counters", "Counted while reading", quality_rows(report))]
     notes = notes_of(report)
     if notes.first:
@@ -138,7 +132,11 @@ def appendix(report: Report) -> PageSection:
     facts = [
         _named("Job", report.job.name),
         Fact(name="Clock", text=clock),
-        Fact(name="Report id", text=_name(report.report_id), note="a hash of all results"),
+        Fact(
+            name="Report id",
+            text=_name(report.report_id),
+            note="a checksum of all results: equal ids mean equal results",
+        ),
         *(_named(_name(name), text) for name, text in report.versions.items()),
     ]
     made = pairs_block("appendix-facts", "Software of this report", facts, caption=_WHERE_ALL_IS)

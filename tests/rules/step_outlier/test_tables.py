@@ -60,7 +60,7 @@ def test_samples_per_second_follow_from_the_batch_size() -> None:
         [one, one], abs=0.01
     )
     assert result.metrics["samples_per_s"] == pytest.approx(2 * one, abs=0.02)
-    assert "A step of a worker is 32 samples" in paces(result).caption
+    assert "A step of a training process has 32 samples" in paces(result).caption
 
 
 def test_the_pace_is_that_of_training_steps() -> None:
@@ -71,7 +71,7 @@ def test_the_pace_is_that_of_training_steps() -> None:
     result = run(RULE, node(rows))
 
     assert result.metrics["steps_per_s"] == pytest.approx(201 / 100.1, abs=1e-4)
-    assert paces(result).caption.startswith("TRAIN steps")
+    assert paces(result).caption.startswith("Number of TRAIN steps")
 
 
 def test_a_short_loop_has_no_curve() -> None:
@@ -87,7 +87,7 @@ def test_many_workers_are_drawn_as_their_mean() -> None:
     found = paces(run(RULE, node(rows)))
 
     assert [column.name for column in found.columns] == ["time_s", "mean of the workers"]
-    assert "Mean of 9 workers" in found.caption
+    assert "Mean of 9 training processes" in found.caption
 
 
 def test_workers_whose_clocks_are_years_apart_have_few_stretches() -> None:
