@@ -14,8 +14,9 @@ from tables import peak_bytes, seconds_inside, table, verdict
 from workloads import ROOT
 
 N_STEPS = 2_950
-FASTER = LIGHTER = 10.0
-"""The promise of docs/performance.md."""
+FASTER, LIGHTER = 12.0, 10.0
+MOST_MIB, MOST_TOGETHER_MIB = 150, 300
+"""The promises of docs/performance.md: of one process, and of ours and its helper together."""
 
 THEIR_ROUNDS = 1
 """Runs of theirs, which take minutes; ours are repeated as asked for."""
@@ -49,7 +50,18 @@ class Traces:
     @property
     def is_met(self) -> bool:
         """Return whether both promises hold."""
-        return self.faster >= FASTER and self.lighter >= LIGHTER
+        return self.faster >= FASTER and self.lighter >= LIGHTER and self.is_small
+
+    @property
+    def mib(self) -> tuple[float, float]:
+        """Return the peak memory of our process, and of both of ours together."""
+        both = [(run.peak_bytes, run.answer["helper_bytes"]) for run in self.ours]
+        return max(max(run) for run in both) / 2**20, max(sum(run) for run in both) / 2**20
+
+    @property
+    def is_small(self) -> bool:
+        """Return whether our processes take no more memory than promised."""
+        return self.mib[0] <= MOST_MIB and self.mib[1] <= MOST_TOGETHER_MIB
 
 
 def compare_traces(folder: Path, *, n_rounds: int) -> Traces:
@@ -82,10 +94,11 @@ def trace_table(traces: Traces) -> str:
     """Return the comparison as Markdown."""
     seconds = [seconds_inside(side) for side in (traces.ours, traces.theirs)]
     mib = [peak_bytes(side) / 2**20 for side in (traces.ours, traces.theirs)]
+    small = verdict(traces.is_small)
     return table(
         [
             *("kernel trace", "time, ours / HTA 0.5.0", "ratio (promise)"),
-            *("peak memory, ours / HTA 0.5.0", "ratio (promise)"),
+            *("peak memory, ours / HTA 0.5.0", "ratio (promise)", "with our helper (promise)"),
         ],
         [
             [
@@ -94,6 +107,7 @@ def trace_table(traces: Traces) -> str:
                 f"{traces.faster:.1f}× (≥ {FASTER:.0f}×, {verdict(traces.faster >= FASTER)})",
                 f"{mib[0]:,.0f} / {mib[1]:,.0f} MiB",
                 f"{traces.lighter:.1f}× (≥ {LIGHTER:.0f}×, {verdict(traces.lighter >= LIGHTER)})",
+                f"{traces.mib[1]:,.0f} MiB (≤ {MOST_TOGETHER_MIB}, each ≤ {MOST_MIB}, {small})",
             ]
         ],
     )

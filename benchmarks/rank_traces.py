@@ -222,12 +222,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             skew_us=skew_us,
         )
         return 0
+    peaks_mib = []
     for n_ranks in chosen.measure:
         with tempfile.TemporaryDirectory() as place:
             traces, out = Path(place) / "traces", Path(place) / "report"
             write_job(traces, n_ranks, n_steps=chosen.steps, fault=chosen.fault)
             found = measure_report(traces, out)
             print(n_ranks, *(f"{name} {value:.2f}" for name, value in found.items()), flush=True)
+            peaks_mib.append(found["peak_mib"])
+    if len(peaks_mib) > 1:
+        print(f"the last takes {peaks_mib[-1] / peaks_mib[0]:.2f} times the memory of the first")
     return 0
 
 

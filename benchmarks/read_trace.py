@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import time
 
@@ -21,7 +22,10 @@ def main() -> None:
     trace = read(part)
     judge_all([measure_part(trace, rules, params)], rules, params)
     seconds = time.perf_counter() - began
-    print(json.dumps({"seconds": seconds, "gpu_events": len(trace.gpu_ops.name)}))
+    unit = 1 if sys.platform == "darwin" else 1024
+    helper_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
+    found = {"gpu_events": len(trace.gpu_ops.name), "helper_bytes": helper_bytes}
+    print(json.dumps({"seconds": seconds, **found}))
 
 
 if __name__ == "__main__":

@@ -103,6 +103,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         with _kernel(options, staging) as kernel:
             report = _report_of(work, options, watcher)
             report = add_timeline(report, job, lanes, options.timeline, watcher)
+            give_back_memory()
             save(report, staging.results)
             write_summary(report, options, staging, watcher)
             if kernel is not None:
