@@ -81,10 +81,6 @@ class Cache:
                 continue
         return None
 
-    def has(self, key: str) -> bool:
-        """Return whether there is an entry, which may turn out not to verify."""
-        return any(self.folder.glob(f"{_named(key)}-*"))
-
     def put(self, key: str, content: bytes) -> None:
         """Keep content; entries that were not used for the longest time make room."""
         with suppress(OSError):
