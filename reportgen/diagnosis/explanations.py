@@ -90,6 +90,7 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.PERIODIC_SLOW_STEPS: frozenset(
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
+    Cause.SLOWING_DOWN: frozenset({Cause.SLOW_WORKER}),
     Cause.HOST_BOUND: _INPUT | _COPIES | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(

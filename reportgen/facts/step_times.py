@@ -26,6 +26,8 @@ N_BLOCKS = 12
 """Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
 AGREEMENT_FROM = 0.7
 """Kendall's tau of the medians at which they clearly rise."""
+JUMP_RATIO = 1.2
+"""All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 
@@ -125,7 +127,12 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
 
 
 def _rises(length_ns: Integers) -> bool:
-    return trend_of(_medians(length_ns)[1:]).agreement >= AGREEMENT_FROM
+    """Return whether the medians clearly rise, or jump once and stay far above."""
+    usual = _medians(length_ns)[1:]
+    at = int(np.argmax(np.diff(usual))) + 1
+    stays = _AT_AN_END <= at <= usual.size - _AT_AN_END
+    is_jump = stays and usual[at:].min() >= JUMP_RATIO * usual[:at].max()
+    return is_jump or trend_of(usual).agreement >= AGREEMENT_FROM
 
 
 def _medians(length_ns: Integers) -> Floats:
@@ -137,8 +144,11 @@ def _growth(length_ns: Integers) -> tuple[float, float, float]:
     usual = _medians(length_ns)
     slope = trend_of(usual[1:]).slope
     middle, half = float(np.median(usual[1:])), N_BLOCKS / 2
-    first = min(float(np.median(usual[1 : 1 + _AT_AN_END])), middle - (half + 0.5) * slope)
-    last = max(float(np.median(usual[-_AT_AN_END:])), middle + (half - 0.5) * slope)
+    # The line through a jump begins below all steps: the first blocks say how far it may go.
+    early = max(trend_of(usual[1 : N_BLOCKS // 2]).slope, 0.0) * (_AT_AN_END / 2 + 1)
+    begin, end = (float(np.median(its)) for its in (usual[1:][:_AT_AN_END], usual[-_AT_AN_END:]))
+    first = min(begin, max(middle - (half + 0.5) * slope, begin - early))
+    last = max(end, min(middle + (half - 0.5) * slope, float(usual.max()) + slope / 2))
     sizes = np.array([block.size for block in np.array_split(length_ns, N_BLOCKS)])
     first = max(first, 0.0)
     return first, last, float((np.maximum(usual - first, 0.0) * sizes)[1:].sum())

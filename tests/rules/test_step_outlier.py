@@ -588,6 +588,17 @@ def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
     assert found.severity is Severity.WARNING
 
 
+def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were() -> None:
+    rng = np.random.default_rng(2)
+    lengths = [float(value) for value in rng.normal([0.25] * 140 + [0.75] * 100, 0.01)]
+    found = finding(one_after_the_other(lengths, [0.0] * 240), "STEP-2")
+
+    assert found is not None
+    assert found.title.startswith("The TRAIN steps grow slower: from 25")
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(50 / 110, abs=0.02)
+
+
 def test_validation_at_the_end_does_not_hide_that_steps_grow_slower() -> None:
     lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * 20
     found = finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2")
