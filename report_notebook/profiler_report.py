@@ -379,8 +379,8 @@ views.section(report, "step-durations")
 # %% [markdown] tags=["notebook-only"]
 # ## Long pauses
 #
-# Times in which training stood still for far longer than between other steps, and what the host did
-# meanwhile. Pauses that come back in a rhythm are in the section on periodic slow steps.
+# Times in which training made no progress for much longer than between other steps, and the work
+# of the host at these times. Pauses at regular intervals are in the section on periodic slow steps.
 
 # %%
 views.section(report, "long-pauses")

@@ -74,7 +74,7 @@ class _Run:
 
 @dataclass(slots=True, kw_only=True)
 class _Desk:
-    """What the cluster is working on, and since when nothing changed there."""
+    """The present work of the cluster, and the time of its last change."""
 
     client: Client
     run: _Run
@@ -261,7 +261,7 @@ class DaskExecutor:
     def _next(self, desk: _Desk) -> int | None:
         """Wait for the next item that is done; raise when no worker is there for it.
 
-        What hangs is moved meanwhile; ``None`` when nothing is left to wait for.
+        Hanging parts are moved meanwhile; ``None`` when nothing is left to wait for.
         """
         seen_at = time.monotonic()
         while desk.futures:

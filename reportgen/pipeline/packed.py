@@ -109,7 +109,7 @@ def _divided(whole: NDArray[np.int64], scale: int) -> NDArray[np.float64]:
 
 
 def _unpacked(column: PackedColumn) -> Any:
-    """Return how to pickle a column: what was compressed once does not compress again."""
+    """Return how to pickle a column: packed data do not compress again."""
     return _packed_again, (column.name, column.unit, zlib.decompress(b64decode(column.packed)))
 
 

@@ -159,7 +159,7 @@ class PartWords:
         causes: parts that are idling, and to what the time was lost.
         gaps: causes in which nothing was waited for: it idled.
         aside: parts beside the work and what they are called in the first picture.
-        aside_says: what went by in them; ``tells_aside``: whether also beside a loss.
+        aside_says: the words for their time; ``tells_aside``: whether also beside a loss.
         unmeasured: the part that was not measured.
         groups: neighbouring parts with a common heading, from left to right.
         has_window: whether the caption says what the whole is.

@@ -13,6 +13,8 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S
 
 MOST_BARS = 15
+COUNTED = """ Each event counts once on either side, with its full length. Sorted by how much larger
+    its share is on the first side."""
 
 
 @row
@@ -59,7 +61,7 @@ def compared_functions(
         )
         for key in keys
     ]
-    whole = table(exhibit_id, rows, _Compared, title=title, caption=caption)
+    whole = table(exhibit_id, rows, _Compared, title=title, caption=f"{caption}{COUNTED}")
     means = _side_by_side(f"{exhibit_id}_means", rows, title)
     yield from (means, replace(whole, depth=Depth.FOLDED)) if means.n_rows else (whole,)
 

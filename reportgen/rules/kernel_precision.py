@@ -61,9 +61,8 @@ ORDINARY_CORES = kit.Message(
     exhibit="fp32_matrix",
 )
 ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
-ADVICE_FOR_ANY_GPU = (
-    "If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or allow TF32."
-)
+ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or
+    allow TF32."""
 READING = kit.Message(
     id="PREC-2",
     title="{main_pct:pct} of kernel time is {main}; {measured:pct} is on tensor cores",

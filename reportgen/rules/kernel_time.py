@@ -50,8 +50,9 @@ TINY = kit.Message(
 LARGEST = kit.Message(
     id="KERN-2",
     title="The largest kernel takes {measured:pct} of the time of all kernels",
-    text="""{name} ran {first.count:count time} for {first.mean_ns:ns} on average: {first.sum_ns:ns}
-        of the {every} of all kernels. There are {n_names:count different kernel}.{avoidable}""",
+    text="""{name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
+        {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
+        different kernel}.{avoidable}""",
     advice="Speed up the first kernels of the table: they take most of the time.",
     exhibit="top_by_time",
 )
@@ -81,7 +82,7 @@ AVOIDABLE = (
         " Fuse them with torch.compile.",
     ),
 )
-"""Kernels that a setting avoids, the least share of the computing time, and what is then said."""
+"""Kernels that a setting avoids: their names, the least share of the computing time, sentences."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 

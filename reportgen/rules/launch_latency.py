@@ -39,7 +39,7 @@ READING = kit.Message(
     unit="us",
     exhibit="launch_delays",
 )
-ON_RANK = " on rank {rank}, which has the longest of {n_ranks} ranks"
+ON_RANK = " on rank {rank} (the longest of {n_ranks} ranks)"
 UNSEEN = " The launch of {orphans:count operation} was not recorded."
 EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU
     differ, so delays and causes of idle time are wrong by as much."""

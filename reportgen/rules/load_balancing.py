@@ -311,9 +311,8 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     gpus = [gpu for load in loads for gpu in load.gpus]
     title = "Share of the work of each GPU on its node"
-    caption = (
-        "Mean utilization over the whole job, and its share of the sum of all GPUs of the node."
-    )
+    caption = """Mean utilization over the whole job, and its share of the sum of all GPUs of the
+        node."""
     yield kit.table("work", gpus, GpuLoad, title=title, caption=caption)
     if pairs:
         pairs = sorted(pairs, key=lambda pair: -pair.distance)

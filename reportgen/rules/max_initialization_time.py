@@ -64,7 +64,7 @@ LATE_END = kit.Message(
     id="INIT-2",
     title="""The job went on for {measured:s} after the last recorded training step: {share_pct:pct}
         of the job""",
-    text="""Either the job did other work in that time, such as saving or uploading its results, or
+    text="""Either the job did other work in this time, such as saving or uploading its results, or
         its later steps were not recorded.""",
     advice="""If no more steps ran, save and upload less, or do so during the training: you pay for
         the instance until the job ends.""",

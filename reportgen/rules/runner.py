@@ -27,7 +27,7 @@ from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, par
 logger = logging.getLogger(__name__)
 
 _MANY_EVENTS = 200_000
-"""What a rule uses beside so many events, 10 MB or more, is given back before the next one."""
+"""Beside as many events a rule uses 10 MB or more, which are given back before the next one."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""

@@ -74,7 +74,7 @@ export function rowsOf([start, duration, row, name, a, b], level) {
 
 /**
  * Tells what to draw of a row: each strip of at least `unit` ns alone, shorter ones that begin in the
- * same column of `unit` ns together. Columns are anchored at time 0: they stand still while one pans.
+ * same column of `unit` ns together. Columns are anchored at time 0: they do not move while one pans.
  * @param {Row} row
  * @param {number} from
  * @param {number} to

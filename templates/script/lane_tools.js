@@ -140,7 +140,7 @@ async function tell() {
   await Promise.all(lanes.map((lane) => loadRange(lane, from, to)));
   const sums = lanes.flatMap((lane) => tally(lane, from, to).map((sum) => ({ lane, sum })));
   sums.sort((a, b) => b.sum.ns - a.sum.ns);
-  const most = sums.length > MOST_ROWS_LISTED ? `, the ${MOST_ROWS_LISTED} of most time listed` : "";
+  const most = sums.length > MOST_ROWS_LISTED ? `, the ${MOST_ROWS_LISTED} with the most time listed` : "";
   partOf("range").textContent =
     `${stage.marked ? "Marked range" : "Range in view"}: ${timeText(from, 6)} to ${timeText(to, 6)}, ` +
     `${timeText(to - from)} long; ${wholeText(sums.length)} names${most}. Lanes that are folded away are left out.`;

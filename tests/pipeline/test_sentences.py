@@ -125,4 +125,4 @@ def test_a_job_on_one_of_four_gpus_is_told_to_use_the_others_first() -> None:
     assert first.title.startswith("3 of 4 GPUs are never used")
     assert (second.id, second.severity) == ("CPU-1", Severity.WARNING)
     assert second.title.endswith("33.6 % of the job")
-    assert "In 450 of them only GPUs idled that never work" in second.text
+    assert "In 450 of them only GPUs were idle that never work" in second.text

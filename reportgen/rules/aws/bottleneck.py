@@ -95,9 +95,8 @@ HELD_UP = Message(
 )
 UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job never uses")
 UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
-UNTOUCHED_ADVICE = (
-    "No GPU of the job ever works: first make sure that the script uses them (see GPU utilization)."
-)
+UNTOUCHED_ADVICE = """No GPU of the job ever works: first make sure that the script uses them (see
+    GPU utilization)."""
 STARVED = replace(
     HELD_UP,
     title="{words.waits_for}: {measured:pct} of the working time",
@@ -135,9 +134,8 @@ IMPORTED = (
     "{counters.rule_triggered:count minute}."
 )
 IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
-IMPORTED_CAUTION = (
-    " The time before the first step counts too, and one busy core of many is hardly a bottleneck."
-)
+IMPORTED_CAUTION = """ The time before the first step counts too, and one busy core of many is
+    hardly a bottleneck."""
 
 
 def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:

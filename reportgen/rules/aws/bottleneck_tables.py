@@ -44,9 +44,7 @@ def exhibits_of(
             job.functions_at_work,
             title="Functions during bottlenecks and while a GPU works",
             caption=f"""count, mean_s and share_pct are of samples that are bottlenecks; the columns
-                “other …” are of samples in which a GPU was above {format_pct(BUSY_ABOVE_PCT)}. Each
-                event counts once, with its full length. Sorted by how much larger its share is
-                during bottlenecks.""",
+                “other …” are of samples in which a GPU was above {format_pct(BUSY_ABOVE_PCT)}.""",
         )
 
 

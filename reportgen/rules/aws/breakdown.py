@@ -100,9 +100,8 @@ def exhibits_of_members(
         if len(kept) < len(parts):
             given = ", ".join(f"{name} {format_pct(value)}" for name, value in parts.items())
             pct = list(percentages(pct))
-            caption += (
-                f" AWS's shares are impossible ({given}); without the negative ones they are these."
-            )
+            caption += f""" AWS's shares are impossible ({given}); without the negative ones they
+                are these."""
         yield exhibit(
             f"{prefix}{exhibit_id}",
             ExhibitKind.SHARES,

@@ -89,7 +89,7 @@ def _steps(counters: Counters, details: Details) -> Iterator[str]:
     if not details.get("step_details"):
         return
     yield (
-        "Only one phase of each worker is kept, and a step that crosses a full minute counts twice."
+        "Only one phase of each process is kept; a step that crosses a full minute counts twice."
     )
     if counters.rule_triggered:
         yield "Violations add the same outliers again in every later minute."
@@ -110,7 +110,7 @@ def _framework(_: Counters, details: Details) -> Iterator[str]:
     phase = details.get("phase")
     others = phase.get("others") if isinstance(phase, dict) else None
     if _less(others, 0):
-        yield "A negative share of others is SageMaker's mistake with several workers."
+        yield "A negative share of others is SageMaker's mistake with several processes."
     elif others is not None:
         yield "Others is about half of the time that really lies between steps."
 

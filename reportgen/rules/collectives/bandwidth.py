@@ -139,7 +139,7 @@ def tables_of(
 
 
 def reached(ranks: Sequence[RankCollectives]) -> str:
-    """Return a sentence on the bandwidth of the collective of most time; empty where unknown."""
+    """Say the bandwidth of the collective with the most time; empty where it is unknown."""
     main = next((row for row in _bandwidths(ranks) if row.bus), None)
     return write(REACHED, main=main, bus=1e9 * (main.bus or 0)) if main else ""
 

@@ -251,7 +251,8 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,
-            so="" if is_felt else ", so pinned memory would save almost nothing here",
+            so="" if is_felt else texts.NOT_FELT,
+            advice=None if is_felt else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)

@@ -136,10 +136,8 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
     parts = [("waiting for data", waited_ns), ("rest of the loop", max(loop_ns - waited_ns, 0))]
-    caption = (
-        "Of each training process, from its first to its last step; waits at the same time count "
-        "once. The training processes are added up."
-    )
+    caption = """Of each training process, from its first to its last step; waits at the same time
+        count once. The training processes are added up."""
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
     if waited_ns > recorded_ns:
@@ -259,8 +257,7 @@ def _contents(contents: BatchContents) -> Iterator[Exhibit]:
         contents.other_functions,
         title="Functions in slow batches and in the others",
         caption="""count, mean_s and share_pct are of slow batches; the columns “other …” are of the
-            other batches. Each event counts once on either side, with its full length. Sorted by
-            how much larger its share is in slow batches.""",
+            other batches.""",
     )
 
 

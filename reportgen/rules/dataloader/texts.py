@@ -22,9 +22,8 @@ WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of 
 NOW, EACH = " from {num_workers}", " in each training process"
 HARDLY_WAITS = "training waits for data only {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"
-THREADS = (
-    "TensorFlow loads in threads of the training process, so no loader processes can be counted."
-)
+THREADS = """TensorFlow loads in threads of the training process, so no loader processes can be
+    counted."""
 CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
     and larger files, a local copy or a cache, or decode on the GPU."""
 CACHE = """Copy or cache the data before the training: the first reads are slow, and later ones
@@ -150,6 +149,8 @@ FIRST_BATCHES = Message(
 
 # How batches are handed over
 
+NOT_FELT = ", so pinned memory would save almost nothing here"
+PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(
     id="DL-3",
     cause=Cause.UNPINNED_MEMORY,

@@ -236,10 +236,8 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         shown,
         Stretch,
         title="Long idle intervals of GPUs",
-        caption=(
-            f"{caption}{rest} The cause is the part that took most of an interval; its share of "
-            "the interval is cause_pct."
-        ),
+        caption=f"""{caption}{rest} The cause is the part that took most of an interval; its share
+            of the interval is cause_pct.""",
     )
     yield kit.intervals(
         [

@@ -86,10 +86,8 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
     Part.STRAGGLER: Words(
         cause=Cause.SLOW_WORKER,
         where="waiting for a slower GPU",
-        meaning=(
-            "idle while another GPU of the node was busy and training processes waited in steps or "
-            "communication"
-        ),
+        meaning="""idle while another GPU of the node was busy and training processes waited in
+            steps or communication""",
         advice="Give each GPU an equal share of the work, and compare the training processes.",
     ),
     Part.IO_WAIT: Words(

@@ -63,7 +63,7 @@ class FaultyMinutes:
 
     ``start_ns`` are by AWS's definition, ``work_ns`` only over the samples in the GPU's working
     range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any. A
-    GPU that hardly rests and is steadily low on average is low all the time.
+    GPU that is rarely idle and steadily low on average is low all the time.
     """
 
     start_ns: Instants

@@ -26,7 +26,7 @@ OPERATORS = results.Section(
     title="Operators",
     order=135,
     lead="The framework's operators by the time they took, on the CPU and on the GPU.",
-    missing="The framework events hold no operators.",
+    missing="The framework events contain no operators.",
     hint="""To record them, pass a DetailedProfilingConfig in the job's FrameworkProfile: it traces
         every operator of the steps that you name.""",
     recorded_by=ProfilingKind.DETAILED,
@@ -71,7 +71,7 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop remain."
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
     id="FW-2",

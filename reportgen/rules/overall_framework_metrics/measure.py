@@ -200,7 +200,7 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
 
 
 def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
-    """Yield when the functions of a node ran: those of most time, and the rest as one.
+    """Yield when the functions of a node ran: those with the most time, and the rest as one.
 
     A function's time within one worker is the union of its events, so that recursion and threads
     count once; the workers are added up.

@@ -355,7 +355,7 @@ def _size(item: FunctionTime) -> tuple[bool, int, str]:
 
 
 def _as_one_node(functions: Sequence[FunctionTime], name: str) -> list[FunctionTime]:
-    """Return the functions of all nodes under one name, and only those of most time by theirs."""
+    """Return the functions of all nodes as of one; those with little time lose their names."""
     whole = merge_by((replace(item, node=name) for item in functions), lambda item: item.label)
     kept = {item.label for item in sorted(whole.values(), key=_size)[:MOST_FUNCTIONS]}
     return [

@@ -77,9 +77,7 @@ def exhibits_of_series(
         kit.merge([item.other_functions for item in series]),
         title="Functions in slow steps and in the others",
         caption="""Only training processes and phases with too many slow steps. count, mean_s and
-            share_pct are of slow steps; the columns “other …” are of the other steps. Each event
-            counts once on either side, with its full length. Sorted by how much larger its share is
-            in slow steps.""",
+            share_pct are of slow steps; the columns “other …” are of the other steps.""",
     )
 
 
@@ -325,7 +323,7 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     return results.exhibit(
         "steps",
         ExhibitKind.TABLE,
-        title="Step durations by worker",
+        title="Step durations by training process",
         caption="SageMaker's result has only one phase of each training process.",
         columns=[
             results.column("worker", "", list(workers), type=results.ColumnType.TEXT),

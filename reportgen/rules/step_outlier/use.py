@@ -19,9 +19,8 @@ from reportgen.text import plural, write
 SLOW, OTHERS = "slow steps", "other steps"
 _KINDS = {Role.GPU: SeriesKind.GPU_UTILIZATION, Role.CPU: SeriesKind.CPU_UTILIZATION}
 _NAMED = ((Role.CPU, "CPU"), (Role.GPU, "GPU"))
-_MEANING = (
-    "Slow steps are the outliers or, without outliers, the steps longer than twice the median."
-)
+_MEANING = """Slow steps are the outliers or, without outliers, the steps longer than twice the
+    median."""
 _TENTHS = 1_001
 _Group = tuple[Role, str]
 

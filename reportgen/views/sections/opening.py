@@ -31,7 +31,7 @@ LOSS_COUNTERS = {
     "bytes_lost": ("byte lost", "bytes lost"),
 }
 _JOB_SUMMARY = "job-summary"
-_LEAD_OF_JOBS = "When the job began and ended, and how its time divides into phases."
+_LEAD_OF_JOBS = "When the job began and ended, and how long its phases took."
 _CONTEXT = ChartContext(rule_id=_JOB_SUMMARY, is_unix=True)
 _FINDINGS_ID, _FINDINGS_TITLE = "findings", "Findings"
 
@@ -134,7 +134,8 @@ def _phases(summary: JobSummary) -> Block | None:
         "phases",
         ExhibitKind.SHARES,
         title="Phases of the job",
-        caption="Before the first step, from the first to the last step, and after it.",
+        caption="""The training loop lasts from the start of the first training step to the end of
+            the last one.""",
         columns=[("part", "", names), ("duration_s", "s", amounts), ("pct", "%", percentages)],
     )
     return exhibit_block(shares, _CONTEXT)

@@ -196,6 +196,8 @@ def _notices(rule_id: str, report: Report) -> list[Block]:
         count = result.counters.datapoints
         checked = f"Checked {format_value(count, 'datapoints')}" if count else "Checked"
         return [notice_block("ok", f"{checked}: no problem found.", "")]
+    if entry.status is Status.TRIGGERED and not findings_of(rule_id, report):
+        return [notice_block("info", "SageMaker's counters rose, but no problem was found.", "")]
     return []
 
 

@@ -42,7 +42,7 @@ class FunctionTable:
 
     @property
     def listed(self) -> list[tuple[Shown, str, float]]:
-        """Return name, time and bar of the functions of most time in the whole job."""
+        """Return name, time and bar of the functions with the most time in the whole job."""
         totals = [sum(row) for row in self.cells]
         top = max(totals, default=0.0) or 1.0
         order = sorted(range(len(totals)), key=lambda at: -totals[at])[:MOST_LISTED]

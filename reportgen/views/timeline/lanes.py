@@ -87,11 +87,13 @@ def _caption(header: Mapping[str, Any]) -> str:
     said = f"{format_count(n_events)} events"
     windows = header["windows"]
     if any(item["start"] <= 0 and item["end"] >= header["length_ns"] for item in windows):
-        return f"{said}, all of them here."
+        return f"All {said} are shown." if n_events > 1 else f"{said}."
     if not windows:
-        return f"{said}, drawn as runs of neighbouring ones: single events are left out."
+        return f"{said}, drawn as runs of neighbouring events; single events are not shown."
     ranges = plural(len(windows), "range", "ranges")
-    return f"{said}: all of them in {ranges} of time, elsewhere as runs of neighbouring ones."
+    return (
+        f"{said}. All of them are shown in {ranges} of time, elsewhere runs of neighbouring events."
+    )
 
 
 def _label(lanes: Sequence[Mapping[str, Any]]) -> str:

@@ -31,9 +31,9 @@ def test_the_page_carries_the_bytes_of_the_file():
 @pytest.mark.parametrize(
     ("windows", "said"),
     [
-        ([(0, 1_000_000)], "2 events, all of them here."),
-        ([(0, 10)], "2 events: all of them in 1 range of time, elsewhere as runs"),
-        ([], "2 events, drawn as runs of neighbouring ones"),
+        ([(0, 1_000_000)], "All 2 events are shown."),
+        ([(0, 10)], "2 events. All of them are shown in 1 range of time, elsewhere runs"),
+        ([], "2 events, drawn as runs of neighbouring events"),
     ],
 )
 def test_the_caption_says_what_is_left_out(windows, said):
