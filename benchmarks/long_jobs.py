@@ -34,7 +34,6 @@ PACKED = ", packed"
 N_NODES = 50
 _STAMP = re.compile(rb'"Timestamp":(\d{10})')
 _SECONDS = (0, 20, 40)
-_LIST_LIMIT = 500_000
 
 
 def large_node(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -88,14 +87,13 @@ def _place(folder: Path, start_s: int) -> Path:
 
 
 def many_nodes(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the jobs of many nodes with minute files of three lines, at most 500,000 of them."""
+    """Yield the jobs of many nodes with minute files of three lines; a week has 504,000 of them."""
     job = folder / "nodes"
     done = 0
     for name, hours in LENGTHS_H.items():
-        n_minutes = min(hours * 60, _LIST_LIMIT // N_NODES)
-        for minute in range(done, n_minutes):
+        for minute in range(done, hours * 60):
             _write_minute(_incremental(job), FIRST_S + minute * MINUTE_S)
-        done = n_minutes
+        done = hours * 60
         yield name, job
 
 
