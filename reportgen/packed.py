@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar
 
 Record = TypeVar("Record")
 
@@ -19,13 +19,7 @@ _MARSHAL_VERSION = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packed(Sequence[Record], Generic[Record]):
-    """Frozen records of one class, whose fields are texts and numbers.
-
-    Attributes:
-        kind: the class of the records.
-        blocks: the columns of ``BLOCK_ROWS`` records each, the last one may have fewer.
-        n_rows: how many records there are.
-    """
+    """``n_rows`` frozen records of a class whose fields are texts and numbers, as columns."""
 
     kind: type[Record]
     blocks: tuple[bytes, ...]
@@ -40,18 +34,12 @@ class Packed(Sequence[Record], Generic[Record]):
         for number in range(len(self.blocks)):
             yield from self._block(number)
 
-    @overload
-    def __getitem__(self, index: int) -> Record: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> tuple[Record, ...]: ...
-
-    def __getitem__(self, index: int | slice) -> Record | tuple[Record, ...]:
-        """Return a record, or some of them as a tuple."""
-        places = range(self.n_rows)[index]
-        if isinstance(places, range):
-            return tuple(self[place] for place in places)
-        return self._block(places // BLOCK_ROWS)[places % BLOCK_ROWS]
+    def __getitem__(self, index: Any) -> Any:
+        """Return a record, or of a slice some as a tuple."""
+        place = range(self.n_rows)[index]
+        if isinstance(place, range):
+            return tuple(self[one] for one in place)
+        return self._block(place // BLOCK_ROWS)[place % BLOCK_ROWS]
 
     def _block(self, number: int) -> list[Record]:
         names = [field.name for field in fields(self.kind)]  # type: ignore[arg-type]  # a dataclass

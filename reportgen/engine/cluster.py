@@ -202,10 +202,7 @@ class DaskExecutor:
         checks the software again, so what joins later computes nothing wrong. The same holds where
         a worker does not answer.
         """
-        try:
-            answers = self._answers(client)
-        except OSError as err:
-            raise _SchedulerGoneError from err
+        answers = self._answers(client)
         ours = software(self.needs.modules)
         wrong: list[str] = []
         for worker, answer in sorted(answers.items()):
@@ -230,14 +227,13 @@ class DaskExecutor:
                 found.put(err)
 
         Thread(target=ask, daemon=True).start()
-        try:
+        with suppress(Empty):
             answers = found.get(timeout=self.silence_s)
-        except Empty:
-            self.on_progress("a worker of the cluster does not answer")
-            return {}
-        if isinstance(answers, Exception):
-            raise answers
-        return dict(answers)
+            if isinstance(answers, Exception):
+                raise _SchedulerGoneError from answers
+            return dict(answers)
+        self.on_progress("a worker of the cluster does not answer")
+        return {}
 
     def _work(self, client: Client, run: _Run) -> None:
         """Let the cluster do what is left."""
