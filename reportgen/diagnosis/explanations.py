@@ -38,6 +38,9 @@ LONG_START_RATIO = 0.25
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
+MOST_RATIO = 0.5
+"""Time between steps is only a reading, as the GPUs may be busy with launches of the host. If it is
+most of the time, it explains GPUs of which is known only that they idle (AWS's results)."""
 JOINT_RATIO = 0.25
 """Of several causes that account for half of a symptom together, each makes a quarter of that."""
 
@@ -170,10 +173,20 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         return False
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
-        and cause.severity is not Severity.INFO
+        and (cause.severity is not Severity.INFO or _is_most_of_the_time(cause, symptom))
         and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
         and not _is_of_the_slow_worker(symptom, cause)
         and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
+    )
+
+
+def _is_most_of_the_time(cause: Finding, symptom: Finding) -> bool:
+    return (
+        cause.cause == Cause.WORK_BETWEEN_STEPS
+        and share_of(cause) >= MOST_RATIO
+        and symptom.cause in {Cause.GPU_SWINGS, Cause.GPU_UNDERUSED}
+        and symptom.severity is not Severity.INFO
+        and symptom.estimate is None
     )
 
 

@@ -109,7 +109,7 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     if steps.n_steps < 2 * N_BLOCKS:
         return None
     whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
-    if not _rises(whole_ns):
+    if not (_rises(whole_ns) or _jumps(times.own_ns)):
         end -= end // N_BLOCKS  # the last block may be validation of the same phase
         if not _rises(whole_ns[:end]):
             return None
@@ -127,12 +127,15 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
 
 
 def _rises(length_ns: Integers) -> bool:
-    """Return whether the medians clearly rise, or jump once and stay far above."""
-    usual = _medians(length_ns)[1:]
+    return trend_of(_medians(length_ns)[1:]).agreement >= AGREEMENT_FROM
+
+
+def _jumps(own_ns: Integers) -> bool:
+    """Return whether steps become slow at once and stay so; between them that is work."""
+    usual = _medians(own_ns)[1:]
     at = int(np.argmax(np.diff(usual))) + 1
     stays = _AT_AN_END <= at <= usual.size - _AT_AN_END
-    is_jump = stays and usual[at:].min() >= JUMP_RATIO * usual[:at].max()
-    return is_jump or trend_of(usual).agreement >= AGREEMENT_FROM
+    return bool(stays and usual[at:].min() >= JUMP_RATIO * usual[:at].max())
 
 
 def _medians(length_ns: Integers) -> Floats:

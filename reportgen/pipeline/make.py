@@ -32,13 +32,10 @@ from reportgen.publish import ReadyKernel
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
-from reportgen.rules.runner import judge_all
+from reportgen.rules.runner import MANY_PARTS, judge_all
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
-
-_MANY_PARTS = 64
-"""Memory of fewer parts is not worth the calls that give it back."""
 
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
@@ -110,20 +107,18 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
             write_summary(report, options, staging, watcher)
             if kernel is not None:
                 report = without_evidence(report)
+                give_back_memory()
             return publish(report, options, staging, kernel, watcher)
 
 
 def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
     """Measure all parts and return the report of what the rules say, without its timeline."""
-    is_much = len(work.job.parts) > _MANY_PARTS
-    if is_much:
+    if len(work.job.parts) > MANY_PARTS:
         free_at_once()
     measured, missing = measure(work, watcher)
     with timed(watcher, "rules") as step:
         results = judge_all([part.measurements for part in measured], work.rules, work.params)
         measured = [replace(part, measurements={}) for part in measured]
-        if is_much:
-            give_back_memory()
         report = compose_report(
             replace(work.job, notes=(*work.job.notes, *missing)),
             measured,

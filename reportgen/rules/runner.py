@@ -26,6 +26,8 @@ from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, par
 
 logger = logging.getLogger(__name__)
 
+MANY_PARTS = 64
+"""Memory of fewer parts is not worth the calls that give it back."""
 _MANY_EVENTS = 200_000
 """Beside as many events a rule uses 10 MB or more, which are given back before the next one."""
 
@@ -70,10 +72,13 @@ def judge_all(
 
     ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
     """
-    return tuple(
-        _judge(rule, [part[rule.id] for part in measured if rule.id in part], params[rule.id])
-        for rule in rules
-    )
+    results = []
+    for rule in rules:
+        found = [part[rule.id] for part in measured if rule.id in part]
+        results.append(_judge(rule, found, params[rule.id]))
+        if len(measured) > MANY_PARTS:
+            give_back_memory()
+    return tuple(results)
 
 
 def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:

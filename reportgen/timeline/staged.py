@@ -179,11 +179,6 @@ class Staged:
         """Return the pieces of the finest coarse picture."""
         return Pieces(**self._columns("piece", Pieces))
 
-    def let_go(self) -> None:
-        """Forget the columns, but for ``starts_ns``, until they are used again."""
-        for name in ("strips", "track", "arrows", "pieces"):
-            self.__dict__.pop(name, None)
-
     def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
         return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
 

@@ -188,7 +188,6 @@ class _File:
             ]
             for number in range(len(ranges_ns)):
                 self._add_window(part, ranges_ns[: number + 1])
-            part.staged.let_go()
         header = self._header(in_order, resolution_ns)
         if n_parts > len(self.parts):
             shown, every = format_count(len(self.parts)), format_count(n_parts)

@@ -209,6 +209,20 @@ def test_a_gpu_that_is_never_used_does_not_explain_what_another_one_does(
     assert found["GPU-2"].symptom_of == (("GPU-1",) if explains else ())
 
 
+@pytest.mark.parametrize(
+    ("between_ratio", "swings_ratio", "explains"),
+    [(0.49, None, False), (0.5, None, True), (0.5, 0.1, False)],
+)
+def test_most_time_between_steps_is_a_fault_where_gpus_are_only_known_to_idle(
+    between_ratio: float, swings_ratio: float | None, explains: bool
+) -> None:
+    between = finding("FW-1", Severity.INFO, between_ratio, cause=Cause.WORK_BETWEEN_STEPS)
+    found = diagnosed(between, symptom(share_ratio=swings_ratio))
+
+    assert found["GPU-2"].symptom_of == (("FW-1",) if explains else ())
+    assert found["FW-1"].severity is (Severity.WARNING if explains else Severity.INFO)
+
+
 def test_slow_steps_of_unknown_cost_do_not_explain_the_time_between_all_steps() -> None:
     between = finding("FW-1", Severity.INFO, 0.6, cause=Cause.WORK_BETWEEN_STEPS)
     slow = finding("STEP-1", Severity.WARNING, None, cause=Cause.PERIODIC_SLOW_STEPS)

@@ -75,8 +75,7 @@ IDLE_SEVERAL = kit.Message(
     possible_causes=IDLE_ONE.possible_causes,
 )
 CORES = "All cores"
-UNKNOWN = """ The samples do not show the work of the script; framework events or a Python profile
-    do."""
+UNKNOWN = " The samples do not show the work of the script; events or a Python profile do."
 BETWEEN = "between two steps, after {main.phase} step{number}"
 INSIDE = "inside {main.phase} step{number}"
 TOGETHER = " {n_members:count training process/training processes} paused together."

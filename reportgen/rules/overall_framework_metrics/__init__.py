@@ -11,7 +11,7 @@ from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
+from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -72,9 +72,6 @@ HOST_WORK_FROM_RATIO = 0.045
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
 KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
-MOST_PCT = 50.0
-"""No optimizer takes as long as the passes: where AWS's result has more time between steps than in
-them, the loop waits or does something else. Where events were read, other rules know more."""
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
     id="FW-2",
@@ -164,12 +161,9 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
 def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
     """Say where the time went from AWS's JSON alone."""
     between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
-    between = _share_between(between_pct, FrameworkSums(), params)
-    if between and between_pct >= MOST_PCT:
-        between = replace(between, severity=Severity.WARNING)
     return Outcome(
         findings=(
-            between,
+            _share_between(between_pct, FrameworkSums(), params),
             _passes(FrameworkSums(), details, params),
         ),
         exhibits=(

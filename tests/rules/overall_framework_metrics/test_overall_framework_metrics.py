@@ -326,16 +326,6 @@ def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
     assert [item.id for item in presented.findings] == ["FW-2"]
 
 
-@pytest.mark.parametrize(("others_pct", "severity"), [(49.0, Severity.INFO), (51.0, "warning")])
-def test_an_imported_loop_that_is_mostly_between_steps_is_a_fault(
-    others_pct: float, severity: str
-) -> None:
-    details: Any = {"phase": {TRAIN: 100 - others_pct, "others": others_pct}, "phase_time": {}}
-    (found,) = present_details(RULE, Counters(), details, RULE.params()).findings
-
-    assert (found.id, found.severity) == ("FW-1", severity)
-
-
 def test_the_order_of_rows_does_not_matter() -> None:
     rows = synchronous({"algo-1-27": 0.4, "algo-1-28": 0.7})
     rows += [at("cpu_functions", name, 3, 5, tid=1) for name in ("conv2d", "convolution", "mm")]
