@@ -135,6 +135,8 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
 
     Small ones are not counted together: each accounts for a quarter of that half at least.
     """
+    if any(_is_late_by_work(symptom, other) for other in findings):
+        return []
     if alone := [other for other in findings if explains(other, symptom)]:
         return alone
     least = EXPLAINS_RATIO * share_of(symptom)
@@ -147,6 +149,17 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
     for part in parts:
         by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
     return parts if sum(by_cause.values()) >= least else []
+
+
+def _is_late_by_work(symptom: Finding, other: Finding) -> bool:
+    """Return whether a late rank is late as it computes more: its host is not the reason."""
+    return (
+        symptom.cause == Cause.SLOW_RANK
+        and other.id == UNEVEN_WORK
+        and other is not symptom
+        and other.where.node == symptom.where.node
+        and share_of(other) >= JOINT_RATIO * share_of(symptom)
+    )
 
 
 def explains(cause: Finding, symptom: Finding) -> bool:

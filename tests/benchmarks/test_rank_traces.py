@@ -18,9 +18,9 @@ from reportgen.rules.settings import resolve_params
     ("fault", "said"),
     [
         (Fault.NONE, []),
-        (Fault.SLOW_RANK, ["The ranks wait for rank 20: "]),
-        (Fault.SLOW_LINK, ["With host node002, 16 of 16 such transfers are slow; without, 0 of "]),
-        (Fault.SLOW_NODE, ["The ranks wait for host node002: "]),
+        (Fault.SLOW_RANK, ["Rank 20 is late and others wait for it: "]),
+        (Fault.SLOW_LINK, ["Of 16 such transfers with host node002, 16 are slow; of "]),
+        (Fault.SLOW_NODE, ["Host node002 is late and other ranks wait for it: "]),
     ],
 )
 def test_the_planted_rank_link_or_node_is_named(

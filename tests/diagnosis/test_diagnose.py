@@ -175,17 +175,23 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["OPER-1"].symptom_of == ()
 
 
-@pytest.mark.parametrize("has_slow_input", [True, False])
-def test_a_rank_that_computes_more_than_the_others_does_so_whatever_its_host_waits_for(
-    has_slow_input: bool,
+@pytest.mark.parametrize(
+    ("uneven_share", "late_by", "uneven_by"),
+    [
+        (0.07, (), ("COMM-1",)),  # half of the lateness of one of two ranks: all of it
+        (0.02, ("IDLE-1",), ()),
+    ],
+)
+def test_a_late_rank_that_computes_more_is_not_late_because_of_its_host(
+    uneven_share: float, late_by: tuple[str, ...], uneven_by: tuple[str, ...]
 ) -> None:
     late = finding("COMM-1", Severity.WARNING, 0.14, cause=Cause.SLOW_RANK)
-    uneven = finding("ACT-2", Severity.WARNING, 0.07, cause=Cause.SLOW_RANK)
+    uneven = finding("ACT-2", Severity.WARNING, uneven_share, cause=Cause.SLOW_RANK)
     input_ = finding("IDLE-1", Severity.WARNING, 0.36, cause=Cause.SLOW_INPUT)
-    found = diagnosed(late, uneven, *([input_] if has_slow_input else []))
+    found = diagnosed(late, uneven, input_)
 
-    assert found["COMM-1"].symptom_of == (("IDLE-1",) if has_slow_input else ())
-    assert found["ACT-2"].symptom_of == (() if has_slow_input else ("COMM-1",))
+    assert found["COMM-1"].symptom_of == late_by
+    assert found["ACT-2"].symptom_of == uneven_by
 
 
 def test_a_host_that_is_slow_beside_a_single_stop_is_a_cause_of_its_own() -> None:

@@ -90,6 +90,7 @@ TOP_OPERATOR = kit.Message(
     advice="Use a fused or compiled version of it, or mixed precision.",
 )
 INSIDE = " With the operators that it called it took {total:ns}."
+_ON_CORES = "Do it for whole batches at once, call it less often, or move it out of the steps."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
     ("singleprocessdataloader", "It loads the batches in the loop: see the data loading section."),
@@ -290,11 +291,12 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
     top = max(operators, key=lambda item: (item.self_ns, item.name))
     bare = top.name.casefold().removeprefix("aten::")
     fitting = (text for word, text in _ADVICE_BY_WORD if word in bare)
+    advice = _ON_CORES if kind is Role.CPU else None
     return TOP_OPERATOR.finding(
         measured=100 * top.self_ns / total_ns,
         where=_where(job.loop),
         exhibit=f"{kind}_operators",
-        advice=_COPY_LESS if bare == "to" else next(fitting, None),
+        advice=_COPY_LESS if bare == "to" else next(fitting, advice),
         top=top,
         kind=kind.upper(),
         inside=write(INSIDE, total=top.total_ns) if top.total_ns > top.self_ns else "",
