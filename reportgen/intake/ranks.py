@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import count
+from itertools import count, islice
 from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
@@ -27,6 +27,7 @@ from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.storage import Location, ObjectInfo
 from reportgen.text import format_count, join_names
 
+_MOST_NAMED = 8
 _SAY_SECOND = (
     "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
     "out: pass [it|one of them] alone to see it"
@@ -127,11 +128,18 @@ def _note_missing(
 ) -> None:
     """Say which ranks of a job of several traces have none; of one trace that is no surprise."""
     n_ranks = max((header.world_size or 0 for header in headers.values()), default=0)
-    missing = [str(rank) for rank in range(n_ranks) if rank not in ranks]
-    if len(ranks) > 1 and missing:
+    n_missing = n_ranks - sum(0 <= rank < n_ranks for rank in ranks)
+    if len(ranks) > 1 and n_missing:
+        # A damaged header may name any number of ranks: only the first ones are listed.
+        absent = (str(rank) for rank in count() if rank not in ranks)
+        first = list(islice(absent, min(n_missing, _MOST_NAMED)))
+        more = n_missing - len(first)
+        names = join_names(first, most=_MOST_NAMED)
+        if more:
+            names = f"{', '.join(first)} and {format_count(more)} more"
         problems.remark(
-            f"{format_count(len(missing))} of the job's {format_count(n_ranks)} ranks have no "
-            f"trace here: {join_names(missing, most=8)}."
+            f"{format_count(n_missing)} of the job's {format_count(n_ranks)} ranks have no "
+            f"trace here: {names}."
         )
 
 

@@ -363,3 +363,16 @@ def test_files_beyond_those_that_are_opened_are_counted(
 
     assert [part.rank for part in job.parts] == [0, 1]
     assert any("1 file is beyond the" in note.text for note in job.notes)
+
+
+def test_a_header_that_names_far_too_many_ranks_costs_no_memory(tmp_path: Path) -> None:
+    for number in (0, 2):
+        write_trace(tmp_path / f"rank{number}.json", ranked(number, world_size=10**15))
+    texts = [note.text for note in discover(str(tmp_path), name=None).notes]
+
+    assert any(
+        text.endswith(
+            "ranks have no trace here: 1, 3, 4, 5, 6, 7, 8, 9 and 999,999,999,999,990 more."
+        )
+        for text in texts
+    )
