@@ -52,7 +52,8 @@ def measure_part(
     found = {}
     for rule in rules:
         if reads(rule, is_rank=isinstance(part, RankTrace)):
-            if isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS:
+            n_events = part.n_events if isinstance(part, RankTrace) else part.spans.n_spans
+            if n_events > _MANY_EVENTS:
                 part.let_go()
                 give_back_memory()
             found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
