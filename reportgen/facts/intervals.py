@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import rows_by_code, sums_by_code
-from reportgen.profile.mapped import piecewise
+from reportgen.profile.mapped import blank_column, forget, pieces, piecewise, taken
 
 Instants = NDArray[np.int64]
 NONE = -1
@@ -43,11 +43,19 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
         return Union(start_ns=start_ns, end_ns=end_ns)
     if (start_ns[1:] < start_ns[:-1]).any():  # events of a table are in order
         order = np.argsort(start_ns, kind="stable")
-        start_ns, end_ns = start_ns[order], end_ns[order]
-    reach = np.maximum.accumulate(end_ns)
-    opens = np.concatenate(([True], start_ns[1:] > reach[:-1]))
-    closes = np.append(np.flatnonzero(opens)[1:] - 1, start_ns.size - 1)
-    return Union(start_ns=start_ns[opens], end_ns=reach[closes])
+        start_ns, end_ns = taken(start_ns, order), taken(end_ns, order)
+    starts, ends = (blank_column(start_ns.size + 1, np.int64) for _ in range(2))
+    n_before, reach_ns = 0, start_ns[0] - 1
+    for rows in pieces(start_ns.size):
+        reach = np.maximum.accumulate(np.append(reach_ns, end_ns[rows]))
+        opens = np.flatnonzero(start_ns[rows] > reach[:-1])
+        here = slice(n_before, n_before + opens.size)
+        starts[here], ends[here] = start_ns[rows][opens], reach[opens]
+        n_before, reach_ns = here.stop, reach[-1]
+        for column in (start_ns, end_ns, starts, ends):
+            forget(column)
+    ends[n_before] = reach_ns
+    return Union(start_ns=starts[:n_before], end_ns=ends[1 : n_before + 1])
 
 
 def join(unions: tuple[Union, ...]) -> Union:

@@ -20,7 +20,7 @@ Column = TypeVar("Column", bound=NDArray[Any])
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 1 << 19
-_LARGE_RESULT_BYTES = 4 << 20
+_LARGE_RESULT_BYTES = 1 << 20
 _COPIED_ROWS = 1 << 20
 _COMPUTED_ROWS = 1 << 17
 _M_MMAP_THRESHOLD = -3
@@ -118,7 +118,7 @@ def piecewise(
     if size <= _COMPUTED_ROWS:
         return compute(*columns).astype(dtype, copy=False)
     found = blank_column(size, dtype)
-    for rows in _pieces(size):
+    for rows in pieces(size):
         found[rows] = compute(*(column[rows] for column in columns))
         for column in (*columns, found):
             forget(column)
@@ -132,7 +132,7 @@ def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column
         found = column[rows]
     elif rows.dtype == np.bool_:
         found, at = blank_column(n_taken, column.dtype), 0
-        for piece in _pieces(column.size):
+        for piece in pieces(column.size):
             some = column[piece][rows[piece]]
             found[at : at + some.size] = some
             at += some.size
@@ -144,7 +144,8 @@ def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column
     return cast("Column", found)
 
 
-def _pieces(size: int) -> Iterator[slice]:
+def pieces(size: int) -> Iterator[slice]:
+    """Yield the slices in which (n,) rows are computed, one after the other."""
     return (slice(first, first + _COMPUTED_ROWS) for first in range(0, size, _COMPUTED_ROWS))
 
 
