@@ -57,8 +57,8 @@ READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
     text="""In {measured:pct} of this time at least one GPU operation (kernel, copy or memset) ran,
-        in {kernel:pct} at least one kernel; nvidia-smi shows the second number as GPU-Util. There
-        were {n_ops:count GPU operation}.""",
+        in {kernel:pct} at least one kernel; tools such as nvidia-smi show the second number
+        as utilization. There were {n_ops:count GPU operation}.""",
     advice="If the idle part is large, see “Idle time” for its causes.",
     exhibit="active_time",
 )
@@ -71,7 +71,7 @@ SHARES = {
     "active_time": (
         "GPU active time",
         """Shares of {window}. A GPU is active while a kernel, copy or memset runs. Kernels run
-            {kernel:pct} of the time; nvidia-smi shows this number as GPU-Util.""",
+            {kernel:pct} of the time; tools such as nvidia-smi show this number as utilization.""",
     ),
     "activity_split": (
         "Work of the GPUs",
