@@ -61,9 +61,7 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
         waited = union_of(own.start_ns, own.end_ns)
         yield StepTimes(
             steps=steps,
-            own_ns=in_file(
-                steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns)
-            ),
+            own_ns=in_file(steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns)),
             rest_ns=in_file(
                 steps.next_ns - steps.end_ns - covered_each(waited, steps.end_ns, steps.next_ns)
             ),

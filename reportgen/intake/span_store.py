@@ -29,7 +29,7 @@ the next file goes back to where the others were."""
 
 _FIRST_ROWS = 8_192
 _MOST_EXPECTED = 1 << 19
-"""Memory for more rows is not reserved: columns of that many rows lie in files, whose space is taken."""
+"""Memory for more rows is not reserved: columns of that many lie in files, whose space is taken."""
 _PIECE_ROWS = 1 << 15
 _INT64, _INT32 = np.dtype(np.int64), np.dtype(np.int32)
 _NARROWEST = {
