@@ -32,7 +32,6 @@ from reportgen.formats.kineto.trace_file import (
 )
 
 LEAST_BYTES = 64 << 20
-_BLOCK_BYTES = 8 * CHUNK_BYTES
 _HEAD_START_BYTES = 24 << 20
 """The part that is read here before a helper is ready: it needs 0.2 s to start."""
 
@@ -156,7 +155,7 @@ def _from(path: Path, start: int, size_bytes: int) -> Iterator[bytes]:
         file.seek(start)
         border = -(-start // CHUNK_BYTES) * CHUNK_BYTES
         yield b"[" + file.read(border - start)
-        while block := file.read(min(_BLOCK_BYTES, size_bytes - file.tell())):
+        while block := file.read(min(CHUNK_BYTES, size_bytes - file.tell())):
             yield block
 
 
