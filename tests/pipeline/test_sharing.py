@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from reportgen.engine import copied
 from reportgen.pipeline import sharing
 from reportgen.pipeline.sharing import measure_shared
 from reportgen.profile import RankTrace
@@ -34,7 +35,7 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take every trace as a large one, in a process without threads on a machine of two cores."""
     monkeypatch.setattr(sharing, "_LEAST_EVENTS", 0)
     monkeypatch.setattr(threading, "active_count", lambda: 1)
-    monkeypatch.setattr(sharing, "spare_cores", lambda: 1)
+    monkeypatch.setattr(copied, "spare_cores", lambda: 1)
 
 
 def rules_of(*measures: Callable[[RankTrace, Any], Any]) -> tuple[AnyRule, ...]:
