@@ -81,7 +81,6 @@ class _Counter(msgspec.Struct, gc=False):
 
 
 COUNTER = "C"
-_COUNTER_MARK = b'"C"'
 _MOST_VALUES = 64
 """Of one event; real counters have a few series, or one for each of some performance counters."""
 
@@ -106,7 +105,7 @@ def decode_exactly(text: bytes) -> list[TraceEvent] | None:
 def _decode(text: bytes, decoder: msgspec.json.Decoder[Any]) -> list[TraceEvent] | None:
     try:
         events: list[TraceEvent] = decoder.decode(b"[%b]" % text)
-        if _COUNTER_MARK in text:
+        if COUNTER in {event.ph for event in events}:  # the text takes ten times as long to search
             told = _COUNTERS.decode(b"[%b]" % text)
             for event, counter in zip(events, told, strict=True):
                 if counter.ph == COUNTER and counter.args:
