@@ -57,8 +57,8 @@ READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
     text="""In {measured:pct} of this time at least one GPU operation (kernel, copy or memset) ran,
-        in {kernel:pct} at least one kernel; nvidia-smi shows the second number as GPU-Util. There
-        were {n_ops:count GPU operation}.""",
+        in {kernel:pct} at least one kernel; tools such as nvidia-smi show the second number
+        as utilization. There were {n_ops:count GPU operation}.""",
     advice="If the idle part is large, see “Idle time” for its causes.",
     exhibit="active_time",
 )
@@ -71,7 +71,7 @@ SHARES = {
     "active_time": (
         "GPU active time",
         """Shares of {window}. A GPU is active while a kernel, copy or memset runs. Kernels run
-            {kernel:pct} of the time; nvidia-smi shows this number as GPU-Util.""",
+            {kernel:pct} of the time; tools such as nvidia-smi show this number as utilization.""",
     ),
     "activity_split": (
         "Work of the GPUs",
@@ -383,15 +383,21 @@ def _waited_ns(ranks: Sequence[RankActivity]) -> int | None:
 def _uneven(
     ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], window: str, limit_pct: float
 ) -> Finding | None:
-    """Compare the ranks by the compute in their headline windows; one device has no peers."""
+    """Compare the ranks by the compute in their headline windows; one device has no peers.
+
+    The rank must be ahead in time as well: a recording that begins late is short, and its compute
+    takes a larger share of it.
+    """
     if len(rows) < 2:
         return None
     ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
     worst_ratio, worst = max(zip(ratios, rows, strict=True), key=itemgetter(0))
     others_ratio = (sum(ratios) - worst_ratio) / (len(rows) - 1)
+    others_ns = (sum(item.compute_ns for item in rows) - worst.compute_ns) / (len(rows) - 1)
     saved_ratio = worst_ratio - sum(ratios) / len(rows)
     above_pct = pct_of(worst_ratio - others_ratio, others_ratio)
-    if above_pct < limit_pct or saved_ratio < kit.CHEAP_RATIO:
+    longer_pct = pct_of(worst.compute_ns - others_ns, others_ns)
+    if min(above_pct, longer_pct) < limit_pct or saved_ratio < kit.CHEAP_RATIO:
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
