@@ -49,9 +49,9 @@ UNEVEN = kit.Message(
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:pct} above the others",
-    text="""{name} computes for {compute:pct} of {window}, the other GPUs for {others:pct} of theirs
-        (mean), so they wait for it. With equal shares of the work it would compute for {saved:pct}
-        of the time less.""",
+    text="""Of {window}, {name} computes for {compute:pct}, the other GPUs for {others:pct} of
+        theirs (mean), so they wait for it. With equal shares of the work it would compute for
+        {saved:pct} of the time less.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
