@@ -127,7 +127,7 @@ class RankPrecision:
 
     @property
     def units(self) -> str:
-        """Return what the maker of the GPUs calls the units that multiply matrices."""
+        """Return the name that the maker of the GPUs gives to the units that multiply matrices."""
         return "matrix cores" if self.is_amd else "tensor cores"
 
 

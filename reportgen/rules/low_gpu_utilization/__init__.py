@@ -39,7 +39,7 @@ CHEAP_RATIO = 0.05
 over all of it is no rest."""
 PHASES_RATIO = 0.1
 """Rests inside each step are phases of it, such as the exchange of gradients. Short steps hide them
-from the samples, long ones do not: they are a fault from a tenth on."""
+from the samples, long ones do not: they are a fault if they take at least a tenth of the time."""
 MOST_RATIO = 0.5
 """A fault in half of the judged minutes is one of the whole working time."""
 MOST_IN_STEPS_PCT = 105.0

@@ -303,9 +303,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
 
 def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:
     wanted = set(_STAGE_WORDS[stage].split())
-    names = enumerate(spans.names)
-    codes = [code for code, name in names if wanted & set(map(str.lower, _WORD.findall(name)))]
-    return np.isin(spans.name, codes)
+    return spans.named(lambda name: wanted & set(map(str.lower, _WORD.findall(name))))
 
 
 def _stages_of_worker(
