@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Two for each core: tests wait for browsers, kernels and servers.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# Many tests start Python; without its saved byte code a start takes half a second of compiling.
+unexport PYTHONDONTWRITEBYTECODE
+
 FUZZ_CASES ?= 100000
 SEED ?= 1
 JOBS ?= 280

@@ -28,7 +28,7 @@ def format_duration(duration_s: float) -> str:
         return f"{duration_s * 1e3:.3g} ms"
     if duration_s < 60:
         return f"{duration_s:.3g} s"
-    minutes, rest_s = divmod(round(duration_s), 60)
+    minutes, rest_s = divmod(int(duration_s + 0.5), 60)  # as the page's script rounds it
     if minutes < 60:
         return f"{minutes} min {rest_s:02d} s"
     hours, minutes = divmod(minutes, 60)

@@ -2,7 +2,15 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.text import device_label, format_place, join_names, part_of, plural, write
+from reportgen.text import (
+    device_label,
+    format_duration,
+    format_place,
+    join_names,
+    part_of,
+    plural,
+    write,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +65,10 @@ def test_a_text_over_several_lines_of_code_is_one_paragraph() -> None:
 
     assert write(text, n=2, length=1_000_000) == "2 steps took 1 ms."
     assert write("{name}", name="a\n b") == "a\n b"
+
+
+@pytest.mark.parametrize(("length_s", "said"), [(78.5, "1 min 19 s"), (79.49, "1 min 19 s")])
+def test_half_a_second_is_rounded_up_as_the_script_of_the_page_does(
+    length_s: float, said: str
+) -> None:
+    assert format_duration(length_s) == said

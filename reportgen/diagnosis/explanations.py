@@ -98,7 +98,8 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
         {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}
-    ),
+    )
+    | {Cause.PAGEABLE_COPIES, Cause.EXPOSED_COPIES, Cause.GPU_ALLOCATION},
     Cause.STREAM_DEPENDENCY: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_HOST: frozenset(
         {Cause.SMALL_KERNELS, Cause.FIRST_USE, Cause.LONG_GAP, Cause.SYNCHRONIZATION}

@@ -10,7 +10,7 @@ from typing import Any
 
 from reportgen import results
 from reportgen.profile import RankTrace
-from reportgen.profile.mapped import give_back_memory
+from reportgen.profile.mapped import free_at_once, give_back_memory
 from reportgen.results import (
     Counters,
     Finding,
@@ -51,9 +51,12 @@ def measure_part(
     Rules that read other kinds of parts are left out.
     """
     found = {}
+    n_events = part.n_events if isinstance(part, RankTrace) else part.spans.n_spans
+    if n_events > _MANY_EVENTS:
+        free_at_once()
     for rule in rules:
         if reads(rule, is_rank=isinstance(part, RankTrace)):
-            if isinstance(part, RankTrace) and part.n_events > _MANY_EVENTS:
+            if n_events > _MANY_EVENTS:
                 part.let_go()
                 if part.n_events > _MOST_HELD_EVENTS:
                     give_back_memory()

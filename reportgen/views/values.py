@@ -25,7 +25,8 @@ _MOMENTS = 1 << 13
 _EARLIEST_S, _LATEST_S = -62_135_596_800.0, 253_402_300_799.0
 """The first second of the year 1 and the last of 9999, between which Python has dates."""
 _FEW_DECIMALS_FROM = 1_000.0
-_WHOLE_SECONDS_FROM_S = 10.0
+_WHOLE_SECONDS_FROM_S, _WHOLE_SECONDS_ALWAYS_FROM_S = 10.0, 3600.0
+"""Between these lengths, whole seconds only where they are as far apart as the length says."""
 _FINE_WITHIN_S = 10.0
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
@@ -283,9 +284,12 @@ def format_interval(start_s: float | None, end_s: float | None, *, is_unix: bool
     if end_s is None or end_s <= start_s:
         return f"{_bare(start_s, is_unix=is_unix)}{zone}"
     start, end = (format_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
-    if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
-        start, end = start[:-2], end[:-2]
-    length = format_duration(end_s - start_s)
+    length_s = end_s - start_s
+    if is_unix and length_s >= _WHOLE_SECONDS_FROM_S:
+        whole_s = int(round(end_s, 1)) - int(round(start_s, 1))
+        if whole_s == int(length_s + 0.5) or length_s >= _WHOLE_SECONDS_ALWAYS_FROM_S:
+            start, end = start[:-2], end[:-2]
+    length = format_duration(length_s)
     if end == start:
         return f"{start}{zone} ({length})"
     if is_unix and end[:10] == start[:10]:

@@ -56,6 +56,19 @@ def test_an_interval_says_zone_and_length_and_names_the_day_once():
     assert values.format_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
 
 
+@pytest.mark.parametrize(
+    ("length_s", "said"),
+    [
+        (78.4, "09:30:08 – 09:31:26 UTC (1 min 18 s)"),
+        (78.74, "09:30:08.0 – 09:31:26.7 UTC (1 min 19 s)"),
+        (3_678.74, "09:30:08 – 10:31:26 UTC (1 h 01 min)"),
+    ],
+)
+def test_whole_seconds_are_as_far_apart_as_the_length_says(length_s: float, said: str):
+    text = values.format_interval(1_783_071_008.0, 1_783_071_008.0 + length_s, is_unix=True)
+    assert text == f"2026-07-03 {said}"
+
+
 def test_an_interval_within_a_tenth_of_a_second_is_one_instant_and_its_length():
     text = values.format_interval(1_783_071_021.51, 1_783_071_021.54, is_unix=True)
 
