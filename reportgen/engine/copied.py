@@ -39,7 +39,8 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
     """
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
-        print(end="", flush=True)  # or both processes would write what waits
+        if sys.stdout is not None:
+            sys.stdout.flush()  # or both processes would write what waits
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of threads that numpy has
@@ -53,7 +54,8 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
                 for result in chain(fn(*args), [_END]):
                     pickle.dump(result, outgoing, protocol=pickle.HIGHEST_PROTOCOL)
                     outgoing.flush()
-                print(end="", flush=True)
+                if sys.stdout is not None:
+                    sys.stdout.flush()
             os._exit(0)
         outgoing.close()
         try:
