@@ -13,7 +13,8 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, NoReturn
+from itertools import chain
+from typing import IO, Any
 
 from reportgen.engine.helper import HelperError, spare_cores
 
@@ -29,8 +30,8 @@ def may_copy() -> bool:
 def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[Iterator[Any]]:
     """Run a generator function in a copy of this process and give what it yields.
 
-    The copy is gone when the context ends, whatever happened. What comes back can be pickled, and
-    is never ``None``.
+    As with ``run_in_helper`` the copy is gone when the context ends, and what comes back can be
+    pickled and is never ``None``; but anything can go there.
 
     Raises:
         HelperError: this process cannot be copied; or, from what is given, the copy failed or was
@@ -38,7 +39,8 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
     """
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
-        _flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # or both processes would write what waits
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of threads that numpy has
@@ -46,7 +48,15 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
         except OSError as err:
             raise HelperError("could not be started") from err
         if pid == 0:
-            _answer(fn, args, outgoing)
+            with suppress(BaseException):
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the process of the user
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for result in chain(fn(*args), [_END]):
+                    pickle.dump(result, outgoing, protocol=pickle.HIGHEST_PROTOCOL)
+                    outgoing.flush()
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+            os._exit(0)
         outgoing.close()
         try:
             yield _results(incoming)
@@ -55,34 +65,9 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
             os.waitpid(pid, 0)
 
 
-def _answer(
-    fn: Callable[..., Iterable[object]], args: tuple[object, ...], outgoing: IO[bytes]
-) -> NoReturn:
-    """Send what a function yields, and end; Ctrl-C is for the process that was copied."""
-    with suppress(BaseException):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for result in fn(*args):
-            pickle.dump(result, outgoing, protocol=pickle.HIGHEST_PROTOCOL)
-            outgoing.flush()
-        _flush()
-        pickle.dump(_END, outgoing)
-        outgoing.flush()
-    os._exit(0)
-
-
-def _flush() -> None:
-    """Write what was printed: before the copy is made, so that it is not written twice."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
 def _results(incoming: IO[bytes]) -> Iterator[Any]:
-    while True:
-        try:
-            result = pickle.load(incoming)  # noqa: S301  # our own copy wrote it
-        except (EOFError, OSError, pickle.UnpicklingError) as err:
-            raise HelperError("ended without an answer") from err
-        if result is _END:
-            return
-        yield result
+    try:
+        while (result := pickle.load(incoming)) is not _END:  # noqa: S301  # our own copy wrote it
+            yield result
+    except (EOFError, OSError, pickle.UnpicklingError) as err:
+        raise HelperError("ended without an answer") from err
