@@ -202,7 +202,8 @@ def format_number(value: float) -> str:
         return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
-    return f"{value:.4g}"
+    text = f"{value:.4g}"
+    return f"{round(value, 6) + 0.0:.6f}".rstrip("0").rstrip(".") if "e" in text else text
 
 
 def format_column(values: Sequence[float | None]) -> list[str]:
