@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.breakdown import Breakdown, largest_increase
+from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
@@ -65,10 +66,9 @@ FEW = replace(
     exhibit="steps",
 )
 """So few that mean and deviation hide them: they are costly all the same."""
-HANDFUL = 5
 MOST_SLOW_RATIO = 0.2
-"""A few long steps are single pauses, a matter of LongPause. Where more than a fifth of all steps
-is slow, there are two kinds of steps, and neither is an exception."""
+"""A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
+of all steps is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
 RHYTHM = " They repeat regularly: {nth}."
