@@ -49,9 +49,9 @@ SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more
-        than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
-        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer
+        than {limit}; more than {threshold} are too many. The usual step takes {worst.p50_s:s}, the
+        longest {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
         collection and the CPU and GPU curves; events that occur only then are the cause.""",
     unit="steps",
@@ -59,9 +59,10 @@ SLOW = kit.Message(
 )
 FEW = replace(
     SLOW,
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take at least 1.5 times
-        as long as the steps around them. The usual step takes {worst.p50_s:s}, the longest
-        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps that
+        take at least 1.5 times as long as the steps around them. The usual step takes
+        {worst.p50_s:s}, the longest {worst.longest_s:s}: step
+        {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     exhibit="steps",
 )
 """So few that mean and deviation hide them: they are costly all the same."""

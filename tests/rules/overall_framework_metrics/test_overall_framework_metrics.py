@@ -125,7 +125,10 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert found.title.startswith("aten::cudnn_convolution takes 66.7 % of the time")
-    assert "ran 1 time in the recorded steps" in found.text
+    assert found.text == (
+        "In the recorded steps, aten::cudnn_convolution ran 1 time and took 8 s: 66.7 % of the "
+        "time of all CPU operators."
+    )
     assert found.measured == 66.6667
 
 
