@@ -134,7 +134,7 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
     assert short.status is Status.SKIPPED
     assert short.reason is not None
     assert short.reason.code is ReasonCode.TOO_FEW_SAMPLES
-    assert "10 samples, more than 10 are needed" in short.reason.text
+    assert "10 samples of the machines' utilization; this check needs" in short.reason.text
     assert short.counters == Counters(datapoints=10)
     assert short.findings == ()
     assert enough.counters.rule_triggered == 1
