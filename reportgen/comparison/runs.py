@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reportgen.report import DataKind, Report, data_kind
 from reportgen.results import PackedTable, RuleId
 from reportgen.results.model import Scalar
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 
 PREFERRED_PHASES = ("TRAIN", "GLOBAL")
 """Phases that stand for the training, the better one first; any other comes after them."""

@@ -61,7 +61,8 @@ def pieces_of(strips: Strips, lane: int) -> Pieces:
 
 def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
     """Return the pieces of a lane at a resolution, made of some events at a time."""
-    found, begin = [], 0
+    found: list[Pieces] = []
+    begin = 0
     while begin < strips.n or not found:
         end = min(begin + _EVENTS_AT_ONCE, strips.n)
         if end < strips.n:  # all of an interval together
@@ -71,7 +72,9 @@ def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
         begin = end
         let_go(strips)
     names = [column.name for column in fields(Pieces)]
-    joined = Pieces(**{name: np.concatenate([getattr(one, name) for one in found]) for name in names})
+    joined = Pieces(
+        **{name: np.concatenate([getattr(one, name) for one in found]) for name in names}
+    )
     return joined.taken(np.lexsort((joined.start_ns, joined.row))) if len(found) > 1 else joined
 
 

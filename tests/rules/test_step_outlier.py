@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE, named_worker
 from tests.builders import START_S, ns

@@ -22,6 +22,7 @@ from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.profile.mapped import in_file, taken
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
@@ -276,7 +277,7 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
             _stages_of_worker(
                 spans.where(is_own := spans.worker == worker),
                 steps.where(rows),
-                {stage: mask[is_own] for stage, mask in masks.items()},
+                {stage: taken(mask, is_own) for stage, mask in masks.items()},
             )
             for worker, rows in rows_by_code(steps.worker)
         ]
@@ -293,7 +294,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     )
     is_loading = loader.fetch | loader.process | spans.in_phases((INITIALIZE,))
     is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | is_loading)
-    return {
+    masks = {
         Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
         Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
         Stage.WAIT: loader.fetch | (loader.next_call & ~loader.fetch.any()),
@@ -303,6 +304,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
         Stage.COMMUNICATION: sums.exchanges_data(spans) & (classes != SpanClass.STEP),
         Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
     }
+    return {stage: in_file(mask) for stage, mask in masks.items()}
 
 
 def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:
@@ -333,9 +335,8 @@ def _stages_of_worker(
     functions = spans.where(sums.is_function(spans))
     busy = intervals.union_of(functions.start_ns, functions.end_ns)
     in_steps = intervals.union_of(steps.start_ns, steps.end_ns)
-    yield whole.stage(
-        Stage.BETWEEN, loop.length_ns - intervals.overlap_ns(loop, intervals.join((busy, in_steps)))
-    )
+    covered_ns = intervals.overlap_ns(loop, busy) - intervals.overlap_ns(in_steps, busy)
+    yield whole.stage(Stage.BETWEEN, loop.length_ns - covered_ns - in_steps.length_ns)
     if by_passes.n_steps:
         ends_ns = (in_steps.start_ns, in_steps.end_ns)
         is_seen = intervals.overlaps_any(

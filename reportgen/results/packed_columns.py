@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
 from reportgen.errors import FormatError
 from reportgen.results.model import PackedColumn, PackedTable
 
@@ -81,8 +82,8 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
     found = {}
     for column in table.columns:
         try:
-            planes = np.frombuffer(zlib.decompress(b64decode(column.packed, validate=True)), "u1")
-            values = planes.reshape(8, -1).T.copy().view("<i8").ravel()
+            planes = zlib.decompress(b64decode(column.packed, validate=True))
+            values = from_planes(planes, "<i8")
         except (ValueError, zlib.error) as err:
             raise FormatError(
                 f"Column {column.name} of data {table.id} cannot be read ({err}).",
@@ -94,7 +95,7 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
                 f"{table.n_rows}.",
                 hint="Run make-profiler-report on the job again.",
             )
-        found[column.name] = np.cumsum(values, dtype=np.int64)
+        found[column.name] = summed(values.astype(np.int64, copy=False))
     return found
 
 
@@ -121,9 +122,7 @@ def _in_blocks(arrays: Mapping[str, NDArray[np.int64]], n: int) -> dict[str, NDA
 
 
 def _packed(values: NDArray[np.int64]) -> str:
-    steps = np.diff(values, prepend=np.int64(0)).astype("<i8")
-    planes = steps.view("u1").reshape(-1, 8).T
-    return as_text(planes.tobytes())
+    return as_text(in_planes(differences(values).astype("<i8", copy=False)))
 
 
 def as_text(planes: bytes) -> str:

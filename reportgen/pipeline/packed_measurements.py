@@ -6,16 +6,17 @@ import copyreg
 import pickle
 import zlib
 from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
 from reportgen.results import RuleId
 from reportgen.results.model import PackedColumn
-from reportgen.results.packed import as_text
+from reportgen.results.packed_columns import as_text
 
 _SCALES = (1, 10, 100, 1_000, 10_000)
 _ABSENT = -(1 << 53)
@@ -28,17 +29,17 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     A value that cannot be pickled stays as it is.
     """
 
-    def __init__(self, pickled: Mapping[RuleId, Any]) -> None:
-        """Pack measurements: bytes are pickled ones."""
+    def __init__(self, pickled: Iterable[tuple[RuleId, Any]]) -> None:
+        """Pack measurements one by one: bytes are pickled ones."""
         self._packed = {
             rule: zlib.compress(item, 1) if isinstance(item, bytes) else item
-            for rule, item in pickled.items()
+            for rule, item in pickled
         }
 
     @classmethod
     def of(cls, measurements: Mapping[RuleId, Any]) -> PackedMeasurements:
         """Return the measurements of a part, packed."""
-        return cls({rule: _pickled(item) for rule, item in measurements.items()})
+        return cls((rule, _pickled(item)) for rule, item in measurements.items())
 
     def __getitem__(self, rule: RuleId) -> Any:
         found = self._packed[rule]
@@ -50,12 +51,12 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     def __len__(self) -> int:
         return len(self._packed)
 
-    def __reduce__(self) -> tuple[type[PackedMeasurements], tuple[dict[RuleId, Any]]]:
-        raw = {
-            rule: zlib.decompress(item) if isinstance(item, bytes) else item
+    def __reduce__(self) -> tuple[type[PackedMeasurements], tuple[tuple[tuple[RuleId, Any], ...]]]:
+        raw = (
+            (rule, zlib.decompress(item) if isinstance(item, bytes) else item)
             for rule, item in self._packed.items()
-        }
-        return PackedMeasurements, (raw,)
+        )
+        return PackedMeasurements, (tuple(raw),)
 
 
 def _pickled(item: Any) -> Any:
@@ -75,10 +76,9 @@ def _taken_apart(values: NDArray[Any]) -> Any:
     scale, whole = _scaled(values) if values.dtype == np.float64 else (0, values)
     if whole.dtype.kind not in "iu" or whole.ndim == 0 or not whole.dtype.isnative:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-    steps = np.diff(whole, axis=0, prepend=np.zeros_like(whole[:1]))
+    steps = differences(whole)
     is_clock = bool(np.abs(steps[1:]).max(initial=0) < np.abs(whole).max(initial=0) // 8)
-    planes = np.ascontiguousarray(steps if is_clock else whole).view(np.uint8)
-    text = planes.reshape(-1, whole.dtype.itemsize).T.tobytes()
+    text = in_planes(steps if is_clock else whole)
     return _put_together, (text, whole.dtype.str, whole.shape, is_clock, scale)
 
 
@@ -86,10 +86,8 @@ def _put_together(
     planes: bytes, kind: str, shape: tuple[int, ...], is_clock: bool, scale: int
 ) -> NDArray[Any]:
     """Return the array that was taken apart."""
-    dtype = np.dtype(kind)
-    numbers = np.frombuffer(planes, dtype=np.uint8).reshape(dtype.itemsize, -1).T
-    whole = numbers.copy(order="C").reshape(-1).view(dtype).reshape(shape)
-    whole = np.cumsum(whole, axis=0, dtype=dtype) if is_clock else whole
+    whole = from_planes(planes, kind).reshape(shape)
+    whole = summed(whole) if is_clock else whole
     return _divided(whole, scale) if scale else whole
 
 
