@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import pickle
 import zlib
-from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
@@ -16,9 +15,9 @@ from numpy.typing import NDArray
 from reportgen.byte_planes import differences, from_planes, in_planes, summed
 from reportgen.results import RuleId
 from reportgen.results.model import PackedColumn
-from reportgen.results.packed_columns import as_text
+from reportgen.results.packed_columns import as_text, numbers_of
 
-_SCALES = (1, 10, 100, 1_000, 10_000)
+_SCALES = (1, 10, 100, 1_000, 10_000, 1_000_000, 1_000_000_000)
 _ABSENT = -(1 << 53)
 
 
@@ -71,22 +70,26 @@ def _pickled(item: Any) -> Any:
 def _taken_apart(values: NDArray[Any]) -> Any:
     """Return how to pickle numbers: whole or with few decimals, so that they compress well.
 
-    These become whole numbers, those of clocks their differences; bytes of one weight lie together.
+    These become whole numbers, those of clocks their differences, all divided by what divides all:
+    most times are whole microseconds. Bytes of one weight lie together.
     """
     scale, whole = _scaled(values) if values.dtype == np.float64 else (0, values)
     if whole.dtype.kind not in "iu" or whole.ndim == 0 or not whole.dtype.isnative:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
     steps = differences(whole)
     is_clock = bool(np.abs(steps[1:]).max(initial=0) < np.abs(whole).max(initial=0) // 8)
-    text = in_planes(steps if is_clock else whole)
-    return _put_together, (text, whole.dtype.str, whole.shape, is_clock, scale)
+    sent = steps if is_clock else whole
+    factor = int(np.gcd.reduce(sent, axis=None, initial=0)) or 1
+    planes = in_planes(sent // sent.dtype.type(factor))
+    return _put_together, (planes, whole.dtype.str, whole.shape, is_clock, factor, scale)
 
 
 def _put_together(
-    planes: bytes, kind: str, shape: tuple[int, ...], is_clock: bool, scale: int
+    planes: bytes, kind: str, shape: tuple[int, ...], is_clock: bool, factor: int, scale: int
 ) -> NDArray[Any]:
     """Return the array that was taken apart."""
     whole = from_planes(planes, kind).reshape(shape)
+    whole *= whole.dtype.type(factor)
     whole = summed(whole) if is_clock else whole
     return _divided(whole, scale) if scale else whole
 
@@ -108,11 +111,11 @@ def _divided(whole: NDArray[np.int64], scale: int) -> NDArray[np.float64]:
 
 def _unpacked(column: PackedColumn) -> Any:
     """Return how to pickle a column: packed data do not compress again."""
-    return _packed_again, (column.name, column.unit, zlib.decompress(b64decode(column.packed)))
+    return _packed_again, (column.name, column.unit, numbers_of(column))
 
 
-def _packed_again(name: str, unit: str, planes: bytes) -> PackedColumn:
-    return PackedColumn(name=name, unit=unit, packed=as_text(planes))
+def _packed_again(name: str, unit: str, numbers: NDArray[np.int64]) -> PackedColumn:
+    return PackedColumn(name=name, unit=unit, packed=as_text(numbers))
 
 
 class _Pickler(pickle.Pickler):
