@@ -125,8 +125,10 @@ def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
         yield int(codes[0]), np.arange(codes.size)
         return
     order = np.argsort(codes, kind="stable")
-    found, first = np.unique(codes[order], return_index=True)
-    yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
+    ordered = codes[order]
+    first = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    found = ordered[np.append(0, first)[: codes.size]].tolist()
+    yield from zip(found, np.split(order, first), strict=False)
 
 
 def rows_between(first: Rows, after: Rows) -> tuple[Rows, Rows]:
