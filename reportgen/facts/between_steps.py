@@ -256,7 +256,7 @@ def _fit(
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
         for share, union in zip(shares, each, strict=True):
-            share += covered_each(union, start_ns, end_ns)
+            np.add(share, covered_each(union, start_ns, end_ns), out=share)
     shares /= len(unions) * interval_ns
     loop, step, *others = shares
     regular = loop - step - sum(others)
