@@ -29,7 +29,7 @@ def measure_shared(
     params: Mapping[RuleId, Any],
     aside: Callable[[], None] = lambda: None,
 ) -> dict[RuleId, Any]:
-    """Return what ``measure_part`` does; a copy of this process takes its share of a large trace.
+    """Return the answer of ``measure_part``; a copy of this process has a share in large traces.
 
     Edge cases: what did not come back from the copy is done here.
 

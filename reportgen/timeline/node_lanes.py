@@ -117,7 +117,7 @@ def _called(series: Series) -> tuple[str, str]:
     units = {"bytes": "bytes", "rate": "bytes/s", "watts": "W", "joules": "J", "celsius": "°C"}
     last = words.rpartition(" ")[2]
     is_network = series.type == "network"
-    if is_network:  # SageMaker tells the traffic of the job ("algorithm") from that of its agent.
+    if is_network:  # "algorithm" is the traffic of the job, "platform" that of its agent.
         words = f"network {words.removesuffix(' algorithm')}"
     unit = "%" if series.kind.is_percent else units.get(last, "bytes/s" if is_network else "")
     return words, unit
