@@ -6,7 +6,6 @@ Another interpreter would need as long to import the rules and to be sent the ta
 from __future__ import annotations
 
 import os
-import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -19,8 +18,6 @@ from reportgen.rules.runner import measure_part, reads
 
 _LEAST_EVENTS = 200_000
 """Fewer are measured in 0.2 s; a copy takes 0.05 s to be made and to answer."""
-_MOST_RULES = 4_096
-"""A pipe holds as many bytes on any system."""
 
 
 def measure_shared(
@@ -29,7 +26,7 @@ def measure_shared(
     params: Mapping[RuleId, Any],
     aside: Callable[[], None] = lambda: None,
 ) -> dict[RuleId, Any]:
-    """Return the answer of ``measure_part``; a copy of this process has a share in large traces.
+    """Return the answer of ``measure_part``; a copy of this process takes its share if it is large.
 
     Edge cases: what did not come back from the copy is done here.
 
@@ -37,10 +34,9 @@ def measure_shared(
         aside: writes files of the part; where there is a copy, the copy begins with it.
     """
     ours = [rule for rule in rules if reads(rule, is_rank=isinstance(part, RankTrace))]
-    is_large = isinstance(part, RankTrace) and part.n_events >= _LEAST_EVENTS
     found: dict[RuleId, Any] = {}
     is_written = False
-    if is_large and len(ours) <= _MOST_RULES and may_copy():
+    if isinstance(part, RankTrace) and part.n_events >= _LEAST_EVENTS and may_copy():
         found, is_written = _by_two(part, ours, params, aside)
     found |= measure_part(part, [rule for rule in ours if rule.id not in found], params)
     if not is_written:
@@ -69,7 +65,7 @@ def _by_two(
         aside()
         measured = [*share(reversed(rules))]  # nobody listens before the end
         yield True
-        yield from _packed(measured)
+        yield from measured
 
     found: dict[RuleId, Any] = {}
     is_written = False
@@ -77,20 +73,7 @@ def _by_two(
         with suppress(HelperError), run_in_copy(share_of_copy) as answers:
             found.update(share(rules))
             is_written = next(answers)
-            found.update(_unpacked(answers))
+            found.update(answers)
     finally:
         os.close(tickets)
     return found, is_written
-
-
-def _packed(measured: Iterable[tuple[RuleId, Any]]) -> Iterator[bytes]:
-    """Yield measurements, without those of strangers that cannot travel."""
-    for item in measured:
-        with suppress(Exception):
-            yield pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def _unpacked(answers: Iterable[bytes]) -> Iterator[tuple[RuleId, Any]]:
-    for answer in answers:
-        with suppress(Exception):
-            yield pickle.loads(answer)  # noqa: S301  # our own copy wrote it
