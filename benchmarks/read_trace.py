@@ -10,9 +10,10 @@ import time
 
 def main() -> None:
     from reportgen.intake import discover, read
+    from reportgen.pipeline.sharing import measure_shared
     from reportgen.rules.base import Need
     from reportgen.rules.registry import BUILTIN_RULES
-    from reportgen.rules.runner import judge_all, measure_part
+    from reportgen.rules.runner import judge_all
     from reportgen.rules.settings import resolve_params
 
     rules = [rule for rule in BUILTIN_RULES if Need.KERNELS in rule.needs]
@@ -20,7 +21,7 @@ def main() -> None:
     began = time.perf_counter()
     (part,) = discover(sys.argv[1]).parts
     trace = read(part)
-    judge_all([measure_part(trace, rules, params)], rules, params)
+    judge_all([measure_shared(trace, rules, params)], rules, params)
     seconds = time.perf_counter() - began
     unit = 1 if sys.platform == "darwin" else 1024
     helper_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit

@@ -122,6 +122,17 @@ def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
     yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
 
 
+def rows_between(first: Rows, after: Rows) -> tuple[Rows, Rows]:
+    """Return the rows of ranges ``[first, after)``, (n,) each, one range after the other.
+
+    Returns:
+        The place of the range of each row, and the rows.
+    """
+    n_each = after - first
+    of_range = np.repeat(np.arange(n_each.size), n_each)
+    return of_range, np.arange(of_range.size) + np.repeat(after - np.cumsum(n_each), n_each)
+
+
 def joint_codes(*columns: NDArray[np.integer]) -> Rows:
     """Return (n,) int64 codes that are equal where all columns are equal.
 

@@ -28,7 +28,7 @@ def format_duration(duration_s: float) -> str:
         return f"{duration_s * 1e3:.3g} ms"
     if duration_s < 60:
         return f"{duration_s:.3g} s"
-    minutes, rest_s = divmod(round(duration_s), 60)
+    minutes, rest_s = divmod(int(duration_s + 0.5), 60)  # as the page's script rounds it
     if minutes < 60:
         return f"{minutes} min {rest_s:02d} s"
     hours, minutes = divmod(minutes, 60)
@@ -54,7 +54,7 @@ def format_bytes(size_bytes: float) -> str:
 
 def format_pct(value_pct: float) -> str:
     """Write a percentage with one decimal: ``55.0 %``."""
-    return f"{value_pct:.1f} %"
+    return f"{round(value_pct, 1) + 0.0:.1f} %"  # the zero takes the sign from -0.0
 
 
 def format_count(count: int) -> str:

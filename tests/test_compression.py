@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from reportgen.compression import pack
+from reportgen.compression import gzipped, pack
 from reportgen.views.fragments import figure_text
 
 
@@ -24,6 +24,13 @@ def test_a_text_survives(length: int) -> None:
     assert unpacked(packed) == text
     assert "<" not in packed
     assert pack(text) == packed
+
+
+def test_the_header_is_the_same_with_each_version_of_python() -> None:
+    header = bytes([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 3])
+
+    assert gzipped(b"a")[:10] == header
+    assert gzip.decompress(gzipped(b"a")) == b"a"
 
 
 def test_a_small_figure_stays_readable_and_a_large_one_is_packed() -> None:

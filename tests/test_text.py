@@ -2,7 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.text import device_label, format_place, join_names, part_of, plural, write
+from reportgen.text import (
+    device_label,
+    format_duration,
+    format_pct,
+    format_place,
+    join_names,
+    part_of,
+    plural,
+    write,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +43,10 @@ def test_a_part_is_told_against_the_whole(part: int, whole: int, expected: str) 
     assert part_of(part, whole, "GPU") == expected
 
 
+def test_a_share_that_is_rounded_to_zero_has_no_sign() -> None:
+    assert [format_pct(share) for share in (-0.04, -0.06, 0.04)] == ["0.0 %", "-0.1 %", "0.0 %"]
+
+
 def test_counts_have_their_plural() -> None:
     assert plural(1, "minute") == "1 minute"
     assert plural(1250, "tick") == "1,250 ticks"
@@ -57,3 +70,10 @@ def test_a_text_over_several_lines_of_code_is_one_paragraph() -> None:
 
     assert write(text, n=2, length=1_000_000) == "2 steps took 1 ms."
     assert write("{name}", name="a\n b") == "a\n b"
+
+
+@pytest.mark.parametrize(("length_s", "said"), [(78.5, "1 min 19 s"), (79.49, "1 min 19 s")])
+def test_half_a_second_is_rounded_up_as_the_script_of_the_page_does(
+    length_s: float, said: str
+) -> None:
+    assert format_duration(length_s) == said

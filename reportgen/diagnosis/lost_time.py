@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reportgen.diagnosis.explanations import IDLES, share_of
 from reportgen.results import Cause, Exhibit, ExhibitKind, Finding, RuleResult, column, exhibit
+from reportgen.text import write
 from reportgen.units import percentages
 
 BUDGET = "GPUTimeBudget"
@@ -14,9 +15,10 @@ UNKNOWN = "no cause found"
 LEAST_S = 1e-3
 """Less GPU time than a millisecond is an error of rounding."""
 _OUTSIDE = ("initialization", "finalization")
-_CAPTION = """Lost GPU time is the time in which GPUs were idle, and the time that known causes cost
-    although the GPUs looked busy. Time with several causes is counted for the largest one only: so
-    a share says where the time went, not how much you gain by fixing the cause."""
+_CAPTION = """Shares of the lost GPU time, {every:s}: the time in which GPUs were idle, and the time
+    that known causes cost although the GPUs looked busy. Time with several causes is counted for
+    the largest one only: so a share says where the time went, not how much you gain by fixing the
+    cause."""
 
 
 def parts_of(causes: Sequence[Finding], results: Sequence[RuleResult]) -> dict[int, float]:
@@ -80,7 +82,7 @@ def _exhibit(causes: Sequence[Finding], result: RuleResult, part_s: Mapping[str,
         "lost_time",
         ExhibitKind.SHARES,
         title="Causes of the GPUs' lost time",
-        caption=_CAPTION,
+        caption=write(_CAPTION, every=sum(lost_s.values())),
         columns=[
             column("part", "", lost_s),
             column("gpu_s", "s", lost_s.values()),

@@ -1,4 +1,4 @@
-"""An existing Dask cluster: the one place that knows Dask."""
+"""An existing Dask cluster: reached, checked, and watched while it works."""
 
 from __future__ import annotations
 
@@ -8,117 +8,30 @@ import lzma
 import pickle
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
 
+from reportgen.engine.dispatch import Dispatch, Needs, Run, SchedulerGoneError, packed, take
 from reportgen.engine.executor import Item, LostItemsError, Result
 from reportgen.engine.software import OURS, differences, software
-from reportgen.errors import PluginError, ReportgenError
+from reportgen.errors import ReportgenError
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client
 
 _CONNECTIONS = 3
 """Tries to reach a scheduler that goes away; work that was done by then is kept."""
-_RETRIES = 2
-"""A task that fails is tried this often again, on workers that the scheduler chooses."""
 _LOOK_S = 1.0
 _MOST_NAMED = 3
 _HINT = (
     "The logs of the workers say more; --allow-missing makes the report without these parts, and "
     "says so in it."
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Needs:
-    """Conditions of each worker before it gets work.
-
-    Attributes:
-        modules: modules with rules of the user's own; their source must be the same as here.
-        folders: where these modules lie here: on a shared file system workers find them there.
-        files: files of the job that a worker must see; none where they lie in an object store.
-    """
-
-    modules: tuple[str, ...] = ()
-    folders: tuple[str, ...] = ()
-    files: tuple[str, ...] = ()
-
-
-class _SchedulerGoneError(Exception):
-    """The connection to the scheduler is lost, and with it all that it was to do."""
-
-
-@dataclass(slots=True, kw_only=True)
-class _Run:
-    """The tasks of a run, and their answers so far."""
-
-    tasks: Sequence[bytes]
-    names: Sequence[str]
-    answers: dict[int, bytes] = field(default_factory=dict)
-    reasons: dict[int, str] = field(default_factory=dict)
-
-    def left(self) -> list[int]:
-        """Return the items without an answer."""
-        done = self.answers.keys() | self.reasons.keys()
-        return [index for index in range(len(self.tasks)) if index not in done]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Desk:
-    """The present work of the cluster, and the time of its last change."""
-
-    client: Client
-    run: _Run
-    needs: Needs
-    futures: dict[int, Future[bytes]] = field(default_factory=dict)
-    done: SimpleQueue[tuple[int, str]] = field(default_factory=SimpleQueue)
-    n_moved: Counter[int] = field(default_factory=Counter)
-    marks: dict[str, tuple[object, float]] = field(default_factory=dict)
-
-    def start(self, items: Sequence[int], *, workers: Sequence[str] | None = None) -> None:
-        """Let workers, by default any, work on some items."""
-        token = uuid4().hex[:8]
-        futures = self.client.map(
-            _attempt,
-            [self.run.tasks[index] for index in items],
-            needs=self.needs,
-            expected=software(self.needs.modules),
-            key=[f"reportgen_part-{token}-{index}" for index in items],
-            retries=_RETRIES,
-            pure=False,
-            workers=workers,
-            allow_other_workers=workers is not None,
-        )
-        for index, future in zip(items, futures, strict=True):
-            self.futures[index] = future
-            future.add_done_callback(partial(_tell, self.done, index))  # type: ignore[no-untyped-call]  # untyped
-
-    def move(self, index: int, *, to: Sequence[str] | None, why: str) -> None:
-        """Give an item to other workers, or give it up when it was moved too often."""
-        future = self.futures.pop(index)
-        with suppress(Exception):
-            self.client.cancel([future])  # type: ignore[no-untyped-call]  # untyped
-        self.n_moved[index] += 1
-        if self.n_moved[index] > _RETRIES or (to is not None and not to):
-            self.run.reasons[index] = f"{why} (try {self.n_moved[index]})."
-        else:
-            self.start([index], workers=to)
-
-    def unchanged_s(self, name: str, value: object) -> float:
-        """Return how long ago a value was seen first."""
-        now = time.monotonic()
-        if name not in self.marks or self.marks[name][0] != value:
-            self.marks[name] = (value, now)
-        return now - self.marks[name][1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,16 +65,14 @@ class DaskExecutor:
             ReportgenError: no Dask here, no scheduler there, or workers that run something else.
             LostItemsError: some items have no result after all attempts.
         """
-        run = _Run(
-            tasks=_packed(fn, items), names=names or [f"item {n}" for n in range(len(items))]
-        )
+        run = Run(tasks=packed(fn, items), names=names or [f"item {n}" for n in range(len(items))])
         for number in range(_CONNECTIONS):
             try:
                 with self._connected() as client:
                     self._check(client)
                     self._work(client, run)
                 break
-            except _SchedulerGoneError:
+            except SchedulerGoneError:
                 self.on_progress("the scheduler went away; looking for it again")
             except ReportgenError:
                 if not number:
@@ -230,76 +141,78 @@ class DaskExecutor:
         with suppress(Empty):
             answers = found.get(timeout=self.silence_s)
             if isinstance(answers, Exception):
-                raise _SchedulerGoneError from answers
+                raise SchedulerGoneError from answers
             return dict(answers)
         self.on_progress("a worker of the cluster does not answer")
         return {}
 
-    def _work(self, client: Client, run: _Run) -> None:
+    def _work(self, client: Client, run: Run) -> None:
         """Let the cluster do what is left."""
-        desk = _Desk(client=client, run=run, needs=self.needs)
-        desk.start(run.left())
+        dispatch = Dispatch(client=client, run=run, needs=self.needs)
+        dispatch.start(run.left())
         try:
-            while desk.futures:
-                index = self._next(desk)
+            while dispatch.futures:
+                index = self._next(dispatch)
                 if index is None:
                     continue
-                if _take(desk.futures[index], index, run, patience_s=self.silence_s):
-                    del desk.futures[index]
+                if take(dispatch.futures[index], index, run, patience_s=self.silence_s):
+                    del dispatch.futures[index]
                 else:
-                    desk.move(index, to=None, why="the worker that had the result did not send it")
+                    dispatch.move(
+                        index, to=None, why="the worker that had the result did not send it"
+                    )
                 self.on_progress(f"{len(run.answers)} of {len(run.tasks)} nodes or ranks")
         finally:
-            if desk.futures:
+            if dispatch.futures:
                 with suppress(Exception):
-                    client.cancel(list(desk.futures.values()))  # type: ignore[no-untyped-call]  # untyped
+                    client.cancel(list(dispatch.futures.values()))  # type: ignore[no-untyped-call]  # untyped
 
-    def _next(self, desk: _Desk) -> int | None:
+    def _next(self, dispatch: Dispatch) -> int | None:
         """Wait for the next item that is done; raise when no worker is there for it.
 
         Hanging parts are moved meanwhile; ``None`` when nothing is left to wait for.
         """
         seen_at = time.monotonic()
-        while desk.futures:
+        while dispatch.futures:
             with suppress(Empty):
-                index, key = desk.done.get(timeout=_LOOK_S)
-                if index in desk.futures and desk.futures[index].key == key:
+                index, key = dispatch.done.get(timeout=_LOOK_S)
+                if index in dispatch.futures and dispatch.futures[index].key == key:
                     return index
                 continue
             try:
-                alive = self._alive(desk)
-                self._move_stuck(desk, alive)
+                alive = self._alive(dispatch)
+                self._move_stuck(dispatch, alive)
             except OSError as err:
-                raise _SchedulerGoneError from err
+                raise SchedulerGoneError from err
             if alive:
                 seen_at = time.monotonic()
             elif time.monotonic() - seen_at > self.patience_s:
                 raise ReportgenError(
                     f"The cluster at {self.address} had no worker that answers for "
                     f"{self.patience_s:.0f} s; "
-                    f"{len(desk.futures)} nodes or ranks are left to do.",
+                    f"{len(dispatch.futures)} nodes or ranks are left to do.",
                     hint="Start workers, then try again.",
                 )
             else:
                 self.on_progress("waiting for workers of the cluster")
         return None
 
-    def _alive(self, desk: _Desk) -> Sequence[str]:
+    def _alive(self, dispatch: Dispatch) -> Sequence[str]:
         """Return the workers that gave a sign of life of late."""
-        workers = desk.client.scheduler_info(n_workers=-1)["workers"]
+        workers = dispatch.client.scheduler_info(n_workers=-1)["workers"]
         return [
             address
             for address, said in workers.items()
-            if desk.unchanged_s(f"{address} lives", said["last_seen"]) < self.silence_s
+            if dispatch.unchanged_s(f"{address} lives", said["last_seen"]) < self.silence_s
         ]
 
-    def _move_stuck(self, desk: _Desk, alive: Sequence[str]) -> None:
+    def _move_stuck(self, dispatch: Dispatch, alive: Sequence[str]) -> None:
         """Move the items of workers that are silent, or that end nothing, to others."""
-        items = {str(future.key): index for index, future in desk.futures.items()}
-        held: Mapping[str, Sequence[str]] = desk.client.processing()  # type: ignore[no-untyped-call]  # untyped
+        items = {str(future.key): index for index, future in dispatch.futures.items()}
+        held: Mapping[str, Sequence[str]] = dispatch.client.processing()  # type: ignore[no-untyped-call]  # untyped
         for worker, keys in held.items():
             own = sorted(items[key] for key in map(str, keys) if key in items)
-            held_s = desk.unchanged_s(f"{worker} works", own)
+            held_s = dispatch.unchanged_s(f"{worker} works", own)
             others = [other for other in alive if other != worker]
             if worker not in alive and others:
                 why = f"worker {worker} gave no sign of life for {self.silence_s:.0f} s"
@@ -308,8 +221,8 @@ class DaskExecutor:
             else:
                 continue
             for index in own:
-                self.on_progress(f"{desk.run.names[index]}: {why}")
-                desk.move(index, to=others, why=why)
+                self.on_progress(f"{dispatch.run.names[index]}: {why}")
+                dispatch.move(index, to=others, why=why)
 
 
 def _client_type() -> type[Client]:
@@ -334,27 +247,12 @@ def _address(text: str) -> str:
     return str(json.loads(Path(text).read_bytes())["address"])
 
 
-def _tell(done: SimpleQueue[tuple[int, str]], index: int, future: Future[bytes]) -> None:
-    done.put((index, str(future.key)))
-
-
-def _packed(fn: Callable[[Item], Result], items: Sequence[Item]) -> list[bytes]:
-    try:
-        return [pickle.dumps((fn, item), protocol=pickle.HIGHEST_PROTOCOL) for item in items]
-    except (pickle.PicklingError, AttributeError, TypeError) as err:
-        raise PluginError(
-            f"A rule cannot travel to the workers of a cluster ({err}).",
-            hint="Define what it needs at the top of a module, or use --engine threads.",
-        ) from err
-
-
 def _probe(needs: Needs) -> Callable[[], tuple[Mapping[str, str], list[str]]]:
     """Return the probe for each worker; it needs nothing of ours, which may be missing there."""
     modules, folders, files, ours = needs.modules, needs.folders, needs.files, OURS
 
     def probe() -> tuple[Mapping[str, str], list[str]]:
         import os
-        import sys
 
         sys.path += [folder for folder in folders if folder not in sys.path]
         unseen = [path for path in files if not os.path.exists(path)]  # noqa: PTH110
@@ -365,43 +263,6 @@ def _probe(needs: Needs) -> Callable[[], tuple[Mapping[str, str], list[str]]]:
         return software(modules), unseen
 
     return probe
-
-
-def _attempt(task: bytes, *, needs: Needs, expected: Mapping[str, str]) -> bytes:
-    """Return, packed, the result of a function for an item. Runs in a worker."""
-    from distributed import get_worker
-
-    try:
-        sys.path += [folder for folder in needs.folders if folder not in sys.path]
-        wrong = differences(expected, software(needs.modules))
-        if wrong:
-            raise ReportgenError(f"{', '.join(wrong)}.")  # noqa: TRY301  # named with the worker
-        fn, item = pickle.loads(task)  # noqa: S301  # who asked for the work wrote it
-        answer = pickle.dumps(fn(item), protocol=pickle.HIGHEST_PROTOCOL)
-        return lzma.compress(answer, preset=2)  # a tenth of a second, and a sixth of the bytes
-    except Exception as err:  # noqa: BLE001  # named with the worker, and said to who asked
-        what = str(err) if isinstance(err, ReportgenError) else f"{type(err).__name__}: {err}"
-        raise RuntimeError(f"worker {get_worker().address}: {what}") from None
-
-
-def _take(future: Future[bytes], index: int, run: _Run, *, patience_s: float) -> bool:
-    """Keep an item's answer, or why it has none; return whether there is either."""
-    from distributed import CancelledError, KilledWorker
-
-    try:
-        run.answers[index] = future.result(timeout=patience_s)
-    except TimeoutError:
-        return False
-    except KilledWorker as err:
-        run.reasons[index] = (
-            f"{err.allowed_failures + 1} workers died while they read it, the last one was "
-            f"{err.last_worker.address}; mostly they have too little memory."
-        )
-    except (CancelledError, OSError) as err:
-        raise _SchedulerGoneError from err
-    except Exception as err:  # noqa: BLE001  # whatever the task raised, three times
-        run.reasons[index] = f"it failed {_RETRIES + 1} times, lastly on {err}"
-    return True
 
 
 def _refusal(wrong: Sequence[str], *, n_workers: int) -> ReportgenError:

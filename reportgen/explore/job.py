@@ -299,10 +299,8 @@ class Job:
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:
-        key = (
-            part.node,
-            tuple(part.files[:1]),
-        )  # a timeline of Horovod's may be called like a node
+        # A timeline of Horovod's may be called like a node.
+        key = (part.node, tuple(part.files[:1]))
         spans = self._spans.get(key)
         if spans is None:
             spans = events_of(replace(part, kept=None))

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from reportgen.facts.intervals import Instants, covered_each, union_of
 from reportgen.merging import joint_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
-from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words
+from reportgen.profile.mapped import piecewise
+from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words, where_word
 
 LISTED_FROM_RATIO = 0.02
 """Operators and Horovod activities with more than 2 % are listed, as in AWS's results."""
@@ -106,17 +107,22 @@ def class_of_phase(phase: str) -> SpanClass:
     return SpanClass.GENERAL
 
 
-def classes_of(spans: SpanTable) -> NDArray[np.int64]:
+def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     """Return (n,) ``SpanClass`` codes; communication by its writer, whatever the phase says.
 
     In timelines of Horovod and of SageMaker's data-parallel library a phase is a tensor's name,
     which may well contain "cpu".
     """
     if spans.n_spans == 0:
-        return np.empty(0, dtype=np.int64)
-    by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int64)
+        return np.empty(0, dtype=np.int8)
+    by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int8)
     is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
-    return np.where(is_horovod[spans.source], np.int64(SpanClass.HOROVOD), by_phase[spans.phase])
+
+    def classes(source: Words, phase: Words) -> NDArray[np.int8]:
+        return np.where(is_horovod[source], np.int8(SpanClass.HOROVOD), by_phase[phase])
+
+    found: NDArray[np.int8] = piecewise(classes, spans.source, spans.phase, dtype=np.int8)
+    return found
 
 
 def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
@@ -124,10 +130,10 @@ def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
 
     They are known by their writer, their phase or their name.
     """
-    sources = [code for code, source in enumerate(spans.sources) if source in EXCHANGE_SOURCES]
-    names = [code for code, name in enumerate(spans.names) if _EXCHANGE_NAME.search(name)]
-    is_named = np.isin(spans.source, sources) | np.isin(spans.name, names)
-    return np.asarray(is_named | spans.in_phases(_EXCHANGE_PHASES))
+    is_exchange = spans.named(_EXCHANGE_NAME.search)
+    is_exchange |= where_word(spans.source, spans.sources, EXCHANGE_SOURCES.__contains__)
+    is_exchange |= spans.in_phases(_EXCHANGE_PHASES)
+    return is_exchange
 
 
 def breakdown_of(spans: SpanTable) -> Breakdown:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.exchanges import AGREE_WITHIN_NS, Meeting
+from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings
 from reportgen.units import NS_PER_US
 
 LEAST_COMMON = 10
@@ -36,7 +36,7 @@ class ClockShift:
     n_common: int
 
 
-def clock_shifts(meetings: Sequence[Meeting], clocks: Mapping[int, str]) -> list[ClockShift]:
+def clock_shifts(meetings: Meetings, clocks: Mapping[int, str]) -> list[ClockShift]:
     """Return how far clocks are apart that share exchanges, directly or by way of others.
 
     An exchange ends on all of its ranks together, so the middle of the differences of its ends is
@@ -45,15 +45,12 @@ def clock_shifts(meetings: Sequence[Meeting], clocks: Mapping[int, str]) -> list
     names = sorted(set(clocks.values()))
     if len(names) < 2:
         return []
-    at = {rank: names.index(name) for rank, name in clocks.items()}
-    rows = [
-        (number, at[item.rank], item.end_ns)
-        for number, meeting in enumerate(meetings)
-        for item in meeting.members
-    ]
-    table = np.array(rows, dtype=np.int64).reshape(-1, 3)
-    _, one_each = np.unique(table[:, 0] * len(names) + table[:, 1], return_index=True)
-    ends = _Ends(*table[one_each].T)
+    ranks, place = np.unique(meetings.members.rank, return_inverse=True)
+    code = {name: at for at, name in enumerate(names)}
+    of_rank = np.array([code[clocks[rank]] for rank in ranks.tolist()], dtype=np.int64)
+    meeting, clock = meetings.of_row, of_rank[place]
+    _, one_each = np.unique(meeting * len(names) + clock, return_index=True)
+    ends = _Ends(meeting[one_each], clock[one_each], meetings.members.end_ns[one_each])
     found: dict[int, ClockShift] = {}
     for base, _ in Counter(ends.clock.tolist()).most_common():
         if base not in found:

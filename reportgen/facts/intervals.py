@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import rows_by_code, sums_by_code
+from reportgen.profile.mapped import blank_column, forget, pieces, piecewise, taken
 
 Instants = NDArray[np.int64]
 NONE = -1
@@ -40,11 +41,21 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     """Return the union of (n,) closed intervals in any order, end_ns >= start_ns."""
     if start_ns.size == 0:
         return Union(start_ns=start_ns, end_ns=end_ns)
-    order = np.argsort(start_ns, kind="stable")
-    starts, reach = start_ns[order], np.maximum.accumulate(end_ns[order])
-    opens = np.concatenate(([True], starts[1:] > reach[:-1]))
-    closes = np.append(np.flatnonzero(opens)[1:] - 1, starts.size - 1)
-    return Union(start_ns=starts[opens], end_ns=reach[closes])
+    if (start_ns[1:] < start_ns[:-1]).any():  # events of a table are in order
+        order = np.argsort(start_ns, kind="stable")
+        start_ns, end_ns = taken(start_ns, order), taken(end_ns, order)
+    starts, ends = (blank_column(start_ns.size + 1, np.int64) for _ in range(2))
+    n_before, reach_ns = 0, start_ns[0] - 1
+    for rows in pieces(start_ns.size):
+        reach = np.maximum.accumulate(np.append(reach_ns, end_ns[rows]))
+        opens = np.flatnonzero(start_ns[rows] > reach[:-1])
+        here = slice(n_before, n_before + opens.size)
+        starts[here], ends[here] = start_ns[rows][opens], reach[opens]
+        n_before, reach_ns = here.stop, reach[-1]
+        for column in (start_ns, end_ns, starts, ends):
+            forget(column)
+    ends[n_before] = reach_ns
+    return Union(start_ns=starts[:n_before], end_ns=ends[1 : n_before + 1])
 
 
 def join(unions: tuple[Union, ...]) -> Union:
@@ -96,7 +107,13 @@ def overlap_ns(one: Union, other: Union) -> int:
 
 def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     """Return (n,) ns: how much of each range [low, high] lies in a union."""
-    return _covered_until(union, high_ns) - _covered_until(union, low_ns)
+    before = np.append(0, np.cumsum(union.end_ns - union.start_ns))
+
+    def covered(low_ns: Instants, high_ns: Instants) -> Instants:
+        return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
+
+    found: Instants = piecewise(covered, low_ns, high_ns, dtype=np.int64)
+    return found
 
 
 def covered_ns(
@@ -107,11 +124,13 @@ def covered_ns(
     return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
 
 
-def _covered_until(union: Union, at_ns: Instants) -> Instants:
-    """Return (m,) the length of the part of a union before each of (m,) instants."""
+def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:
+    """Return (m,) the length of the part of a union before each of (m,) instants.
+
+    ``before`` is the length before each of its intervals, and of all.
+    """
     if union.start_ns.size == 0:
         return np.zeros(at_ns.shape, dtype=np.int64)
-    before = np.append(0, np.cumsum(union.end_ns - union.start_ns))
     place = np.searchsorted(union.start_ns, at_ns, side="right")
     beyond = np.maximum(union.end_ns[np.maximum(place - 1, 0)] - at_ns, 0)
     return np.where(place == 0, 0, before[place] - beyond)
@@ -122,9 +141,13 @@ def spans_any_moment(
 ) -> NDArray[np.bool_]:
     """Return an (n,) mask of the intervals that hold at least one moment (start <= t <= end)."""
     moments = np.sort(moments_ns)
-    first = np.searchsorted(moments, start_ns, side="left")
-    after = np.searchsorted(moments, end_ns, side="right")
-    return np.asarray(after > first)
+
+    def hold_any(start_ns: Instants, end_ns: Instants) -> NDArray[np.bool_]:
+        first = np.searchsorted(moments, start_ns, side="left")
+        return np.asarray(np.searchsorted(moments, end_ns, side="right") > first)
+
+    mask: NDArray[np.bool_] = piecewise(hold_any, start_ns, end_ns, dtype=np.bool_)
+    return mask
 
 
 def overlaps_any(
@@ -134,8 +157,13 @@ def overlaps_any(
     others = union_of(other_start_ns, other_end_ns)
     if others.start_ns.size == 0:
         return np.zeros(start_ns.shape, dtype=bool)
-    nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
-    return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
+
+    def overlap(start_ns: Instants, end_ns: Instants) -> NDArray[np.bool_]:
+        nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
+        return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
+
+    mask: NDArray[np.bool_] = piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
+    return mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

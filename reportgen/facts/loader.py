@@ -74,16 +74,16 @@ class LoaderRows:
 def loader_rows(spans: SpanTable) -> LoaderRows:
     """Find the loader events of one node."""
     in_tensorflow = spans.in_phases((TENSORFLOW_FETCH,))
-    is_end = np.isin(spans.name, [code for code, name in enumerate(spans.names) if name in _ENDS])
+    is_end = spans.named(_ENDS.__contains__)
     return LoaderRows(
         initialize=spans.in_phases((INITIALIZE,)),
         fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow),
         process=spans.in_phases((LOADER_PROCESS,)),
-        next_call=spans.in_phases((OPERATORS,)) & _names_with(spans, "__next__"),
+        next_call=spans.in_phases((OPERATORS,)) & spans.named(lambda name: "__next__" in name),
         is_tensorflow=bool(in_tensorflow.any()),
         is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, LOADER_PROCESS)).any()),
         is_pipeline_known=bool((in_tensorflow & ~is_end).any()),
-        has_prefetch=bool((in_tensorflow & _names_with(spans, "Prefetch")).any()),
+        has_prefetch=bool((in_tensorflow & spans.named(lambda name: "Prefetch" in name)).any()),
     )
 
 
@@ -94,18 +94,14 @@ def waits_of(spans: SpanTable) -> SpanTable:
     return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
 
 
-def _names_with(spans: SpanTable, word: str) -> Mask:
-    return np.isin(spans.name, [code for code, name in enumerate(spans.names) if word in name])
-
-
 def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
     """Return which of TensorFlow's requests lie in no other one of their worker and thread.
 
     Where the op that hands batches to the loop was recorded (``IteratorGetNextOp``), only that
     one waits; the others then run ahead of it.
     """
-    requests = in_tensorflow & _names_with(spans, "GetNext")
-    handing_over = requests & _names_with(spans, "IteratorGetNextOp")
+    requests = in_tensorflow & spans.named(lambda name: "GetNext" in name)
+    handing_over = requests & spans.named(lambda name: "IteratorGetNextOp" in name)
     chosen = np.flatnonzero(handing_over if handing_over.any() else requests)
     mask = np.zeros(requests.shape, dtype=bool)
     if chosen.size:

@@ -40,8 +40,8 @@ WARM_UP_STEPS = 2
 """The first two steps of a phase compile, tune and allocate: they belong to the start."""
 OF_LONGEST_RATIO = 0.1
 """A stop that costs less than a tenth of the longest is not what a reader looks for."""
-HANDFUL = 5
-"""More long steps than these are slow steps, a matter of StepOutlier. Stops between steps are
+HANDFUL = 3
+"""More long steps than a few are slow steps, a matter of StepOutlier. Stops between steps are
 pauses, however many there are."""
 LEAST_IDLE_NS = 5 * NS_PER_S
 """Idle stretches of some seconds occur whenever data come late, at every checkpoint and log."""

@@ -17,6 +17,7 @@ from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask, excess_of, trend_of
 from reportgen.profile import SpanTable
+from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats
 
@@ -30,6 +31,8 @@ JUMP_RATIO = 1.2
 """All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
+SHORT_RATIO = 0.5
+"""Steps of validation have no backward pass: they take less than half of a usual step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +63,10 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
         waited = union_of(own.start_ns, own.end_ns)
         yield StepTimes(
             steps=steps,
-            own_ns=steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns),
-            rest_ns=steps.next_ns
-            - steps.end_ns
-            - covered_each(waited, steps.end_ns, steps.next_ns),
+            own_ns=in_file(steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns)),
+            rest_ns=in_file(
+                steps.next_ns - steps.end_ns - covered_each(waited, steps.end_ns, steps.next_ns)
+            ),
         )
 
 
@@ -110,7 +113,7 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         return None
     whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
     if not (_rises(whole_ns) or _jumps(times.own_ns)):
-        end -= end // N_BLOCKS  # the last block may be validation of the same phase
+        end -= _n_validating(whole_ns) * end // N_BLOCKS
         if not _rises(whole_ns[:end]):
             return None
     own, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
@@ -124,6 +127,14 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         begin_ns=int(steps.start_ns[0]),
         end_ns=int(steps.end_ns.max()),
     )
+
+
+def _n_validating(length_ns: Integers) -> int:
+    """Return how many blocks at the end may be validation of the same phase: one, or short ones."""
+    usual = _medians(length_ns)
+    is_short = usual < SHORT_RATIO * np.median(usual)
+    n_short = int(np.argmin(is_short[::-1]))
+    return max(n_short, 1) if n_short <= _AT_AN_END else 1
 
 
 def _rises(length_ns: Integers) -> bool:

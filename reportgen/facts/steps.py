@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
+from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import TRAINING_PHASES
 
@@ -114,11 +115,11 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
                 PhaseSteps(
                     worker=its.workers[its.worker[0]],
                     phase=its.phases[phase],
-                    step=step[rows],
-                    number=_order(step[rows]),
-                    start_ns=its.start_ns[rows],
-                    end_ns=its.end_ns[rows],
-                    next_ns=next_ns[rows],
+                    step=in_file(step[rows]),
+                    number=in_file(_order(step[rows])),
+                    start_ns=in_file(its.start_ns[rows]),
+                    end_ns=in_file(its.end_ns[rows]),
+                    next_ns=in_file(next_ns[rows]),
                     loop_ns=loop_ns,
                 )
             )

@@ -23,12 +23,17 @@ def remark_changes(location: Location, problems: Diagnostics) -> None:
         problems.remark(SAY_CHANGED, path=key)
 
 
+_NEAR_BYTES, _FAR_BYTES = 1 << 19, 4 << 20
+"""Blocks of files of this machine stay in a core's cache; each of other files is a request."""
+
+
 def read_file_blocks(
     location: Location, key: str, size_bytes: int, problems: Diagnostics
 ) -> Iterator[bytes]:
     """Yield a file in blocks; one that cannot be read any further ends there, with a note."""
+    block_bytes = _FAR_BYTES if location.local_path(key) is None else _NEAR_BYTES
     try:
-        yield from read_blocks(location, key, size_bytes)
+        yield from read_blocks(location, key, size_bytes, block_bytes=block_bytes)
     except PlaceError:
         raise
     except LocationError as err:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from reportgen.formats import Diagnostics
 from reportgen.intake.span_store import BATCH_ROWS, StoredFile
 from reportgen.profile import Clock, Quality, SystemTable
+from reportgen.profile.mapped import forget
 from reportgen.units import NS_PER_S, NS_PER_US
 
 YEAR_2000_NS = 946_684_800 * NS_PER_S
@@ -86,6 +87,8 @@ def belonging(
                     key = files[file].key
                     problems.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
         masks.append(is_good)
+        for name in ("start_ns", "end_ns", "file"):
+            forget(columns[name])
     return None if all(mask.all() for mask in masks) else np.concatenate(masks)
 
 

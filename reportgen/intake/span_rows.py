@@ -14,6 +14,7 @@ from reportgen.formats.columns import Codes
 from reportgen.intake.span_limits import ObservedExtent, belonging
 from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
+from reportgen.profile.mapped import forget
 from reportgen.profile.spans import NUMBER_COLUMNS, code_type
 
 _SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept once"
@@ -45,6 +46,8 @@ def table_of(
         problems.add(Quality.EVENTS_DROPPED, "", n_duplicates, what=_SAY_DUPLICATE)
         _keep(columns, is_new)
     file = columns.pop("file")
+    for column in (*columns.values(), file):
+        forget(column)
     return SpanTable(
         **columns,
         source=_translate(file, writers.source, np.empty(file.size, writers.source.dtype)),
@@ -69,6 +72,8 @@ def _translate(codes: _Words, meaning: _Words, into: _Words) -> _Words:
     """Write what each code means; in slices, as numpy makes 8-byte indices of all it is given."""
     for rows in _slices(codes.size):
         into[rows] = meaning[codes[rows]]
+    forget(codes)
+    forget(into)
     return into
 
 

@@ -1,7 +1,7 @@
 """A node's events while its timelines are read: columns that grow.
 
-The memory per event, 24 bytes here, limits the size of a job. Rows are put in order batch by
-batch, so that they never have to be held twice.
+An event takes 24 bytes, in a file without a name where there are many. Rows are put in order batch
+by batch, so that they never have to be held twice.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from reportgen.formats.trace_events.file_events import EVENT_COLUMNS, FileEvents
 from reportgen.formats.trace_events.marks import Marks
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanArguments
+from reportgen.profile.mapped import blank_column, copy_column, forget
 from reportgen.profile.spans import code_type
 
 BATCH_ROWS = 1 << 16
@@ -27,6 +28,8 @@ CARRIED_ROWS = BATCH_ROWS // 4
 the next file goes back to where the others were."""
 
 _FIRST_ROWS = 8_192
+_MOST_EXPECTED = 1 << 19
+"""Memory for more rows is not reserved: columns of that many lie in files, whose space is taken."""
 _PIECE_ROWS = 1 << 15
 _INT64, _INT32 = np.dtype(np.int64), np.dtype(np.int32)
 _NARROWEST = {
@@ -40,20 +43,23 @@ _NARROWEST = {
 
 
 class GrowingColumn:
-    """An array that takes more rows; memory past its end is reserved, not used."""
+    """An array that takes more rows; memory past its end is reserved, not used.
+
+    A large one lies in a file.
+    """
 
     def __init__(self, dtype: np.dtype[Any], n_expected: int = _FIRST_ROWS) -> None:
         """Start without rows; memory for ``n_expected`` is reserved."""
         self.n_rows = 0
-        self._n_expected = n_expected
+        self._n_expected = min(n_expected, _MOST_EXPECTED - 1)
         self._values: NDArray[Any] = np.empty(0, dtype=dtype)
 
     def extend(self, values: NDArray[Any], dtype: np.dtype[Any]) -> None:
         """Append values as ``dtype``, which may be wider than before."""
         old, end = self._values, self.n_rows + values.size
         if end > old.size or dtype.itemsize > old.itemsize:
-            self._values = np.empty(max(2 * end, self._n_expected), dtype=dtype)
-            self._values[: self.n_rows] = old[: self.n_rows]
+            self._values = blank_column(max(2 * end, self._n_expected), dtype)
+            copy_column(old[: self.n_rows], self._values)
         self._values[self.n_rows : end] = values
         self.n_rows = end
 
@@ -193,6 +199,8 @@ class SpanStore:
             for name, column in self._columns.items():
                 late = column.remove(first, end)
                 self._late[name].extend(late, late.dtype)
+        for column in self._columns.values():
+            forget(column.values())
         self._n_settled = self._columns["start_ns"].n_rows - n_carried
 
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -209,6 +217,7 @@ class SpanStore:
             column.extend(rows, rows.dtype)
             merged[name] = column.values()
             _insert(merged[name], rows, places)
+            forget(merged[name])
         self._columns.clear()
         return merged
 

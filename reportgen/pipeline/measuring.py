@@ -116,7 +116,8 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     Large traces are read in Python, which processes do at the same time and threads do not.
     """
     if work.engine.kind is EngineKind.DASK:
-        from reportgen.engine.cluster import DaskExecutor, Needs
+        from reportgen.engine.cluster import DaskExecutor
+        from reportgen.engine.dispatch import Needs
 
         modules, folders = _foreign_modules(work.rules)
         needs = Needs(modules=modules, folders=folders, files=_local_files(work.job))

@@ -60,13 +60,18 @@ def check_old(options: Options, *, keeps_results: bool) -> None:
     if options.force:
         return
     old = options.output / store.OUTPUT_NOTEBOOK
-    is_source = options.notebook is not None and old.exists() and old.samefile(options.notebook)
     store.check_replaceable(
         options.output,
         keeps_results=keeps_results,
-        notebook_is_ours=is_source or is_unchanged(old),
+        notebook_is_ours=_runs_in_place(options) or is_unchanged(old),
         writes=[FILES[wanted] for wanted in options.formats],
     )
+
+
+def _runs_in_place(options: Options) -> bool:
+    """Return whether the notebook to be run is the one that the last report left."""
+    old = options.output / store.OUTPUT_NOTEBOOK
+    return options.notebook is not None and old.exists() and old.samefile(options.notebook)
 
 
 def write_summary(
@@ -132,7 +137,11 @@ def _make_page(
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
         executed = run_notebook(
-            notebook, output=staging.notebook, report_dir=store.OUTPUT_FOLDER, manager=manager
+            notebook,
+            output=staging.notebook,
+            report_dir=store.OUTPUT_FOLDER,
+            manager=manager,
+            keeps_mark=_runs_in_place(options),
         )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:

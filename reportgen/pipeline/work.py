@@ -13,6 +13,7 @@ from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.packed import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
+from reportgen.pipeline.sharing import measure_shared
 from reportgen.profile import (
     Clock,
     JobProfile,
@@ -26,7 +27,7 @@ from reportgen.profile import (
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
-from reportgen.rules.runner import measure_part, reads
+from reportgen.rules.runner import reads
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
 
@@ -79,7 +80,7 @@ def work_on(
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
-    measurements = PackedMeasurements.of(measure_part(part, rules, params))
+    measurements = PackedMeasurements.of(measure_shared(part, rules, params))
     if lanes is not None:
         stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
     if isinstance(part, RankTrace):

@@ -6,12 +6,12 @@ import ctypes
 import mmap
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +20,9 @@ Column = TypeVar("Column", bound=NDArray[Any])
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 1 << 19
+_LARGE_RESULT_BYTES = 1 << 20
 _COPIED_ROWS = 1 << 20
+_COMPUTED_ROWS = 1 << 17
 _M_MMAP_THRESHOLD = -3
 
 
@@ -83,16 +85,68 @@ def in_turn(values: Floats, columns: Sequence[int]) -> Iterator[Floats]:
         forget(values)
 
 
+def blank_column(n: int, dtype: DTypeLike, *, large_bytes: int = _LARGE_RESULT_BYTES) -> Any:
+    """Return (n,) values to be filled; ``large_bytes`` or more of them lie in a file."""
+    n_words = -(-n * np.dtype(dtype).itemsize // 8)
+    return blank_matrix(n_words, 1, large_bytes=large_bytes)[:, 0].view(dtype)[:n]
+
+
 def in_file(column: Column) -> Column:
     """Return (n,) values; many of them lie in a file."""
-    n_words = -(-column.nbytes // 8)
-    flat = blank_matrix(n_words, 1, large_bytes=_LARGE_COLUMN_BYTES)[:, 0]
-    found = flat.view(column.dtype)[: column.size]
-    for first in range(0, column.size, _COPIED_ROWS):
-        rows = slice(first, first + _COPIED_ROWS)
-        found[rows] = column[rows]
-        forget(found)
+    found = blank_column(column.size, column.dtype, large_bytes=_LARGE_COLUMN_BYTES)
+    copy_column(column, found)
     return cast("Column", found)
+
+
+def copy_column(column: NDArray[Any], into: NDArray[Any]) -> None:
+    """Write (n,) values to the begin of an array; the memory of either in a file is let go."""
+    for first in range(0, column.size, _COPIED_ROWS):
+        values = column[first : first + _COPIED_ROWS]
+        into[first : first + values.size] = values
+        forget(column)
+        forget(into)
+
+
+def piecewise(
+    compute: Callable[..., NDArray[Any]], *columns: NDArray[Any], dtype: DTypeLike
+) -> Any:
+    """Return ``compute(*columns)``, row by row of (n,) columns; of many rows it lies in a file.
+
+    Pieces of the columns are computed one after the other; memory of those in files is let go.
+    """
+    size = columns[0].size
+    if size <= _COMPUTED_ROWS:
+        return compute(*columns).astype(dtype, copy=False)
+    found = blank_column(size, dtype)
+    for rows in pieces(size):
+        found[rows] = compute(*(column[rows] for column in columns))
+        for column in (*columns, found):
+            forget(column)
+    return found
+
+
+def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
+    """Return chosen rows of (n,) values; many of them lie in a file."""
+    n_taken = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size
+    if n_taken * column.itemsize < _LARGE_RESULT_BYTES:
+        found = column[rows]
+    elif rows.dtype == np.bool_:
+        found, at = blank_column(n_taken, column.dtype), 0
+        for piece in pieces(column.size):
+            some = column[piece][rows[piece]]
+            found[at : at + some.size] = some
+            at += some.size
+            forget(column)
+            forget(found)
+    else:
+        found = piecewise(column.__getitem__, rows, dtype=column.dtype)
+    forget(column)
+    return cast("Column", found)
+
+
+def pieces(size: int) -> Iterator[slice]:
+    """Yield the slices in which (n,) rows are computed, one after the other."""
+    return (slice(first, first + _COMPUTED_ROWS) for first in range(0, size, _COMPUTED_ROWS))
 
 
 def chosen(values: Floats, rows: NDArray[np.bool_], columns: Sequence[int]) -> Floats:

@@ -7,7 +7,7 @@ are sorted by (start, end, phase, name, worker, step).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.profile.mapped import piecewise, taken
 from reportgen.profile.memo import Memo
 
 NO_STEP = -1
@@ -118,11 +119,14 @@ class SpanTable:
     @property
     def duration_ns(self) -> NDArray[np.int64]:
         """Return (n,) int64 durations."""
-        return self.end_ns - self.start_ns
+        found: NDArray[np.int64] = piecewise(
+            np.subtract, self.end_ns, self.start_ns, dtype=np.int64
+        )
+        return found
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> SpanTable:
         """Return the selected rows; vocabularies stay."""
-        return replace(self, **{name: getattr(self, name)[rows] for name in _HELD_COLUMNS})
+        return replace(self, **{name: taken(getattr(self, name), rows) for name in _HELD_COLUMNS})
 
     @property
     def step(self) -> NDArray[np.int64]:
@@ -180,9 +184,11 @@ class SpanTable:
 
     def in_phases(self, phases: Iterable[str]) -> NDArray[np.bool_]:
         """Return an (n,) mask of the events whose phase is one of ``phases``."""
-        wanted = set(phases)
-        is_wanted = np.array([phase in wanted for phase in self.phases], dtype=bool)
-        return is_wanted[self.phase]
+        return where_word(self.phase, self.phases, set(phases).__contains__)
+
+    def named(self, is_wanted: Callable[[str], object]) -> NDArray[np.bool_]:
+        """Return an (n,) mask of the events whose name is wanted."""
+        return where_word(self.name, self.names, is_wanted)
 
     def steps(self) -> SpanTable:
         """Return the step events: those whose phase is ``Step:…``."""
@@ -210,7 +216,17 @@ def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the number of each row, int64 so that sums and products cannot overflow."""
     if numbers.strides == (0,) and numbers.size:
         return np.broadcast_to(np.int64(numbers[0]), rows.shape)
-    return numbers[rows].astype(np.int64)
+    found: NDArray[np.int64] = piecewise(numbers.__getitem__, rows, dtype=np.int64)
+    return found
+
+
+def where_word(
+    codes: Words, words: Iterable[str], is_wanted: Callable[[str], object]
+) -> NDArray[np.bool_]:
+    """Return (n,) whether the word of each code is wanted."""
+    wanted = np.array([bool(is_wanted(word)) for word in words], dtype=np.bool_)
+    mask: NDArray[np.bool_] = piecewise(wanted.__getitem__, codes, dtype=np.bool_)
+    return mask
 
 
 def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:

@@ -64,18 +64,22 @@ def _valid_notebook(path: Path) -> Any:
     return notebook
 
 
-def run_notebook(notebook: Any, *, output: Path, report_dir: str, manager: Any) -> Any:
+def run_notebook(
+    notebook: Any, *, output: Path, report_dir: str, manager: Any, keeps_mark: bool = False
+) -> Any:
     """Run a notebook from top to bottom, write it with its outputs, and return it.
 
     ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
-    of ``output``.
+    of ``output``. ``keeps_mark``: the notebook is run in its place, so that it stays an edited one
+    if it is one; otherwise what is written is a copy that may be replaced.
 
     Raises:
         PluginError: a cell raised an error; ``cell`` is its number, counted from 1.
         OutputError: the kernel died, or the notebook cannot be written.
     """
+    mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
     executed = _execute(notebook, report_dir, manager)
-    _tidy(executed, report_dir)
+    _tidy(executed, report_dir, mark)
     with writing(output):
         output.write_text(_nbformat().writes(executed) + "\n", encoding="utf-8")
     return executed
@@ -142,7 +146,7 @@ def _check_parameters(notebook: Any, path: Path) -> None:
     )
 
 
-def _tidy(notebook: Any, report_dir: str) -> None:
+def _tidy(notebook: Any, report_dir: str, mark: Any) -> None:
     """Leave in the notebook what a rerun needs, and nothing that differs from run to run."""
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
@@ -155,7 +159,12 @@ def _tidy(notebook: Any, report_dir: str) -> None:
         "language": "python",
         "name": "python3",
     }
-    notebook.metadata["reportgen"] = {"content_hash": _content_hash(notebook.cells)}
+    notebook.metadata["reportgen"] = mark
+
+
+def _mark(notebook: Any) -> Any:
+    """Return the mark that ``is_unchanged`` compares with the cells later."""
+    return {"content_hash": _content_hash(notebook.cells)}
 
 
 def _content_hash(cells: Sequence[Any]) -> str:

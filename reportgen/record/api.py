@@ -111,7 +111,7 @@ class recording:  # noqa: N801 - used like a function
         out: the folder; without it a new one below ``profiler-runs``.
 
     Attributes:
-        folder: where the recording lies.
+        folder: where the recording lies; beside ``out``, where that holds another one.
     """
 
     def __init__(self, out: str | os.PathLike[str] | None = None) -> None:
@@ -136,6 +136,11 @@ class recording:  # noqa: N801 - used like a function
         if variables is None:
             sys.stderr.write("reportgen: steps only; the machine is not sampled here\n")
             return injected.settings.settings_for(str(self.folder))
+        if (folder := Path(variables["REPORTGEN_RECORD_DIR"])) != self.folder:
+            sys.stderr.write(
+                f"reportgen: {self.folder.name} holds another run; see {folder.name}\n"
+            )
+            self.folder = folder
         return injected.settings.read_settings(variables)
 
     def _attach(self) -> dict[str, str] | None:

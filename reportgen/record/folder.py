@@ -98,15 +98,15 @@ def open_recording(root: Path, *, with_host_name: bool) -> Recording:
     root.parent.mkdir(parents=True, exist_ok=True)
     make_folder(nodes)
     make_folder(root / "recorder" / "runs")
-    identity, clock = _identity(), read_clock()
-    claim = {"identity": identity, "wall_ns": clock.wall_ns, "monotonic_ns": clock.monotonic_ns}
+    machine, clock = identity(), read_clock()
+    claim = {"identity": machine, "wall_ns": clock.wall_ns, "monotonic_ns": clock.monotonic_ns}
     names = [_host_name()] if with_host_name else (f"node-{n}" for n in range(1, MOST_NODES))
     for name in names:
         path = nodes / f"{name}.json"
         if create_exclusively(path, claim):
             return Recording(root=root, node=name, clock=clock)
         held = _held_by(path)
-        if held.get("identity") == identity or with_host_name:
+        if held.get("identity") == machine or with_host_name:
             with suppress(KeyError, TypeError, ValueError):
                 clock = Clock(wall_ns=int(held["wall_ns"]), monotonic_ns=int(held["monotonic_ns"]))
             return Recording(root=root, node=name, clock=clock)
@@ -123,7 +123,7 @@ def _held_by(path: Path) -> Mapping[str, Any]:
         time.sleep(0.02)
 
 
-def _identity() -> str:
+def identity() -> str:
     """Return a mark that all recorders of a machine, or of one of its containers, share."""
     pids = ""
     with suppress(OSError):

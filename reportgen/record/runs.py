@@ -16,6 +16,7 @@ from typing import Any
 from reportgen.record.folder import (
     Recording,
     create_exclusively,
+    identity,
     is_alive,
     make_folder,
     process_start,
@@ -28,7 +29,6 @@ _LAUNCHER_IDS = (
     "TORCHELASTIC_RUN_ID",
     "PBS_JOBID",
     "LSB_JOBID",
-    "JOB_COMPLETION_INDEX",
 )
 """Variables that are the same for all processes of one job, whoever started them."""
 
@@ -45,24 +45,18 @@ class Run:
             OSError: the folder cannot be written.
         """
         self._recording = recording
-        self._folder = recording.root / "recorder" / "runs"
-        self._path = self._folder / f"{recording.node}-{os.getpid()}-{time.time_ns()}.json"
+        name = f"{recording.node}-{os.getpid()}-{time.time_ns()}.json"
+        self._path = _folder(recording.root) / name
         self._entry: dict[str, object] = {
+            **_job_of(command),
             "node": recording.node,
+            "identity": identity(),
             "pid": os.getpid(),
             "started": process_start(os.getpid()),
-            "launcher": _launcher(),
-            "program": _digest(program_name(command)),
             "begun_ns": recording.clock.now_ns(),
         }
-        self.is_other_job = any(_is_other(self._entry, other) for other in self._others())
-        self._entry["is_other_job"] = self.is_other_job
         create_exclusively(self._path, self._entry)
         (recording.root / _END_MARKER).unlink(missing_ok=True)
-
-    def _others(self) -> list[Mapping[str, Any]]:
-        paths = sorted(self._folder.glob("*.json"))
-        return [entry for path in paths if path != self._path and (entry := read_json(path))]
 
     def end(self, exit_code: int) -> None:
         """Leave the run; the last one marks the end of the job.
@@ -72,16 +66,50 @@ class Run:
         """
         ended = {"ended_ns": self._recording.clock.now_ns(), "exit_code": exit_code}
         replace_json(self._path, {**self._entry, **ended})
-        if not any(self._still_runs(entry) for entry in self._others()):
+        if not any(map(_still_runs, _entries(self._recording.root))):
             marker = self._recording.root / _END_MARKER
             make_folder(marker.parent)
             os.close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
 
-    def _still_runs(self, entry: Mapping[str, Any]) -> bool:
-        if "ended_ns" in entry:
-            return False
-        is_here = entry.get("node") == self._recording.node
-        return not is_here or is_alive(entry.get("pid"), entry.get("started"))
+
+def is_free(root: Path, command: Sequence[str]) -> bool:
+    """Return whether a folder holds no recording, or that of the job that a command belongs to.
+
+    Processes of one job share launcher and program. They run at the same time, or were started by
+    one ``srun``, which may start some after others have ended.
+    """
+    ours, others = _job_of(command), _entries(root)
+    if any(entry.get(key) != ours[key] for entry in others for key in ("launcher", "program")):
+        return False
+    is_launched = ours["launcher"] is not None
+    return not others or any(
+        _still_runs(entry) or (is_launched and entry.get("step") == ours["step"])
+        for entry in others
+    )
+
+
+def _job_of(command: Sequence[str]) -> dict[str, object]:
+    """Return the marks of the job that a command belongs to."""
+    return {
+        "launcher": _launcher(),
+        "step": os.environ.get("SLURM_STEP_ID"),
+        "program": _digest(program_name(command)),
+    }
+
+
+def _folder(root: Path) -> Path:
+    return root / "recorder" / "runs"
+
+
+def _entries(root: Path) -> list[Mapping[str, Any]]:
+    return [entry for path in sorted(_folder(root).glob("*.json")) if (entry := read_json(path))]
+
+
+def _still_runs(entry: Mapping[str, Any]) -> bool:
+    if "ended_ns" in entry:
+        return False
+    is_here = entry.get("identity") == identity()
+    return not is_here or is_alive(entry.get("pid"), entry.get("started"))
 
 
 def program_name(command: Sequence[str]) -> str:
@@ -103,17 +131,10 @@ def program_name(command: Sequence[str]) -> str:
 
 
 def _launcher() -> str | None:
-    found = [f"{name}={os.environ[name]}" for name in _LAUNCHER_IDS if os.environ.get(name)]
+    """Return a mark of the launcher's job; torchrun without ``--rdzv-id`` says "none"."""
+    ids = {name: os.environ.get(name) for name in _LAUNCHER_IDS}
+    found = [f"{name}={value}" for name, value in ids.items() if value not in {None, "", "none"}]
     return _digest(" ".join(found)) if found else None
-
-
-def _is_other(ours: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Return whether two runs of one folder are of different jobs."""
-    if ours.get("launcher") != other.get("launcher"):
-        return True
-    if ours.get("program") != other.get("program"):
-        return True
-    return ours.get("launcher") is None and "ended_ns" in other
 
 
 def _digest(text: str) -> str:

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
+from itertools import count
 from pathlib import Path
 
 from reportgen.record.folder import (
@@ -23,7 +25,7 @@ from reportgen.record.folder import (
     open_recording,
     process_start,
 )
-from reportgen.record.runs import Run, program_name
+from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait
 
@@ -76,9 +78,22 @@ def say(text: str) -> None:
 
 
 def _begin(options: RecordOptions) -> tuple[Recording, Run]:
-    root = options.out.absolute() if options.out else _new_folder(options.command)
+    out = options.out.absolute() if options.out else _new_folder(options.command)
+    root = next(filter(partial(is_free, command=options.command), _folders(out)))
+    if root != out:
+        say(f"{out.name} holds the recording of another run; this one goes into {root.name}")
     recording = open_recording(root, with_host_name=options.with_host_name)
     return recording, Run(recording, options.command)
+
+
+def _folders(out: Path) -> Iterator[Path]:
+    """Yield the wished folder, then such beside it that hold nothing or recordings."""
+    yield out
+    for number in count(2):
+        root = out.with_name(f"{out.name}-{number}")
+        is_empty = not root.exists() or (root.is_dir() and not any(root.iterdir()))
+        if is_empty or (root / "recorder").exists():
+            yield root
 
 
 def _new_folder(command: Sequence[str]) -> Path:
@@ -102,8 +117,6 @@ def _run_alone(command: Sequence[str]) -> int:
 
 
 def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
-    if run.is_other_job:
-        say(f"{recording.root.name} holds another job's recording; both will be in one report")
     try:
         child = start(options.command, environment(options, recording))
     except NotStartedError as err:

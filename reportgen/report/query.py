@@ -264,7 +264,8 @@ def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
 
 def _is_equal(value: Scalar, wanted: str) -> bool:
     if value is None or isinstance(value, bool):
-        return {None: "null", True: "true", False: "false"}[value] == wanted.lower()
+        said = ("null", "-", "") if value is None else (str(value).lower(),)
+        return wanted.lower() in said
     number = None if isinstance(value, str) else _number(wanted)
     return value == number if number is not None else str(value).lower() == wanted.lower()
 

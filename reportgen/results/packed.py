@@ -102,7 +102,7 @@ def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
         raise ValueError(f"column {name}: expected whole numbers, saw {array.dtype}")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _in_blocks(arrays: Mapping[str, NDArray[np.int64]], n: int) -> dict[str, NDArray[np.int64]]:

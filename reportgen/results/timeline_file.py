@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.compression import gzipped
 from reportgen.errors import FormatError
 
 FILE = "Timeline.bin"
@@ -22,7 +22,6 @@ RUNS = ("start", "duration", "row", "name", "count", "busy")
 VALUES = ("time", "value")
 PER_UNIT = 1_000
 """Values of counters are whole numbers of thousandths."""
-_COMPRESSION = 6
 _BITS, _MORE = 7, 0x80
 _AT_ONCE = 1 << 14
 """Values that are packed at once, in tables of ten columns: 3 MB."""
@@ -92,16 +91,12 @@ def summed(values: Numbers, first: int) -> Numbers:
 
 def pack_columns(columns: Sequence[Numbers]) -> bytes:
     """Return columns of unsigned numbers as a block."""
-    return _gzip(leb128(np.concatenate(columns, dtype=np.int64)) if columns else b"")
+    return gzipped(leb128(np.concatenate(columns, dtype=np.int64)) if columns else b"")
 
 
 def pack_texts(texts: Sequence[str]) -> bytes:
     """Return texts as a block."""
-    return _gzip(msgspec.json.encode(list(texts)))
-
-
-def _gzip(content: bytes) -> bytes:
-    return gzip.compress(content, compresslevel=_COMPRESSION, mtime=0)
+    return gzipped(msgspec.json.encode(list(texts)))
 
 
 def assemble(header: Mapping[str, Any], blocks: Sequence[bytes]) -> list[bytes]:

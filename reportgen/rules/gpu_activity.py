@@ -11,7 +11,9 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
-from reportgen.facts.exchanges import Exchange, comparable, exchanges_of, meetings_of
+from reportgen.facts.exchanges import Exchanges, exchanges_of, joined
+from reportgen.facts.meetings import comparable, meetings_of
+from reportgen.facts.waiting import waited_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -47,9 +49,9 @@ UNEVEN = kit.Message(
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:pct} above the others",
-    text="""{name} computes for {compute:pct} of {window}, the other GPUs for {others:pct} of theirs
-        (mean), so they wait for it. With equal shares of the work it would compute for {saved:pct}
-        of the time less.""",
+    text="""Of {window}, {name} computes for {compute:pct}, the other GPUs for {others:pct} of
+        theirs (mean), so they wait for it. With equal shares of the work it would compute for
+        {saved:pct} of the time less.""",
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
@@ -57,8 +59,8 @@ READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
     text="""In {measured:pct} of this time at least one GPU operation (kernel, copy or memset) ran,
-        in {kernel:pct} at least one kernel; nvidia-smi shows the second number as GPU-Util. There
-        were {n_ops:count GPU operation}.""",
+        in {kernel:pct} at least one kernel; tools such as nvidia-smi show the second number
+        as utilization. There were {n_ops:count GPU operation}.""",
     advice="If the idle part is large, see “Idle time” for its causes.",
     exhibit="active_time",
 )
@@ -71,7 +73,7 @@ SHARES = {
     "active_time": (
         "GPU active time",
         """Shares of {window}. A GPU is active while a kernel, copy or memset runs. Kernels run
-            {kernel:pct} of the time; nvidia-smi shows this number as GPU-Util.""",
+            {kernel:pct} of the time; tools such as nvidia-smi show this number as utilization.""",
     ),
     "activity_split": (
         "Work of the GPUs",
@@ -150,7 +152,7 @@ class RankActivity:
     devices: tuple[DeviceTime, ...]
     sums_ns: Mapping[str, int]
     use: tuple[FineUse, ...]
-    exchanges: tuple[Exchange, ...]
+    exchanges: Exchanges
 
 
 def measure(part: RankTrace, params: Params) -> RankActivity:
@@ -337,18 +339,20 @@ def _exposed(
     ranks: Sequence[RankActivity], total: DeviceTime, window: str, limit_pct: float
 ) -> Finding | None:
     """Return communication with nothing beside it, without the waiting where that is known."""
-    waited_ns = _waited_ns(ranks)
-    exposed_ns = max(total.exposed_communication_ns - (waited_ns or 0), 0)
+    every = joined([rank.exchanges for rank in ranks])
+    meetings = comparable(meetings_of(every))
+    waiting_ns = int(waited_ns(meetings).sum()) if meetings.n else None
+    exposed_ns = max(total.exposed_communication_ns - (waiting_ns or 0), 0)
     share_pct = pct_of(exposed_ns, total.window_ns)
     if share_pct < limit_pct or exposed_ns <= 0:
         return None
-    waiting = WAITING_UNKNOWN if waited_ns is None else ""
-    if waited_ns:
-        waiting = write(WITHOUT_WAITING, waited=waited_ns)
+    waiting = WAITING_UNKNOWN if waiting_ns is None else ""
+    if waiting_ns:
+        waiting = write(WITHOUT_WAITING, waited=waiting_ns)
     return EXPOSED.fault(
         share_pct,
         threshold=limit_pct,
-        where=_longest_alone(ranks),
+        where=_longest_alone(ranks, every),
         exposed=exposed_ns,
         window=window,
         hidden=pct_of(total.overlap_ns, total.communication_ns),
@@ -356,42 +360,34 @@ def _exposed(
     )
 
 
-def _longest_alone(ranks: Sequence[RankActivity]) -> results.Where:
+def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.Where:
     """Return where and when communication ran longest with nothing computed beside it."""
-    alone = (
-        (end_ns - start_ns, rank.node, start_ns, end_ns)
-        for rank in ranks
-        for item in rank.exchanges
-        for start_ns, end_ns in item.alone_ns
-    )
-    longest = max(alone, key=lambda found: found[0], default=None)
-    return results.Where() if longest is None else kit.stretch(longest[1], None, *longest[2:])
-
-
-def _waited_ns(ranks: Sequence[RankActivity]) -> int | None:
-    """Return how long ranks wait with nothing beside it; ``None`` where they do not compare."""
-    meetings = comparable(meetings_of([rank.exchanges for rank in ranks]))
-    if not meetings:
-        return None
-    return sum(
-        item.alone_between_ns(item.start_ns, min(meeting.last_ns, item.end_ns))
-        for meeting in meetings
-        for item in meeting.members
-    )
+    if not every.alone_row.size:
+        return results.Where()
+    part = int(np.argmax(every.alone_end_ns - every.alone_start_ns))
+    number = every.rank[every.alone_row[part]]
+    node = next(rank.node for rank in ranks if rank.rank == number)
+    return kit.stretch(node, None, int(every.alone_start_ns[part]), int(every.alone_end_ns[part]))
 
 
 def _uneven(
     ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], window: str, limit_pct: float
 ) -> Finding | None:
-    """Compare the ranks by the compute in their headline windows; one device has no peers."""
+    """Compare the ranks by the compute in their headline windows; one device has no peers.
+
+    The rank must be ahead in time as well: a recording that begins late is short, and its compute
+    takes a larger share of it.
+    """
     if len(rows) < 2:
         return None
     ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
     worst_ratio, worst = max(zip(ratios, rows, strict=True), key=itemgetter(0))
     others_ratio = (sum(ratios) - worst_ratio) / (len(rows) - 1)
+    others_ns = (sum(item.compute_ns for item in rows) - worst.compute_ns) / (len(rows) - 1)
     saved_ratio = worst_ratio - sum(ratios) / len(rows)
     above_pct = pct_of(worst_ratio - others_ratio, others_ratio)
-    if above_pct < limit_pct or saved_ratio < kit.CHEAP_RATIO:
+    longer_pct = pct_of(worst.compute_ns - others_ns, others_ns)
+    if min(above_pct, longer_pct) < limit_pct or saved_ratio < kit.CHEAP_RATIO:
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"

@@ -41,20 +41,21 @@ other kernels, such as cuDNN's batch normalization: only the kernel's own name c
 _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 
 ABOUT = About(
-    checks="In which number formats kernels compute, and how much runs on tensor cores.",
+    checks="""In which number formats kernels compute, and how much runs on tensor cores (AMD:
+        matrix cores).""",
     reading="""The precision is taken from the name of the kernel. If the name does not show it, it
         is taken from the inputs of the launching operator, then from the other kernels of the rank
         if nearly all agree; otherwise it is Unknown. Communication is not included.""",
-    advice="Let matrix products run on tensor cores: TF32, BF16 or FP16.",
+    advice="Let matrix products run on these cores: TF32 (NVIDIA), BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
 ORDINARY_CORES = kit.Message(
     id="PREC-1",
     cause=results.Cause.FULL_PRECISION,
-    title="{measured:pct} of kernel time is FP32 matrix products without tensor cores",
+    title="{measured:pct} of kernel time is FP32 matrix products without {units}",
     text="""FP32 matrix products and convolutions on ordinary cores take {fp32:ns} of {kernels:ns}
         of kernel time, which is {of_window:pct} of the time from the first to the last GPU
-        operation ({window:ns} over all GPUs). The possible gain assumes that tensor cores are
+        operation ({window:ns} over all GPUs). The possible gain assumes that {units} are
         {faster} times faster.""",
     advice="""Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in
         BF16 with torch.autocast.""",
@@ -63,9 +64,11 @@ ORDINARY_CORES = kit.Message(
 ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
 ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or
     allow TF32."""
+ADVICE_FOR_AMD = """If the GPU has matrix cores, train in mixed precision (torch.autocast in BF16 or
+    FP16)."""
 READING = kit.Message(
     id="PREC-2",
-    title="{main_pct:pct} of kernel time is {main}; {measured:pct} is on tensor cores",
+    title="{main_pct:pct} of kernel time is {main}; {measured:pct} is on {units}",
     text="""Shares of the {kernels:ns} of all kernels except communication. For {unknown_pct:pct} of
         this time the precision is unknown.""",
     advice="Try a lower precision (BF16 or FP16), if the accuracy of the model allows it.",
@@ -85,8 +88,8 @@ PIES = {
             FP8 and FP4.""",
     ),
     "matrix_units": (
-        "Kernel time on tensor cores",
-        "Tensor cores (AMD: matrix cores) are recognized by the names of the kernels.",
+        "Kernel time on {units}",
+        "The names of kernels show which of them run on {units}.",
     ),
 }
 """Titles, and how to read them."""
@@ -112,6 +115,7 @@ class RankPrecision:
         fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
         window_ns: first to last GPU operation, over all devices.
         capability: the lowest compute capability of the devices, ``None`` where unknown.
+        is_amd: whether all GPUs are AMD's, whose units have another name.
     """
 
     n_ops: int = merged(sum)
@@ -119,6 +123,12 @@ class RankPrecision:
     fp32_matrix_ns: Mapping[str, int] = merged(sum_by_key)
     window_ns: int = merged(sum)
     capability: float | None = merged(least)
+    is_amd: bool = merged(all)
+
+    @property
+    def units(self) -> str:
+        """Return the name that the maker of the GPUs gives to the units that multiply matrices."""
+        return "matrix cores" if self.is_amd else "tensor cores"
 
 
 @kit.row
@@ -142,6 +152,7 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
     n_devices = np.unique(trace.gpu_ops.device).size
+    is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(
         n_ops=trace.gpu_ops.start_ns.size,
         times_ns=sum_by_key(
@@ -156,15 +167,14 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
             if _MATRIX.search(short_name(item.name))
         },
         window_ns=windows[0].length_ns * n_devices if windows else 0,
-        capability=_capability(trace),
+        # AMD's numbers mean something else.
+        capability=None if is_amd else _capability(trace),
+        is_amd=is_amd,
     )
 
 
 def _capability(trace: RankTrace) -> float | None:
     """Return the lowest compute capability of the devices that ran something."""
-    # AMD's numbers mean something else.
-    if any(name.startswith(("hip", "roc")) for name in trace.versions):
-        return None
     used = np.unique(trace.gpu_ops.device).tolist()
     known = [item.compute_capability for item in trace.devices if item.id in used]
     return min((float(number) for number in known if number is not None), default=None)
@@ -184,6 +194,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
         measured=pct_of(matrix_ns, every_ns),
         advice=LOW_ADVICE if main in LOW else None,
         main=main.value,
+        units=job.units,
         main_pct=pct_of(totals[main], every_ns),
         kernels=every_ns,
         unknown_pct=pct_of(totals.get(Precision.UNKNOWN, 0), every_ns),
@@ -191,7 +202,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     return Outcome(
         missing=missing,
         findings=[_fault(job, every_ns, params), reading],
-        exhibits=_exhibits(totals, matrix_ns, job.fp32_matrix_ns, top=params.top),
+        exhibits=_exhibits(job, totals, matrix_ns, top=params.top),
         metrics={
             **{f"{item.lower()}_ratio": ratio_of(ns, every_ns) for item, ns in totals.items()},
             "tensor_core_ratio": ratio_of(matrix_ns, every_ns),
@@ -217,7 +228,8 @@ def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:
         return None
     # TF32 is one switch; what needs another training recipe is a chance, not a fault.
     has_tf32 = capability is not None and capability >= TF32_FROM
-    other_advice = ADVICE_FOR_ANY_GPU if capability is None else ADVICE_WITHOUT_TF32
+    any_gpu = ADVICE_FOR_AMD if job.is_amd else ADVICE_FOR_ANY_GPU
+    other_advice = any_gpu if capability is None else ADVICE_WITHOUT_TF32
     return ORDINARY_CORES.finding(
         measured=share_pct,
         threshold=params.threshold_fp32_pct,
@@ -229,15 +241,12 @@ def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:
         of_window=pct_of(fp32_ns, job.window_ns),
         window=job.window_ns,
         faster=FASTER_TIMES,
+        units=job.units,
     )
 
 
 def _exhibits(
-    totals_ns: Mapping[Precision, int],
-    matrix_ns: int,
-    fp32_matrix_ns: Mapping[str, int],
-    *,
-    top: int,
+    job: RankPrecision, totals_ns: Mapping[Precision, int], matrix_ns: int, *, top: int
 ) -> Iterator[Exhibit]:
     every_ns = sum(totals_ns.values())
     caption = write("Shares of the time of all kernels but communication ({ns:ns}).", ns=every_ns)
@@ -246,14 +255,15 @@ def _exhibits(
         (
             {item.value: ns for item, ns in totals_ns.items()},
             folded(totals_ns),
-            {"tensor cores": matrix_ns, "other units": every_ns - matrix_ns},
+            {job.units: matrix_ns, "other units": every_ns - matrix_ns},
         ),
         strict=True,
     ):
-        how, parts = f"{caption} {reading}", list(parts_ns.items())
-        yield kit.ranking(exhibit_id, parts, title=title, caption=how, role=Role.GPU)
-    if fp32_matrix_ns:
-        yield _matrix_kernels(fp32_matrix_ns, top=top)
+        how, parts = f"{caption} {write(reading, units=job.units)}", list(parts_ns.items())
+        named = write(title, units=job.units)
+        yield kit.ranking(exhibit_id, parts, title=named, caption=how, role=Role.GPU)
+    if job.fp32_matrix_ns:
+        yield _matrix_kernels(job, top=top)
     rows = [
         PrecisionTime(precision=item, time_ns=ns, pct=pct_of(ns, every_ns))
         for item, ns in totals_ns.items()
@@ -271,7 +281,8 @@ def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
     return dict(sorted(found.items(), key=lambda item: (-item[1], FORMATS.index(item[0]))))
 
 
-def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:
+def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
+    times_ns = job.fp32_matrix_ns
     shown = sorted(times_ns.items(), key=lambda item: (-item[1], item[0]))[:top]
     names = short_names([name for name, _ in shown])
     more = len(times_ns) - len(shown)
@@ -281,7 +292,7 @@ def _matrix_kernels(times_ns: Mapping[str, int], *, top: int) -> Exhibit:
         [MatrixKernel(name=name, time_ns=ns) for name, (_, ns) in zip(names, shown, strict=True)],
         MatrixKernel,
         title="FP32 matrix kernels on ordinary cores",
-        caption=f"Matrix products and convolutions that could use tensor cores.{rest}",
+        caption=f"Matrix products and convolutions that could use {job.units}.{rest}",
         drawn_as=results.ExhibitKind.BARS,
         role=Role.GPU,
     )

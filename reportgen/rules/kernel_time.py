@@ -39,9 +39,10 @@ TINY = kit.Message(
     id="KERN-1",
     cause=results.Cause.SMALL_KERNELS,
     title="Small kernels in a row cost {measured:pct} of the time",
-    text="""{most.node} runs {most.n_small:count kernel} of less than {small_us} µs in sequences of
-        {least_run} or more. With one fused kernel for each sequence it would finish {won:ns}
-        earlier, which is {measured:pct} of {window}. On all ranks {job.n_tiny:n} of
+    text="""On {most.node}, {most.n_small:count kernel} of less than {small_us} µs
+        {most.n_small:verb run} in sequences of {least_run} or more. With one fused kernel for each
+        sequence the rank would finish {won:ns} earlier, which is {measured:pct} of {window}. On all
+        ranks {job.n_tiny:n} of
         {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
         the call that launches them; before these the GPU is idle for {job.idle_ns:ns}.""",
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
@@ -50,7 +51,7 @@ TINY = kit.Message(
 LARGEST = kit.Message(
     id="KERN-2",
     title="The largest kernel takes {measured:pct} of the time of all kernels",
-    text="""{name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
+    text="""The kernel {name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
         {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
         different kernel}.{avoidable}""",
     advice="Speed up the first kernels of the table: they take most of the time.",

@@ -117,6 +117,8 @@ def _called(series: Series) -> tuple[str, str]:
     units = {"bytes": "bytes", "rate": "bytes/s", "watts": "W", "joules": "J", "celsius": "°C"}
     last = words.rpartition(" ")[2]
     is_network = series.type == "network"
+    if is_network:  # "algorithm" is the traffic of the job, "platform" that of its agent.
+        words = f"network {words.removesuffix(' algorithm')}"
     unit = "%" if series.kind.is_percent else units.get(last, "bytes/s" if is_network else "")
     return words, unit
 

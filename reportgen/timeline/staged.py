@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.mapped import forget
-from reportgen.timeline.lanes import Arrows, Lane, PartLanes, Strips, Track
+from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, Strips, Track
 from reportgen.timeline.runs import Pieces, coarser, pieces_of
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
@@ -153,10 +153,10 @@ class Staged:
         self._folder = folder
         self.about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=StagedPart)
 
-    @cached_property
-    def starts_ns(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return when the strips of all lanes begin, and the times of all counters."""
-        return self._column("strip.start_ns"), self._column("track.time_ns")
+    def begins_ns(self, lane: StagedLane) -> NDArray[np.int64]:
+        """Return when the strips of a lane begin, or the times of a counter."""
+        times = self.track.time_ns if lane.kind == LaneKind.COUNTER else self.strips.start_ns
+        return times[lane.first : lane.first + lane.n_events]
 
     @cached_property
     def strips(self) -> Strips:

@@ -34,6 +34,8 @@ _FAR_OVER = 2.0
 """A file this many times its budget holds only coarse lanes: each attempt packs all ranks again."""
 MOST_WINDOWS, _MOST_MOMENTS = 8, 64
 """Windows of a file, and moments that are tried for them: a thousand ranks have very many."""
+_MOST_JOINED = 1 << 20
+"""As many begins take 8 MB."""
 _CUT = " (its begin)"
 _HALVINGS = 12
 """After this many halvings the room that is left is a small part of the whole."""
@@ -104,8 +106,7 @@ def timeline_of(
     """
     most = None if budget_bytes is None else lanes_of_each(len(folders))
     n_shown = len(folders) if budget_bytes is None else min(len(folders), MOST_PARTS)
-    parts = [Staged(folder) for folder in folders[:n_shown]]
-    parts = by_machine(parts)
+    parts = by_machine([Staged(folder) for folder in folders[:n_shown]])
     axis = axis_of(parts)
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
     whole = Window(0, axis.length_ns, "everything")
@@ -117,8 +118,9 @@ def timeline_of(
     resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
     left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
     n_events = max(left, 0) // _BYTES_OF_EVENT_AT_MOST
+    begins = Begins(parts, axis)
     while True:
-        windows = planned(parts, axis, marks, n_events)
+        windows = planned(parts, axis, marks, n_events, begins)
         pieces = _File(parts, axis, marks, most).made(
             windows, resolution_ns=resolution_ns, n_parts=len(folders)
         )
@@ -339,7 +341,11 @@ def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
 
 
 def planned(
-    parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most_events: int
+    parts: Sequence[Staged],
+    axis: Axis,
+    marks: Sequence[Mark],
+    most_events: int,
+    begins: Begins,
 ) -> list[Window]:
     """Return the windows that fit into this many events, most important first, without overlaps."""
     clocks = clocks_of(parts, axis)
@@ -357,25 +363,25 @@ def planned(
             continue
         wanted = Window(start_ns, end_ns, moment.why)
         node = moment.node or parts[0].about.node
-        window, n_events = _fitted(wanted, node, parts, axis, most_events // 2)
+        window, n_events = _fitted(wanted, node, begins, most_events // 2)
         if window is not None:
             windows.append(window)
             most_events -= n_events
     if windows:
-        windows[0] = _grown(windows[0], windows[1:], parts, axis, most_events)
+        windows[0] = _grown(windows[0], windows[1:], begins, axis.length_ns, most_events)
     return windows
 
 
 def _grown(
-    window: Window, others: Sequence[Window], parts: Sequence[Staged], axis: Axis, most_events: int
+    window: Window, others: Sequence[Window], begins: Begins, length_ns: int, most_events: int
 ) -> Window:
     """Return a window with as much around it as further events allow, up to its neighbours."""
     before = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
     after = min(
-        (item.start_ns for item in others if item.start_ns >= window.end_ns), default=axis.length_ns
+        (item.start_ns for item in others if item.start_ns >= window.end_ns), default=length_ns
     )
-    most_events += _count(window, parts, axis)
-    grown, fits_ns, fails_ns = window, 0, axis.length_ns + 1
+    most_events += begins.n_in(window)
+    grown, fits_ns, fails_ns = window, 0, length_ns + 1
     for _ in range(_HALVINGS):
         margin_ns = (fits_ns + fails_ns) // 2
         wider = replace(
@@ -384,7 +390,7 @@ def _grown(
             end_ns=min(window.end_ns + margin_ns, after),
             why=f"around the {window.why.removesuffix(_CUT)}",
         )
-        if _count(wider, parts, axis) <= most_events:
+        if begins.n_in(wider) <= most_events:
             grown, fits_ns = wider, margin_ns
         else:
             fails_ns = margin_ns
@@ -398,7 +404,7 @@ def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
 
 
 def _fitted(
-    wanted: Window, node: str, parts: Sequence[Staged], axis: Axis, most_events: int
+    wanted: Window, node: str, begins: Begins, most_events: int
 ) -> tuple[Window | None, int]:
     """Return a window of no more events, and how many: of all parts, else of one, else shorter."""
     for is_all, least in ((True, 4), (False, 1 << 20)):
@@ -408,21 +414,38 @@ def _fitted(
             why = wanted.why if shorter == 1 else f"{wanted.why}{_CUT}"
             nodes = None if is_all else frozenset([node])
             window = Window(wanted.start_ns, end_ns, why, nodes)
-            n_events = _count(window, parts, axis)
+            n_events = begins.n_in(window)
             if n_events <= most_events:
                 return (window, n_events) if end_ns > wanted.start_ns else (None, 0)
             shorter *= 2
     return None, 0
 
 
-def _count(window: Window, parts: Sequence[Staged], axis: Axis) -> int:
-    """Return how many events begin in a window."""
-    n_events = 0
-    for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
-        if window.holds(part.about.node):
-            ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
-            for lane in part.about.lanes:
-                times = part.starts_ns[lane.kind == LaneKind.COUNTER]
-                low, high = np.searchsorted(times[lane.first : lane.first + lane.n_events], ends)
+class Begins:
+    """The events of all parts by their begin: how many are in a window is asked hundreds of times.
+
+    Those of many parts are joined, unless they are so many that they are better left mapped.
+    """
+
+    def __init__(self, parts: Sequence[Staged], axis: Axis) -> None:
+        self._lanes: list[tuple[str, int, NDArray[np.int64]]] = [
+            (part.about.node, shift_ns, part.begins_ns(lane))
+            for part, shift_ns in zip(parts, axis.shifts_ns, strict=True)
+            for lane in part.about.lanes
+        ]
+        if sum(begins_ns.size for *_, begins_ns in self._lanes) <= _MOST_JOINED:
+            shifted = [begins_ns + shift_ns for _, shift_ns, begins_ns in self._lanes]
+            self._every = [("", 0, np.sort(np.concatenate(shifted)))]
+        else:
+            self._every = self._lanes
+
+    def n_in(self, window: Window) -> int:
+        """Return how many events begin in a window."""
+        lanes = self._every if window.nodes is None else self._lanes
+        n_events = 0
+        for node, shift_ns, begins_ns in lanes:
+            if window.holds(node):
+                ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
+                low, high = np.searchsorted(begins_ns, ends)
                 n_events += int(high - low)
-    return n_events
+        return n_events

@@ -143,9 +143,9 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
 
 def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
     found, whole = bars.info(exhibit, file=file), shares.whole_of(exhibit)
-    if whole is None:
+    parts = [] if whole is None else shares.parts_of_bars(exhibit, whole)
+    if whole is None or not shares.are_several(parts):
         return block_of("bars", **frame, info=found, pie="", pie_of="")
-    parts = shares.parts_of_bars(exhibit, whole)
     shown, _ = shares.split(parts)
     return block_of(
         "bars",
@@ -157,8 +157,8 @@ def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
 
 
 def pie_html(parts: Sequence[shares.SharePart], title: str) -> Markup | str:
-    """Return the pie of some parts and its plain picture; nothing where there is none."""
-    drawing = pie.draw(parts, title=title)
+    """Return the pie of some parts and its plain picture; nothing of one part alone."""
+    drawing = pie.draw(parts, title=title) if shares.are_several(parts) else None
     if drawing is None:
         return ""
     return render(

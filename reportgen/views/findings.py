@@ -139,11 +139,11 @@ def _gain(finding: Finding) -> tuple[str, str]:
 
 
 def _part(finding: Finding) -> str:
-    """Return the share of the cause next to larger ones, where that is less than its bound."""
+    """Return the share that larger causes leave for it, where that is less than its bound."""
     share, part = finding.estimate, finding.attributed_ratio
     if share is None or part is None or part >= share.share_ratio:
         return ""
-    return f"saves at most {format_pct(100 * part)} of the time"
+    return f"{format_pct(100 * part)} of the time; time shared with larger causes counts for these"
 
 
 def _words(cause: str) -> str:

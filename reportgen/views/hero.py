@@ -163,15 +163,20 @@ def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:
 
 
 def _folded(parts: Sequence[_Part], words: PartWords) -> list[_Part]:
-    """Join the causes of idling that are too small to be seen, if there are several."""
-    small = [part for part in parts if part.key in words.causes and part.pct < _SEEN_FROM_PCT]
+    """Join the causes of idling that are too small to be seen, if there are several.
+
+    Their share is what the others, as they are written, leave of the idle time as it is written.
+    """
+    idle = [part for part in parts if part.key in words.causes]
+    small = [part for part in idle if part.pct < _SEEN_FROM_PCT]
     if len(small) < 2:
         return list(parts)
+    others_pct = sum(round(part.pct, 1) for part in idle if part not in small)
     joined = _Part(
         key=small[0].key,
         name=f"{len(small)} smaller causes",
         value=sum(part.value for part in small),
-        pct=sum(part.pct for part in small),
+        pct=max(round(sum(part.pct for part in idle), 1) - others_pct, 0.0),
         ink="rg-ink-idle-2",
     )
     return [joined if part is small[0] else part for part in parts if part not in small[1:]]
@@ -219,7 +224,9 @@ def _says(
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked += f" ({high} at more than 90 % load, {low} at less)"
+        worked = (
+            f"The GPUs {words.did} {high} of their time at more than 90 % load, in {low} at less"
+        )
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
     is_unrecorded = outside_pct >= TOLD_FROM_PCT
     if is_unrecorded:

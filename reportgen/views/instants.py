@@ -1,4 +1,7 @@
-"""Instants within sentences, as `<time>` elements: the page's script shows them in another zone."""
+"""Sentences of the page: instants are `<time>` elements, and ids of findings stay in one line.
+
+The page's script shows instants in another zone.
+"""
 
 from __future__ import annotations
 
@@ -11,18 +14,20 @@ from reportgen.views.values import LONGEST_TEXT, shorten
 _DAY, _CLOCK = r"\d{4}-\d\d-\d\d", r"\d\d:\d\d:\d\d(?:\.\d+)?"
 _INSTANT = re.compile(
     rf"(?P<day>{_DAY}) (?P<clock>{_CLOCK})"
-    rf"(?: – (?:(?P<end_day>{_DAY}) )?(?P<end_clock>{_CLOCK}))? UTC"
+    rf"(?: – (?:(?P<end_day>{_DAY}) )?(?P<end_clock>{_CLOCK}))? UTC|(?P<id>\b[A-Z]+-\d+\b)"
 )
 
 
 def timed(text: str) -> str:
-    """Return a text with its instants marked; the end of a range says that it follows another.
+    """Return a text with its instants and ids marked; the end of a range follows another.
 
     Example:
         >>> print(timed("at 2026-07-03 09:30:21 UTC"))
         at <time datetime="2026-07-03T09:30:21Z">2026-07-03 09:30:21 UTC</time>
+        >>> print(timed("see DL-1"))
+        see <span class="rg-id">DL-1</span>
     """
-    if hasattr(text, "__html__") or " UTC" not in text:
+    if hasattr(text, "__html__") or not _INSTANT.search(text):
         return text
     pieces, done, text = [], 0, shorten(text, most=LONGEST_TEXT).text
     for found in _INSTANT.finditer(text):
@@ -32,7 +37,9 @@ def timed(text: str) -> str:
 
 
 def _marked(found: re.Match[str]) -> Markup:
-    day, clock, end_day, end_clock = found.groups()
+    day, clock, end_day, end_clock, finding_id = found.groups()
+    if finding_id:
+        return Markup('<span class="rg-id">{}</span>').format(finding_id)
     if end_clock is None:
         return _element(day, clock, shown=found[0])
     start = _element(day, clock, shown=f"{day} {clock}")

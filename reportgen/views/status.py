@@ -59,7 +59,9 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.FAILED:
         return State(kind="failed", word="failed")
     if entry.status is Status.SKIPPED:
-        word = "not checked" if is_applicable(rule_id, report) else "not applicable"
+        is_without_gpu = entry.reason is not None and entry.reason.code is ReasonCode.NO_GPU
+        lacking = "not applicable" if is_without_gpu else "not recorded"
+        word = "not checked" if is_applicable(rule_id, report) else lacking
         return State(kind="skipped", word=word)
     counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
     worst = next((severity for severity in Severity if counts[severity]), None)

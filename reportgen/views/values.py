@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
@@ -25,7 +25,8 @@ _MOMENTS = 1 << 13
 _EARLIEST_S, _LATEST_S = -62_135_596_800.0, 253_402_300_799.0
 """The first second of the year 1 and the last of 9999, between which Python has dates."""
 _FEW_DECIMALS_FROM = 1_000.0
-_WHOLE_SECONDS_FROM_S = 10.0
+_WHOLE_SECONDS_FROM_S, _WHOLE_SECONDS_ALWAYS_FROM_S = 10.0, 3600.0
+"""Between these lengths, whole seconds only where they are as far apart as the length says."""
 _FINE_WITHIN_S = 10.0
 _PCT = re.compile(r"\bpct\b")
 _TIME_NAMES = re.compile(r"(^|_)(time|start|end|first|last|began|ended|timestamp)_u?s$")
@@ -174,6 +175,12 @@ def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
     return Shown(text=format_value(value, unit), exact=exactly(value), unit=row_unit)
 
 
+def with_sign(shown: Shown, value: Scalar, name: str) -> Shown:
+    """Return a cell of the column ``name``: a difference above zero with its plus."""
+    is_more = name.startswith("difference") and isinstance(value, int | float) and value > 0
+    return replace(shown, text=f"+{shown.text}") if is_more else shown
+
+
 def exactly(value: Scalar) -> str:
     """Return a number with all its digits, a whole one without a point; empty for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -195,7 +202,8 @@ def format_number(value: float) -> str:
         return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
-    return f"{value:.4g}"
+    text = f"{value:.4g}"
+    return f"{round(value, 6) + 0.0:.6f}".rstrip("0").rstrip(".") if "e" in text else text
 
 
 def format_column(values: Sequence[float | None]) -> list[str]:
@@ -208,7 +216,11 @@ def format_column(values: Sequence[float | None]) -> list[str]:
         decimals = 1
     else:
         decimals = 2 if top >= 1 else 4
-    return [ABSENT if value is None else f"{value:,.{decimals}f}" for value in values]
+    # the added zero takes the sign from what is rounded to it
+    return [
+        ABSENT if value is None else f"{round(value, decimals) + 0.0:,.{decimals}f}"
+        for value in values
+    ]
 
 
 def format_instant(time_s: float, *, is_unix: bool = True) -> str:
@@ -283,9 +295,12 @@ def format_interval(start_s: float | None, end_s: float | None, *, is_unix: bool
     if end_s is None or end_s <= start_s:
         return f"{_bare(start_s, is_unix=is_unix)}{zone}"
     start, end = (format_instant(time_s, is_unix=is_unix) for time_s in (start_s, end_s))
-    if is_unix and end_s - start_s >= _WHOLE_SECONDS_FROM_S:
-        start, end = start[:-2], end[:-2]
-    length = format_duration(end_s - start_s)
+    length_s = end_s - start_s
+    if is_unix and length_s >= _WHOLE_SECONDS_FROM_S:
+        whole_s = int(round(end_s, 1)) - int(round(start_s, 1))
+        if whole_s == int(length_s + 0.5) or length_s >= _WHOLE_SECONDS_ALWAYS_FROM_S:
+            start, end = start[:-2], end[:-2]
+    length = format_duration(length_s)
     if end == start:
         return f"{start}{zone} ({length})"
     if is_unix and end[:10] == start[:10]:

@@ -187,6 +187,8 @@ def test_csv_holds_nothing_but_the_table(report: Path) -> None:
         ("part != busy_high", lambda row: row["part"] != "busy_high"),
         ("part ~ BUSY", lambda row: "busy" in row["part"]),
         ("part = null", lambda row: row["part"] is None),
+        ("part = -", lambda row: row["part"] is None),
+        ("part = ", lambda row: row["part"] is None),
     ],
 )
 def test_conditions_choose_rows(

@@ -40,6 +40,7 @@ def shared(unused: float | None, found: Mapping[Cause, float], **part_s: float) 
     if len(its.exhibits) == 1:
         return {}
     _, shown = its.exhibits
+    assert shown.caption.startswith("Shares of the lost GPU time, ")
     columns: list[Any] = [item.values for item in shown.columns]
     names, amounts, pcts = columns
     assert sum(pcts) == pytest.approx(100)

@@ -105,6 +105,11 @@ def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
     for path in results.iterdir():
         assert path.read_bytes() == (output / "profiler-report" / path.name).read_bytes()
 
+    # That it was run does not make it ours.
+    refused = run_command(input_bound_job, cwd=tmp_path)
+    assert (refused.code, "was edited" in refused.stderr) == (2, True)
+    assert nbformat.read(str(tmp_path / "profiler-report.ipynb"), as_version=4) == kept
+
 
 @pytest.mark.parametrize("end", [">&-", "| true", ">/dev/full"])
 def test_a_stdout_that_is_gone_does_not_unmake_the_report(

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from reportgen.engine import LostItemsError
-from reportgen.engine.cluster import DaskExecutor, Needs
+from reportgen.engine.cluster import DaskExecutor
+from reportgen.engine.dispatch import Needs
 from reportgen.engine.software import software
 from reportgen.errors import LocationError, PluginError, ReportgenError
 from tests.engine.clusters import Cluster, running_cluster, wait_until

@@ -1,65 +1,14 @@
-"""Waiting and transfer in exchanges of several ranks, by hand-made numbers."""
+"""Communication operations of a rank as a table, by hand-made numbers."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.exchanges import (
-    Exchange,
-    comparable,
-    exchanges_of,
-    late_ranks,
-    meetings_of,
-    slow_transfers,
-    waiting_in,
-)
+from reportgen.facts.exchanges import exchanges_of, joined
+from tests.facts.exchange_rows import Row, exchanges
 from tests.rules.kernels.builders import rank_trace
 
 US = 1_000
-
-
-def exchange(rank: int, seq: int, start_us: int, end_us: int, *, alone: bool = True) -> Exchange:
-    return Exchange(
-        rank=rank,
-        group="0",
-        seq=seq,
-        name="allreduce",
-        duration_ns=(end_us - start_us) * US,
-        start_ns=start_us * US,
-        end_ns=end_us * US,
-        launch_ns=0,
-        group_size=2,
-        bytes=1_000,
-        alone_ns=((start_us * US, end_us * US),) if alone else (),
-    )
-
-
-def late_by(late_us: int, n: int = 6, *, alone: bool = True, transfer_us: int = 10):
-    """Two ranks; the second comes later each time."""
-    first = [
-        exchange(0, k, 1000 * k, 1000 * k + late_us + transfer_us, alone=alone) for k in range(n)
-    ]
-    second = [
-        exchange(1, k, 1000 * k + late_us, 1000 * k + late_us + transfer_us) for k in range(n)
-    ]
-    return comparable(meetings_of([first, second]))
-
-
-def test_the_rank_that_the_others_wait_for_is_late() -> None:
-    found = late_ranks(waiting_in(late_by(50), {0: 0, 1: 0}))[0]
-    assert (found.rank, found.excess_ns, found.n_last) == (1, 6 * 50 * US, 6)
-    assert found.without_worst_ns == 5 * 50 * US
-
-
-def test_waiting_behind_compute_costs_nothing() -> None:
-    found = late_ranks(waiting_in(late_by(50, alone=False), {0: 0, 1: 0}))[0]
-    assert found.excess_ns == 0
-
-
-def test_a_window_that_begins_earlier_waits_for_that_first() -> None:
-    waiting = waiting_in(late_by(50), {0: 0, 1: 120 * US})
-    assert waiting.apart_ns.tolist() == [120 * US, 0]
-    assert np.bincount(waiting.rank_place, waiting.lost_ns).tolist() == [180 * US, 0]
 
 
 def test_only_what_nothing_computes_beside_is_alone() -> None:
@@ -73,25 +22,46 @@ def test_only_what_nothing_computes_beside_is_alone() -> None:
             ("cudaLaunchKernel", 2.0, 1.0, {"correlation": 2}),
         ],
     )
-    (found,) = exchanges_of(trace, None)
-    assert found.alone_ns == ((70 * US, 120 * US),)  # the first 10 µs may be a rest of compute
-    assert found.alone_between_ns(0, 100 * US) == 30 * US
+    found = exchanges_of(trace, None)
+    # The first 10 µs may be a rest of compute.
+    assert (found.alone_start_ns.tolist(), found.alone_end_ns.tolist()) == ([70 * US], [120 * US])
+    assert found.alone_between_ns(np.array([0]), np.array([100 * US])).tolist() == [30 * US]
 
 
-def test_transfers_that_take_much_longer_than_others_of_their_size_are_slow() -> None:
-    lengths = [10, 10, 10, 10, 10, 80, 10, 90]
-    ranks = [
-        [exchange(rank, k, 1000 * k, 1000 * k + us) for k, us in enumerate(lengths)]
-        for rank in range(2)
-    ]
-    found = slow_transfers(meetings_of(ranks))
-    assert found is not None
-    assert [item.number for item in found.meetings] == [5, 7]
-    assert len(found.alike) == 8
-    assert found.lost_ns == {0: 150 * US, 1: 150 * US}
-    assert found.excess_ns == 150 * US
+def test_a_trace_without_communication_has_an_empty_table() -> None:
+    found = exchanges_of(rank_trace(gpu=[("gemm", 0.0, 60.0, {"correlation": 1})]), None)
+    assert (found.n, found.alone_row.size, found.labels) == (0, 0, ())
 
 
-def test_equal_transfers_are_not_slow() -> None:
-    assert slow_transfers(late_by(50)) is None
-    assert slow_transfers([]) is None
+def test_a_size_that_no_gpu_holds_is_unknown() -> None:
+    said = {"Collective name": "allreduce", "dtype": "Float", "In msg nelems": 1 << 61}
+    trace = rank_trace(gpu=[("ncclKernel_AllReduce", 0.0, 9.0, {"correlation": 1, **said})])
+    assert exchanges_of(trace, None).bytes.tolist() == [-1]
+
+
+def test_the_tables_of_ranks_become_one_with_the_labels_of_all() -> None:
+    first = exchanges([Row(rank=0, start_ns=1, end_ns=2, group="b", is_alone=False)])
+    second = exchanges([
+        Row(rank=1, start_ns=3, end_ns=4, group="c", is_alone=False),
+        Row(rank=1, start_ns=5, end_ns=9, group="a"),
+    ])  # fmt: skip
+    every = joined([first, second])
+    assert every.texts(every.group) == ["b", "c", "a"]
+    assert set(every.texts(every.name)) == {"allreduce"}
+    assert every.labels == ("a", "allreduce", "b", "c")
+    assert every.alone_row.tolist() == [2]
+
+
+def test_rows_are_taken_with_the_time_in_which_they_were_alone() -> None:
+    rows = [Row(rank=0, start_ns=10 * k, end_ns=10 * k + 5, is_alone=k != 1) for k in range(3)]
+    found = exchanges(rows).take(np.array([2, 1, 2, 0]))
+    assert found.start_ns.tolist() == [20, 10, 20, 0]
+    assert found.alone_row.tolist() == [0, 2, 3]
+    assert found.alone_start_ns.tolist() == [20, 20, 0]
+
+
+def test_times_move_with_the_clock_of_each_row() -> None:
+    rows = [Row(rank=k, start_ns=100, end_ns=105) for k in range(2)]
+    found = exchanges(rows).moved(np.array([0, 30]))
+    assert (found.start_ns.tolist(), found.end_ns.tolist()) == ([100, 70], [105, 75])
+    assert (found.alone_start_ns.tolist(), found.launch_ns.tolist()) == ([100, 70], [0, -30])

@@ -16,7 +16,8 @@ from reportgen.engine import (
     ProcessExecutor,
     parse_engine,
 )
-from reportgen.engine.cluster import DaskExecutor, Needs
+from reportgen.engine.cluster import DaskExecutor
+from reportgen.engine.dispatch import Needs
 from reportgen.intake import discover
 from reportgen.pipeline import measuring
 from reportgen.pipeline.measuring import Work, executor_for, measure

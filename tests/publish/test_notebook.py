@@ -109,6 +109,31 @@ def test_a_kernel_that_dies_is_a_message(tmp_path: Path, kernel: ReadyKernel) ->
         run_notebook(notebook, output=tmp_path / "o.ipynb", report_dir="x", manager=manager)
 
 
+@pytest.mark.notebook
+@pytest.mark.parametrize("is_edited", [False, True])
+def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(
+    is_edited: bool, tmp_path: Path, kernel: ReadyKernel
+) -> None:
+    path = tmp_path / "n.ipynb"
+    first = read_notebook(write_notebook(path, "1 + 1"))
+    run_notebook(first, output=path, report_dir="x", manager=kernel.manager())
+    assert is_unchanged(path)
+    if is_edited:
+        path.write_text(path.read_text().replace("1 + 1", "1 + 2"))
+
+    with closing(ReadyKernel()) as second:
+        second.start(tmp_path)
+        run_notebook(
+            read_notebook(path),
+            output=path,
+            report_dir="x",
+            manager=second.manager(),
+            keeps_mark=True,
+        )
+
+    assert is_unchanged(path) is not is_edited
+
+
 def test_an_edited_notebook_is_recognised(tmp_path: Path) -> None:
     path = write_notebook(tmp_path / "n.ipynb")
 

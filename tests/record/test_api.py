@@ -102,6 +102,23 @@ with reportgen.recording(out={str(tmp_path)!r}):
     assert steps_of(tmp_path) == [0, 1, 2, 3]
 
 
+def test_a_second_recording_into_a_folder_goes_beside_it(tmp_path: Path) -> None:
+    done = run(
+        f"""
+        import reportgen
+        for n in (3, 5):
+            with reportgen.recording(out={str(tmp_path / "run")!r}) as recorded:
+                for _ in reportgen.steps(range(n)):
+                    pass
+            print(recorded.folder.name)
+        """
+    )
+
+    assert done.stdout == "run\nrun-2\n"
+    assert done.stderr == "reportgen: run holds another run; see run-2\n"
+    assert [len(steps_of(tmp_path / name)) for name in ("run", "run-2")] == [3, 5]
+
+
 def test_a_second_recording_of_a_process_has_its_own_steps(tmp_path: Path) -> None:
     done = run(
         f"""

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,15 @@ WAITS = "print('up', flush=True); input()"
 
 
 @contextmanager
-def running(folder: Path, *options: str, code: str = WAITS) -> Iterator[subprocess.Popen[str]]:
+def running(
+    folder: Path, *options: str, code: str = WAITS, env: Mapping[str, str] | None = None
+) -> Iterator[subprocess.Popen[str]]:
     """Record a program that waits for a line; leave by giving it one."""
     command = [*RECORD, "--out", "out", "--every", "0.1", *options, *python(code)]
     with subprocess.Popen(
         command,
         cwd=folder,
-        env=environment(),
+        env=environment(env),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -193,18 +195,66 @@ def test_a_killed_recorder_leaves_whole_lines_and_its_command_goes_on(tmp_path: 
     until((tmp_path / "went-on").exists, "the end of the command")
 
 
-def test_a_second_job_in_the_folder_is_said(tmp_path: Path) -> None:
+def test_a_second_run_into_the_folder_has_one_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "out-2").mkdir()
+    (tmp_path / "out-2" / "mine").touch()
+    (tmp_path / "out-3").touch()
     record("--out", "out", *python(""), cwd=tmp_path)
-    answer = record("--out", "out", *python(""), cwd=tmp_path)
+    first = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    answers = [record("--out", "out", *python(""), cwd=tmp_path) for _ in range(2)]
 
-    assert "holds another job's recording" in answer.stderr
+    for number, answer in enumerate(answers, 4):
+        assert answer.returncode == 0
+        assert answer.stderr.startswith(
+            f"reportgen: out holds the recording of another run; this one goes into out-{number}\n"
+        )
+        assert f"recorded into out-{number}; " in answer.stderr
+        assert len(list((tmp_path / f"out-{number}/recorder/runs").iterdir())) == 1
+    now = {path: path.read_bytes() for path in (tmp_path / "out").rglob("*") if path.is_file()}
+    assert now == first
 
 
-def test_runs_of_one_slurm_job_are_one_job(tmp_path: Path) -> None:
-    for _ in range(2):
-        answer = record("--out", "out", *python(""), cwd=tmp_path, env={"SLURM_JOB_ID": "4711"})
+def test_a_run_after_a_killed_one_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with running(tmp_path) as process:
+        until(lambda: n_ticks(out) > 1, "two ticks")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert "goes into out-2" in record("--out", "out", *python(""), cwd=tmp_path).stderr
 
-    assert "another job" not in answer.stderr
+
+def test_another_program_does_not_mix_with_one_that_runs(tmp_path: Path) -> None:
+    with running(tmp_path):
+        answer = record("--out", "out", "--", "true", cwd=tmp_path)
+    assert "goes into out-2" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("environments", "n_folders"),
+    [
+        ([{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": "0"}] * 2, 1),
+        ([{"SLURM_JOB_ID": "4711", "SLURM_STEP_ID": step} for step in "01"], 2),
+        ([{"SLURM_JOB_ID": job, "SLURM_STEP_ID": "0"} for job in ("4711", "4712")], 2),
+        ([{"TORCHELASTIC_RUN_ID": "none"}] * 2, 2),
+        ([{"PBS_JOBID": "7"}] * 2, 1),
+    ],
+)
+def test_runs_of_one_launcher_s_step_are_one_job(
+    environments: Sequence[Mapping[str, str]], n_folders: int, tmp_path: Path
+) -> None:
+    for variables in environments:
+        record("--out", "out", *python(""), cwd=tmp_path, env=variables)
+
+    assert len(list(tmp_path.glob("out*"))) == n_folders
+
+
+def test_steps_of_slurm_that_run_together_are_one_job(tmp_path: Path) -> None:
+    slurm = {"SLURM_JOB_ID": "4711"}
+    with running(tmp_path, env={**slurm, "SLURM_STEP_ID": "0"}):
+        other = {**slurm, "SLURM_STEP_ID": "1"}
+        record("--out", "out", *python(""), cwd=tmp_path, env=other)
+
+    assert [path.name for path in tmp_path.glob("out*")] == ["out"]
 
 
 def test_where_nothing_can_be_written_the_command_runs_and_the_loss_is_said(tmp_path: Path) -> None:

@@ -101,7 +101,10 @@ def test_too_few_samples_are_told_with_numbers() -> None:
     result = run(RULE, roomy(), patience=30, window=5)
 
     assert result.reason is not None
-    assert result.reason.text == "Too short to judge: 30 samples, more than 30 are needed."
+    assert result.reason.text == (
+        "Too short to judge: 30 samples of the machines' utilization; this check "
+        "needs more than 30."
+    )
 
 
 def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> None:

@@ -67,6 +67,13 @@ def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(
         assert uneven[0].estimate.share_ratio == pytest.approx((most_us - usual_us) / 200)
 
 
+def test_a_rank_whose_recording_begins_late_does_not_compute_more() -> None:
+    early = rank_trace(gpu=[("ncclKernel", 0.0, 50.0), ("k", 50.0, 40.0)], rank=0)
+    late = rank_trace(gpu=[("k", 50.0, 40.0), ("ncclKernel", 90.0, 10.0)], rank=1)
+
+    assert "ACT-2" not in {item.id for item in run(RULE, early, late).findings}
+
+
 @pytest.mark.parametrize(
     ("paths", "names"),
     [

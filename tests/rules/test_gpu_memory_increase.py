@@ -147,7 +147,10 @@ def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
     cpu_only = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 80})), **SMALL)
 
     assert short.reason is not None
-    assert short.reason.text == "Too short to judge: 20 samples, more than 20 are needed."
+    assert short.reason.text == (
+        "Too short to judge: 20 samples of the machines' utilization; this check "
+        "needs more than 20."
+    )
     assert cpu_only.reason is not None
     assert cpu_only.reason.code is ReasonCode.NO_GPU
     assert (cpu_only.details, cpu_only.exhibits[:-1]) == ({}, ())

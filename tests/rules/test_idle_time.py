@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Severity, Status
-from reportgen.rules.idle_time import RULE
+from reportgen.rules.idle_time import RULE, texts
 from reportgen.rules.idle_time.measure import Params
 from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_trace
 from tests.rules.samples import run
@@ -111,6 +111,14 @@ def start_trace(length_us: float, **more: Any) -> RankTrace:
         ],
         **more,
     )
+
+
+def test_a_cost_behind_others_says_so_before_its_figure() -> None:
+    messages = {fault.message.id: fault.message for fault in texts.FAULTS}
+    hidden, plain = messages["IDLE-2"], messages["IDLE-1"]
+    assert hidden.text.startswith("If its other costs were removed first, then without")
+    assert hidden.text.index("In the run as it is") < hidden.text.index("{idle:pct} of the GPU")
+    assert ("could cost" in hidden.title, "could cost" in plain.title) == (True, False)
 
 
 @pytest.mark.parametrize(("length_us", "is_start"), [(1_000_000.0, True), (999_000.0, False)])

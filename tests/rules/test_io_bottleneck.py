@@ -70,7 +70,10 @@ def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     no_wait = run(RULE, node_profile(system=system_table({"gpu0": [5.0] * 20})), **SMALL)
 
     assert short.reason is not None
-    assert short.reason.text == "Too short to judge: 10 samples, more than 10 are needed."
+    assert short.reason.text == (
+        "Too short to judge: 10 samples of the machines' utilization; this check "
+        "needs more than 10."
+    )
     assert cpu_only.reason is not None
     assert cpu_only.reason.code is ReasonCode.NO_GPU
     assert cpu_only.details == {"low_gpu_utilization": 0, "bottlenecks": {}}

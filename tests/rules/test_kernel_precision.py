@@ -145,6 +145,23 @@ def test_fp32_matrix_kernels_are_a_fault_where_one_switch_helps(
     assert [item.severity.value for item in found] == ([severity] if severity else [])
 
 
+@pytest.mark.parametrize(
+    ("versions", "units"), [({"hip_runtime": "6"}, "matrix cores"), ({}, "tensor cores")]
+)
+def test_units_that_multiply_matrices_have_the_name_that_their_maker_gives_them(
+    versions: dict[str, str], units: str
+) -> None:
+    gpu = [("Cijk_Ailk_Bljk_SB_MT64x64x16_SN_K1", 0.0, 20.0), ("k<float>", 20.0, 5.0)]
+    result = run(RULE, replace(rank_trace(gpu=gpu), versions=versions))
+
+    said = [*(text for its in result.findings for text in (its.title, its.text, its.advice))]
+    said += [text for its in result.exhibits for text in (its.title, its.caption)]
+    said += column(result, "matrix_units", "part")
+    assert units in " ".join(said)
+    other = ({"matrix cores", "tensor cores"} - {units}).pop()
+    assert not [text for text in said if other in text]
+
+
 def test_matrix_kernels_are_told_by_their_own_name() -> None:
     products = [
         "void implicit_convolve_sgemm<float, float, 1024, 5>(int, int, float const*)",

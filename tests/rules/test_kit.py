@@ -274,7 +274,10 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
     assert no_gpu is not None
     assert no_gpu.code is ReasonCode.NO_GPU
     assert short is not None
-    assert short.text == "Too short to judge: 812 samples, more than 1,000 are needed."
+    assert short.text == (
+        "Too short to judge: 812 samples of the machines' utilization; this check "
+        "needs more than 1,000."
+    )
 
 
 @pytest.mark.parametrize(("n_samples", "is_skipped"), [(1000, True), (1001, False)])

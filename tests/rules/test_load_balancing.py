@@ -143,7 +143,10 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
 
     assert result.status is Status.SKIPPED
     assert result.reason is not None
-    assert result.reason.text == "Too short to judge: 10 samples, more than 10 are needed."
+    assert result.reason.text == (
+        "Too short to judge: 10 samples of the machines' utilization; this check "
+        "needs more than 10."
+    )
     assert result.findings == ()
 
 

@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE
 from reportgen.rules.long_pause.measure import Params
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -148,6 +149,22 @@ def test_several_pauses_without_a_rhythm_are_one_finding_with_their_sum() -> Non
     assert found.title.startswith("4 long pauses cost")
     assert share_of(result) == pytest.approx(30.0 / loop_s(node), rel=0.01)
     assert result.metrics["pauses"] == 4
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"), [((60, 151, 333), ["LongPause"]), ((60, 151, 333, 421), ["StepOutlier"])]
+)
+def test_a_few_long_steps_are_pauses_and_more_are_slow_steps(
+    steps: Sequence[int], said: list[str]
+) -> None:
+    def is_loud(found: Finding) -> bool:
+        return found.severity is not Severity.INFO
+
+    part = job(inside=dict.fromkeys(steps, 8.0))
+    rules = (RULE, step_outlier.RULE)
+
+    loud = [rule.id for rule in rules if any(map(is_loud, run(rule, part).findings))]
+    assert loud == said
 
 
 def test_a_pause_that_costs_most_of_all_is_reported_alone() -> None:

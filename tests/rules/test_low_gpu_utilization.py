@@ -134,7 +134,7 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
     assert short.status is Status.SKIPPED
     assert short.reason is not None
     assert short.reason.code is ReasonCode.TOO_FEW_SAMPLES
-    assert "10 samples, more than 10 are needed" in short.reason.text
+    assert "10 samples of the machines' utilization; this check needs" in short.reason.text
     assert short.counters == Counters(datapoints=10)
     assert short.findings == ()
     assert enough.counters.rule_triggered == 1
@@ -441,6 +441,31 @@ def test_a_gpu_that_swings_wastes_its_rests() -> None:
     assert found is not None
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_idle", "step_s", "severity"),
+    [
+        (3, 39.9, Severity.INFO),
+        (5, 39.9, Severity.WARNING),  # a ninth of the time
+        (3, 0.25, Severity.WARNING),  # rests that are longer than a step
+        (3, None, Severity.WARNING),
+    ],
+)
+def test_short_rests_inside_each_long_step_are_phases_of_it(
+    n_idle: int, step_s: float | None, severity: Severity
+) -> None:
+    # A sample a second; a rest at the end of each 40 s.
+    values = ([95.0] * (39 - n_idle) + [0.0] * n_idle + [95.0]) * 10
+    starts = np.arange(0, 400, (step_s or 1000) + 0.1)
+    rows = [
+        ("Step:ModeKeys.TRAIN", "s", START_S + at, START_S + at + step_s) for at in starts if step_s
+    ]
+    part = node_profile(system=system_table({"gpu0": values}, interval_s=1), spans=span_table(rows))
+    found = finding(run(RULE, part, window=100, patience=60), "GPU-2")
+
+    assert found is not None
+    assert found.severity is severity
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:

@@ -138,7 +138,10 @@ def test_what_is_lacking_is_told_apart() -> None:
     assert no_bytes.reason is not None
     assert "were not sampled" in no_bytes.reason.text
     assert short.reason is not None
-    assert short.reason.text == "Too short to judge: 10 samples, more than 10 are needed."
+    assert short.reason.text == (
+        "Too short to judge: 10 samples of the machines' utilization; this check "
+        "needs more than 10."
+    )
 
 
 def test_nodes_have_limits_and_episodes_of_their_own() -> None:

@@ -114,6 +114,13 @@ def test_each_node_gets_the_reading_that_fits(
     assert all(item.severity is Severity.INFO for item in findings)
 
 
+def test_gpus_that_are_busy_together_are_not_each_called_well_used() -> None:
+    (found,) = run(RULE, node(gpu0=[98.0] * 10, gpu1=[45.0] * 10, cpu0=[30.0] * 10)).findings
+
+    assert found.title == "GPUs are busy most of the time: median utilization 71.5 %"
+    assert "the GPUs together: median 71.5 %" in found.text
+
+
 def test_a_cpu_only_job_is_told_whether_its_cpus_have_room() -> None:
     used, room = (run(RULE, steady(gpu=None, cpu=cpu)).findings[0] for cpu in (70.0, 69.0))
 
@@ -130,7 +137,7 @@ def test_one_reading_stands_for_all_nodes_it_fits() -> None:
     assert [item.id for item in result.findings] == ["SYS-1", "SYS-3"]
     assert found is not None
     assert found.text.startswith(
-        "This holds for 2 of 3 nodes. The lowest values are those of algo-2: GPU"
+        "This holds for 2 of 3 nodes; algo-2 has the lowest values. On algo-2, the GPUs together: "
     )
     assert (found.where.node, found.measured) == ("algo-2", 30.0)
 

@@ -42,9 +42,9 @@ def test_it_triggers_with_more_outliers_than_allowed(n_slow: int, times: int) ->
     assert details["algo-1-27"]["number_of_outliers"] == n_slow
 
 
-@pytest.mark.parametrize(("n_slow", "is_told"), [(5, False), (6, True)])
+@pytest.mark.parametrize(("n_slow", "is_told"), [(3, False), (4, True)])
 def test_a_few_costly_steps_are_told_and_a_handful_is_not(n_slow: int, is_told: bool) -> None:
-    slow = [17, 60, 111, 135, 190, 260][:n_slow]
+    slow = [17, 60, 111, 260][:n_slow]
     found = finding(run(RULE, node(step_rows(with_slow(300, slow, slow_s=9.0)))), "STEP-1")
 
     assert (found is not None) == is_told
@@ -52,7 +52,7 @@ def test_a_few_costly_steps_are_told_and_a_handful_is_not(n_slow: int, is_told: 
         assert found.severity is Severity.WARNING
         assert (found.where.start_s, found.where.end_s) == (START_S + 17, START_S + 269)
         assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(6 * 8.9 / 299.1, abs=1e-4)
+        assert found.estimate.share_ratio == pytest.approx(4 * 8.9 / 299.1, abs=1e-4)
 
 
 def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aws() -> None:
@@ -599,12 +599,15 @@ def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were()
     assert found.estimate.share_ratio == pytest.approx(50 / 110, abs=0.02)
 
 
-def test_validation_at_the_end_does_not_hide_that_steps_grow_slower() -> None:
-    lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * 20
-    found = finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2")
+@pytest.mark.parametrize(("n_validating", "first"), [(20, "309 ms"), (46, "308 ms")])
+def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(
+    n_validating: int, first: str
+) -> None:
+    lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * n_validating
+    found = finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2")
 
     assert found is not None
-    assert found.title == "The TRAIN steps grow slower: from 309 ms to 849 ms (algo-1-27)"
+    assert found.title == f"The TRAIN steps grow slower: from {first} to 849 ms (algo-1-27)"
 
 
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:

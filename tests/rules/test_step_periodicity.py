@@ -171,6 +171,17 @@ def test_two_periods_at_once_are_two_findings(first: int) -> None:
     )
 
 
+def test_a_rhythm_of_cheap_steps_with_gaps_hides_no_costly_one() -> None:
+    # Every 4th step exchanges gradients, which shows in four of five of them.
+    duration_s = steady(1000)
+    exchanges = np.arange(3, 1000, 4)
+    duration_s[exchanges[np.random.default_rng(7).random(exchanges.size) < 0.8]] += 0.03
+    duration_s[43::44] += 5.0
+    titles = [finding.title for finding in run(RULE, job(duration_s)).findings]
+
+    assert any(title.startswith("Every 44th TRAIN step is slow") for title in titles)
+
+
 def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None:
     duration_s = steady(2000)
     duration_s[9::100] += 0.3

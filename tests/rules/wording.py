@@ -36,6 +36,9 @@ FLAWS: Mapping[str, re.Pattern[str]] = {
     ),
 }
 ENDS = (".", "…")
+_BEGINS = re.compile(r"[A-Z0-9“]")
+_WORD = re.compile(r"[a-z]{2,}(?=[ ,])")
+"""A title may begin with the name of an operator or a node, but not with a word, such as rank."""
 
 
 def sentences_of(result: RuleResult) -> Iterator[tuple[str, str]]:
@@ -50,6 +53,17 @@ def sentences_of(result: RuleResult) -> Iterator[tuple[str, str]]:
         yield f"{item.id} title", f"{item.title}."
         if item.caption:
             yield f"{item.id} caption", item.caption
+
+
+def begins_low(place: str, text: str) -> bool:
+    """Return whether a text of a finding begins with a word or a name in lower case.
+
+    Names of columns in captions are put between quotation marks by the page.
+    """
+    is_prose = place.endswith((" text", " advice")) or place == "reason"
+    if is_prose:
+        return not _BEGINS.match(text)
+    return place.endswith(" title") and bool(_WORD.match(text))
 
 
 def flaws_of(text: str) -> list[str]:
@@ -67,5 +81,5 @@ def flaws_in(result: RuleResult) -> list[str]:
     return [
         f"{result.id}, {place}: {flaw} in {text!r}"
         for place, text in sentences_of(result)
-        for flaw in flaws_of(text)
+        for flaw in (*flaws_of(text), *["begins in lower case"] * begins_low(place, text))
     ]

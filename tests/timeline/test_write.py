@@ -16,7 +16,7 @@ from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Strip
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
 from reportgen.timeline.staged import Staged
-from reportgen.timeline.write import BUDGET_BYTES, Axis, Window
+from reportgen.timeline.write import BUDGET_BYTES, Window
 from tests.timeline.reading import ReadFile, read_file
 
 ORIGIN_NS = 1_783_071_000_000_000_000
@@ -202,16 +202,38 @@ def test_windows_are_planned_in_a_bounded_number_of_trials(
         for at_ns in (_first_thread(lanes).start_ns[:40] + lanes.origin_ns).tolist()
     ]
     counted: list[Window] = []
-    count = write._count
+    count = write.Begins.n_in
 
-    def counting(window: Window, staged: Sequence[Staged], axis: Axis) -> int:
+    def counting(begins: write.Begins, window: Window) -> int:
         counted.append(window)
-        return count(window, staged, axis)
+        return count(begins, window)
 
-    monkeypatch.setattr(write, "_count", counting)
-    write.planned(staged, write.axis_of(staged), marks, 1)
+    monkeypatch.setattr(write.Begins, "n_in", counting)
+    axis = write.axis_of(staged)
+    write.planned(staged, axis, marks, 1, write.Begins(staged, axis))
     lengths_of_all, lengths_of_one = 3, 21
     assert 0 < len(counted) <= (lengths_of_all + lengths_of_one) * write._MOST_MOMENTS
+
+
+def test_begins_are_counted_alike_joined_and_lane_by_lane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = [part(rank, n_steps=3, per_step=30) for rank in range(3)]
+    for lanes in parts:
+        stage(lanes, tmp_path / lanes.node, n_parts=3)
+    staged = [Staged(tmp_path / lanes.node) for lanes in parts]
+    axis = write.axis_of(staged)
+    ends_ns = np.linspace(0, axis.length_ns, 8).astype(np.int64).tolist()
+    windows = [
+        Window(start_ns, end_ns, "", nodes)
+        for start_ns, end_ns in pairwise(ends_ns)
+        for nodes in (None, frozenset([parts[1].node]))
+    ]
+    joined = [write.Begins(staged, axis).n_in(window) for window in windows]
+    monkeypatch.setattr(write, "_MOST_JOINED", 0)
+    assert [write.Begins(staged, axis).n_in(window) for window in windows] == joined
+    n_events = sum(lane.n_events for lanes in parts for lane in lanes.lanes)
+    assert 0 < sum(joined[1::2]) < sum(joined[::2]) == n_events
 
 
 def test_clocks_that_do_not_agree_begin_at_zero_each(tmp_path: Path) -> None:

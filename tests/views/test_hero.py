@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from reportgen import views
@@ -133,6 +135,26 @@ def test_causes_that_are_one_part_of_the_bar_are_told_apart_in_the_sentence():
     assert picture is not None
     assert [item.name for item in picture.segments][1:] == ["waits for I/O", "2 smaller causes"]
     assert "waiting, mostly for I/O" in picture.says
+
+
+@pytest.mark.parametrize("idle", [(38.23, 7.14, 6.22, 2.4, 2.37), (10.04, 9.97, 0.04, 0.03)])
+def test_written_shares_of_idling_add_up_to_the_share_that_the_sentence_says(idle):
+    names = ("host_late", "launch", "cpu_input", "kernel_gap", "unexplained")
+    parts = {"compute": 100.0 - sum(idle), **dict(zip(names, idle, strict=False))}
+    picture = picture_of(budget_report(parts))
+    assert picture is not None
+    said = re.findall(r"another (\d+\.\d) %", picture.says)
+    written = [float(item.pct.removesuffix(" %")) for item in picture.segments[1:]]
+    assert [f"{sum(written):.1f}"] == said
+
+
+def test_work_at_two_loads_is_not_added_up_since_its_shares_are_rounded():
+    parts = {"busy_high": 60.44, "busy_partial": 236.4, "cpu_input": 703.16}
+    picture = picture_of(budget_report(parts))
+    assert picture is not None
+    assert picture.says.startswith(
+        "The GPUs worked in 6.0 % of their time at more than 90 % load, in 23.6 % at less; another"
+    )
 
 
 def test_a_job_that_works_is_not_told_of_losses():

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
+from reportgen.assets import templates_dir
 from reportgen.views.instants import timed
 
 
@@ -27,6 +28,14 @@ def test_the_end_of_a_range_may_be_on_another_day():
     ]
 
 
+@pytest.mark.parametrize("found", ["GPU-3", "STRAG-1", "IDLE-10"])
+def test_an_id_of_a_finding_stays_in_one_line(found):
+    html = timed(f"Do first what {found} advises: a < b.")
+    assert html == Markup(f'Do first what <span class="rg-id">{found}</span> advises: a &lt; b.')
+    sheet = (templates_dir() / "style" / "components.css").read_text(encoding="utf-8")
+    assert re.search(r"\.rg-id \{[^}]*white-space: nowrap", sheet)
+
+
 @pytest.mark.parametrize("text", ["", "step 12", "2026-07-03", "12:00 UTC", "a < b"])
 def test_a_text_without_an_instant_stays_as_it_is(text):
     assert escape(timed(text)) == escape(text)
@@ -35,4 +44,6 @@ def test_a_text_without_an_instant_stays_as_it_is(text):
 @given(st.text(alphabet="<&> UTC2026-0731:–.", max_size=60))
 def test_marking_never_changes_what_is_read(text):
     html = str(escape(timed(text + " 2026-07-03 09:30:21 UTC")))
-    assert re.sub("</?time[^>]*>", "", html) == str(escape(text + " 2026-07-03 09:30:21 UTC"))
+    assert re.sub("</?(time|span)[^>]*>", "", html) == str(
+        escape(text + " 2026-07-03 09:30:21 UTC")
+    )

@@ -301,6 +301,15 @@ def test_horovod_with_too_few_negotiations_could_not_look():
     assert [part.id for part in views.other_rules(report).parts] == ["rule--HorovodNegotiation"]
 
 
+@pytest.mark.parametrize(
+    ("code", "word"),
+    [(ReasonCode.NO_EVENTS, "not recorded"), (ReasonCode.NO_GPU, "not applicable")],
+)
+def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
+    report = reports.report_of((reports.skipped("GPUPower", code, "Nothing."),))
+    assert rule_state("GPUPower", report).word == word
+
+
 def test_periodic_slow_steps_have_their_section_beside_the_durations():
     report = reports.report_of((reports.result("StepPeriodicity", Status.OK),))
     assert views.step_periodicity(report).id == "step-periodicity"
@@ -351,7 +360,7 @@ def test_a_card_shows_evidence_place_time_and_gain(busy):
     card = card_of(ranked.rule, in_words, busy)
     assert (card.measured, card.threshold) == ("33 Jensen-Shannon distance", "50")
     assert [place.text for place in card.places] == ["algo-1", "gpu0"]
-    assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min\u00a038\u00a0s)"
+    assert card.when == "2026-07-03 09:30:21 – 09:41:00 UTC (10\u00a0min\u00a039\u00a0s)"
     assert (card.gain, card.gain_note) == ("up to 1.49× faster", "saves at most 33.0 % of the time")
 
 

@@ -34,11 +34,20 @@ def test_a_value_is_written_with_its_unit(value, unit, text):
     assert values.format_value(value, unit) == text
 
 
+def test_a_small_number_is_written_without_an_exponent():
+    assert [values.format_number(number) for number in (5.1e-05, 0.5664, -2e-7)] == [
+        "0.000051",
+        "0.5664",
+        "0",
+    ]
+
+
 def test_a_column_of_numbers_has_the_same_decimals_throughout():
     assert values.format_column([98.0, 2.1, None, 0.4]) == ["98.00", "2.10", "–", "0.40"]
     assert values.format_column([0.7961, 0.2]) == ["0.7961", "0.2000"]
     assert values.format_column([1200.0, 3.0]) == ["1,200", "3"]
     assert values.format_column([1200.5, 3.0]) == ["1,200.5", "3.0"]
+    assert values.format_column([1200.5, -0.01]) == ["1,200.5", "0.0"]
 
 
 def test_an_instant_is_utc_and_a_relative_one_counts_seconds():
@@ -54,6 +63,19 @@ def test_an_interval_says_zone_and_length_and_names_the_day_once():
     )
     assert values.format_interval(None, None, is_unix=True) == ""
     assert values.format_interval(1.0, 1.5, is_unix=False) == "1.000 s – 1.500 s (500 ms)"
+
+
+@pytest.mark.parametrize(
+    ("length_s", "said"),
+    [
+        (78.4, "09:30:08 – 09:31:26 UTC (1 min 18 s)"),
+        (78.74, "09:30:08.0 – 09:31:26.7 UTC (1 min 19 s)"),
+        (3_678.74, "09:30:08 – 10:31:26 UTC (1 h 01 min)"),
+    ],
+)
+def test_whole_seconds_are_as_far_apart_as_the_length_says(length_s: float, said: str):
+    text = values.format_interval(1_783_071_008.0, 1_783_071_008.0 + length_s, is_unix=True)
+    assert text == f"2026-07-03 {said}"
 
 
 def test_an_interval_within_a_tenth_of_a_second_is_one_instant_and_its_length():

@@ -9,12 +9,13 @@ from decimal import Decimal
 from pathlib import PureWindowsPath
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, BoundedCodes, Codes
 from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
-from reportgen.formats.kineto.events import COUNTER, NO_ARGS, Args, TraceEvent
+from reportgen.formats.kineto.events import COUNTER, NO_ARGS, NO_TEXT, Args, TraceEvent
 from reportgen.formats.kineto.numbers import NumberReader, either, floats
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
@@ -57,9 +58,10 @@ MEMORY = "[memory]"
 
 
 MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
+"""Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
+
 _MOST_LETTERS = 200
 """Of an annotation."""
-"""Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
 
 _ALL_NAMES = 2**31 - 1
 FURTHER = "(further)"
@@ -159,7 +161,7 @@ class TraceColumns:
             external_id=self._external_ids(args),
             bytes=self.numbers([item.bytes for item in args]),
             shape=self._shapes(args),
-            annotation=_texts(self.vocabularies.labels, list(map(_annotation_of, args))),
+            annotation=self._annotations(args),
         )
 
     def _add_calls(self, events: list[TraceEvent]) -> None:
@@ -182,8 +184,8 @@ class TraceColumns:
             self._add_collectives(args, table.n_rows, is_gpu=False)
             self._add_files(events, args)
             external_id, known = self._external_ids(args), self.vocabularies
-            input_list = known.input_lists.of([b"".join((item.input_type,)) for item in args])
-            input_dims = known.input_dims.of([b"".join((item.input_dims,)) for item in args])
+            input_list = known.input_lists.of(_bytes_of([item.input_type for item in args]))
+            input_dims = known.input_dims.of(_bytes_of([item.input_dims for item in args]))
         table.add(
             **columns,
             thread=self._threads(events),
@@ -251,11 +253,19 @@ class TraceColumns:
 
     def _add_files(self, events: list[TraceEvent], args: Sequence[Args]) -> None:
         """Keep the name of a file without its folders, which may be those of a user."""
-        for event, item in zip(events, args, strict=True):
-            if item.kernel_file and len(self.written_in) < MOST_NAMES:
-                backend = f" ({item.kernel_backend})" if item.kernel_backend else ""
-                file = f"{PureWindowsPath(item.kernel_file).name}{backend}"
-                self.written_in[event.name or ""] = file
+        for row in [row for row, item in enumerate(args) if item.kernel_file]:
+            if len(self.written_in) < MOST_NAMES:
+                backend = f" ({args[row].kernel_backend})" if args[row].kernel_backend else ""
+                file = f"{PureWindowsPath(args[row].kernel_file or '').name}{backend}"
+                self.written_in[events[row].name or ""] = file
+
+    def _annotations(self, args: Sequence[Args]) -> NDArray[np.int32]:
+        """Return the texts that ``mark_kernels`` of PyTorch gave to the nodes of CUDA graphs."""
+        found = np.full(len(args), ABSENT, dtype=np.int32)
+        for row in [row for row, item in enumerate(args) if item.graph_node]:
+            if text := _raw_text(args[row].annotation):
+                found[row] = self.vocabularies.labels[text[:_MOST_LETTERS]]
+        return found
 
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         if not self.has_arrows and category not in FORWARD_BACKWARD:
@@ -301,7 +311,7 @@ class TraceColumns:
 
     def _shapes(self, args: Sequence[Args]) -> NDArray[np.int32]:
         shapes = self.vocabularies.shapes
-        texts = [b" ".join((item.grid, item.block)) for item in args]  # bytes() takes twice as long
+        texts = [b" ".join((item.grid, item.block)) for item in args]
         n_absent = texts.count(b" ")
         if n_absent in {0, len(texts)}:
             return shapes.of(texts) if not n_absent else np.full(n_absent, ABSENT, dtype=np.int32)
@@ -344,12 +354,9 @@ def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
 
-def _annotation_of(args: Args) -> str | None:
-    """Return the text that ``mark_kernels`` of PyTorch gave to the node of a CUDA graph."""
-    if not args.graph_node or not args.annotation:
-        return None
-    text = _raw_text(args.annotation)
-    return text and text[:_MOST_LETTERS]
+def _bytes_of(texts: Sequence[msgspec.Raw]) -> list[bytes]:
+    """Return texts of the file as bytes, which ``bytes()`` takes twice as long for."""
+    return [b"" if text is NO_TEXT else b"".join((text,)) for text in texts]
 
 
 def _group_of(args: Args) -> str | None:

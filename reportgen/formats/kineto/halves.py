@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from reportgen.engine import HelperError, run_in_helper, spare_cores
+from reportgen.engine import HelperError, may_copy, run_in_copy, run_in_helper, spare_cores
 from reportgen.formats.columns import ABSENT, BoundedCodes
 from reportgen.formats.decompression import last_border
 from reportgen.formats.kineto.column_buffer import Columns
@@ -32,9 +32,8 @@ from reportgen.formats.kineto.trace_file import (
 )
 
 LEAST_BYTES = 64 << 20
-_BLOCK_BYTES = 8 * CHUNK_BYTES
 _HEAD_START_BYTES = 24 << 20
-"""The part that is read here before a helper is ready: it needs 0.2 s to start."""
+"""The part that is read here before another interpreter is ready: it needs 0.2 s to start."""
 
 _MOST_TRIES = 64
 _CLOSE = b"]}"
@@ -75,11 +74,13 @@ def read_halves(
     """
     if size_bytes < LEAST_BYTES or not spare_cores():
         return None
-    start = _second_half(path, size_bytes)
+    is_copy = may_copy()
+    start = _second_half(path, size_bytes, 0 if is_copy else _HEAD_START_BYTES)
     if start is None:
         return None
+    run_beside = run_in_copy if is_copy else run_in_helper
     try:
-        with run_in_helper(read_rest, str(path), start, size_bytes) as results:
+        with run_beside(read_rest, str(path), start, size_bytes) as results:
             first = read_events(_until(start, blocks), has_arrows=False, on_progress=on_progress)
             rest: _Rest = next(results)
             if not (_is_plain(first) and rest.is_plain):
@@ -94,9 +95,9 @@ def read_halves(
     return None if any(codes.n_beyond for codes in _vocabularies(known)) else file_of(first)
 
 
-def _second_half(path: Path, size_bytes: int) -> int | None:
+def _second_half(path: Path, size_bytes: int, head_start_bytes: int) -> int | None:
     """Return where the second half begins: a chunk of events, after one that is not too long."""
-    chunk = (size_bytes + _HEAD_START_BYTES) // 2 // CHUNK_BYTES
+    chunk = (size_bytes + head_start_bytes) // 2 // CHUNK_BYTES
     try:
         with path.open("rb") as file:
             before = _chunk_start(file, chunk)
@@ -156,7 +157,7 @@ def _from(path: Path, start: int, size_bytes: int) -> Iterator[bytes]:
         file.seek(start)
         border = -(-start // CHUNK_BYTES) * CHUNK_BYTES
         yield b"[" + file.read(border - start)
-        while block := file.read(min(_BLOCK_BYTES, size_bytes - file.tell())):
+        while block := file.read(min(CHUNK_BYTES, size_bytes - file.tell())):
             yield block
 
 

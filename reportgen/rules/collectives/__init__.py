@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import exchanges
-from reportgen.facts.exchanges import Exchange, Meeting
+from reportgen.facts import waiting
+from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, comparable
+from reportgen.merging import sums_by_code
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
-from reportgen.rules.kit import col, derived
+from reportgen.rules.kit import col
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 
@@ -71,110 +72,82 @@ class Straggler:
     last_arrivals: int = col()
 
 
-@kit.row
-class Collective:
-    """One collective on one rank; ``wait_ns`` is how long the rank was there before the last."""
-
-    item: Exchange
-    meeting: Meeting
-    group: str = derived(lambda row: row.item.group)
-    seq: int = derived(lambda row: row.meeting.number)
-    name: str = derived(lambda row: row.item.name)
-    rank: int = derived(lambda row: row.item.rank)
-    wait_ns: int = derived(
-        lambda row: row.meeting.last_ns - row.item.start_ns, "us", name="wait_us", per=NS_PER_US
-    )
-    duration_ns: int = derived(
-        lambda row: row.item.duration_ns, "us", name="duration_us", per=NS_PER_US
-    )
-
-
-@kit.row
-class Match:
-    """One collective on several ranks; ``transfer_ns`` is the time of the rank that waits least."""
-
-    meeting: Meeting
-    group: str = derived(lambda row: row.meeting.members[0].group)
-    seq: int = derived(lambda row: row.meeting.number)
-    name: str = derived(lambda row: row.meeting.members[0].name)
-    transfer_ns: int = derived(
-        lambda row: row.meeting.transfer_ns, "us", name="transfer_us", per=NS_PER_US
-    )
-    last_rank: int = derived(lambda row: row.meeting.last_rank)
-
-
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     """Match the collectives of the ranks; report late ranks and slow transfers."""
     missing = kit.reason_without_gpu(sum(rank.n_ops for rank in every))
-    ranks = [rank for rank in every if rank.exchanges]
+    ranks: Sequence[RankCollectives] = [rank for rank in every if rank.exchanges.n]
     if not ranks:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
-    ranks, meetings, shifts = clocks.align(ranks)
-    shared = exchanges.comparable(meetings)
-    waits_ns = kit.sum_by_key(
-        {item.rank: meeting.last_ns - item.start_ns}
-        for meeting in shared
-        for item in meeting.members
-    )
-    last = Counter(meeting.last_rank for meeting in shared)
-    stragglers = [
-        Straggler(rank=rank, wait_ns=wait_ns, last_arrivals=last[rank])
-        for rank, wait_ns in sorted(waits_ns.items())
-    ]
-    every_ns = sum(item.duration_ns for meeting in shared for item in meeting.members)
+    ranks, items, meetings, shifts = clocks.align(ranks)
+    shared = comparable(meetings)
+    stragglers = _stragglers(shared)
+    waits_ns, every_ns = int(shared.wait_ns.sum()), int(shared.members.duration_ns.sum())
     communication_ns = sum(rank.communication_ns for rank in ranks)
     metrics: dict[str, float | int | None] = {
-        "n_collectives": len(shared),
+        "n_collectives": shared.n,
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
     transfers = bandwidth.transfers_of(shared, params.link_gb_per_s)
-    grid, what_if = by_step.grid_of(ranks), None
-    if shared:
-        waiting = exchanges.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
-        what_if = by_step.without_stragglers(grid, shared, waiting)
+    grid, what_if = by_step.grid_of(ranks, items), None
+    if shared.n:
+        waits = waiting.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
+        what_if = by_step.without_stragglers(grid, shared, waits)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
+        faults = faults_of(ranks, shared, waits, params, what_if=said, is_one_clock=not shifts)
         findings = [
-            *faults_of(ranks, shared, waiting, params, what_if=said, is_one_clock=not shifts),
+            *(faults if any(faults) else [by_step.late_by_turns(what_if)]),
             clocks.finding_of(shifts),
             bandwidth.share_of_link(transfers, params.link_gb_per_s),
         ]
         metrics |= {
-            "waiting_us": sum(waits_ns.values()) / NS_PER_US,
-            "transfer_us": sum(meeting.transfer_ns for meeting in shared) / NS_PER_US,
-            "waiting_ratio": ratio_of(sum(waits_ns.values()), every_ns),
+            "waiting_us": waits_ns / NS_PER_US,
+            "transfer_us": int(shared.transfer_ns.sum()) / NS_PER_US,
+            "waiting_ratio": ratio_of(waits_ns, every_ns),
         }
         if what_if:
             metrics["step_without_stragglers_us"] = what_if.even_ns / NS_PER_US
     else:
-        findings = [_not_comparable(ranks, meetings)]
+        findings = [_not_comparable(len(ranks), items, meetings)]
     return Outcome(
         missing=missing,
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
-            *by_step.exhibits_of(ranks, shared, grid, what_if),
+            *by_step.exhibits_of(items, shared, grid, what_if),
             *([clocks.table_of(shifts)] if shifts else ()),
             *groups.tables_of(shared),
-            *bandwidth.tables_of(ranks, transfers, link_gb_per_s=params.link_gb_per_s),
+            *bandwidth.tables_of(items, transfers, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),
         ],
         metrics=metrics,
     )
 
 
-def _not_comparable(ranks: Sequence[RankCollectives], meetings: Sequence[Meeting]) -> Finding:
-    if len(ranks) < 2:
-        return ONE_RANK.finding(measured=None, reached=bandwidth.reached(ranks))
-    if not meetings:
+def _stragglers(meetings: Meetings) -> list[Straggler]:
+    """Return each rank of the meetings, ascending."""
+    ranks, place = np.unique(meetings.members.rank, return_inverse=True)
+    waits_ns = sums_by_code(place, meetings.wait_ns, ranks.size)
+    n_last = np.bincount(np.searchsorted(ranks, meetings.last_rank), minlength=ranks.size)
+    columns = (ranks.tolist(), waits_ns.tolist(), n_last.tolist())
+    return [
+        Straggler(rank=rank, wait_ns=wait_ns, last_arrivals=n)
+        for rank, wait_ns, n in zip(*columns, strict=True)
+    ]
+
+
+def _not_comparable(n_ranks: int, items: Exchanges, meetings: Meetings) -> Finding:
+    if n_ranks < 2:
+        return ONE_RANK.finding(measured=None, reached=bandwidth.reached(items))
+    if not meetings.n:
         return NONE_SHARED.finding(measured=None)
-    spread_ns = max(meeting.end_spread_ns for meeting in meetings)
-    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=exchanges.AGREE_WITHIN_NS)
+    spread_ns = int(meetings.end_spread_ns.max())
+    return ENDS_APART.finding(measured=None, spread=spread_ns, limit=AGREE_WITHIN_NS)
 
 
 def _exhibits(
-    meetings: Sequence[Meeting], every_ns: int, stragglers: Sequence[Straggler]
+    meetings: Meetings, every_ns: int, stragglers: Sequence[Straggler]
 ) -> Iterator[Exhibit]:
-    if meetings:
+    if meetings.n:
         yield _split(meetings, every_ns)
         yield _arrivals(stragglers)
     title = "Waiting and last arrivals by rank"
@@ -182,38 +155,62 @@ def _exhibits(
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
 
 
-def _tables(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
+def _tables(meetings: Meetings) -> Iterator[Exhibit]:
     kept = _costliest(meetings)
-    rest = write(KEPT, n=len(kept), every=len(meetings)) if len(kept) < len(meetings) else ""
-    title, caption = "Collectives of several ranks", COLLECTIVES_CAPTION + rest
-    matches = [Match(meeting=meeting) for meeting in kept]
-    yield kit.table("collectives", matches, Match, title=title, caption=caption)
-    title = "Waiting by collective and rank"
-    caption = "wait_us is from the rank's start to the start of the last rank." + rest
-    each = [Collective(item=item, meeting=meeting) for meeting in kept for item in meeting.members]
-    yield kit.table("waits", each, Collective, title=title, caption=caption)
+    rest = write(KEPT, n=kept.n, every=meetings.n) if kept.n < meetings.n else ""
+    every, first = kept.members, kept.members.take(kept.first)
+    yield results.exhibit(
+        "collectives",
+        results.ExhibitKind.TABLE,
+        title="Collectives of several ranks",
+        caption=COLLECTIVES_CAPTION + rest,
+        columns=[
+            *_names(first, kept.number),
+            *kit.floats(("transfer_us", "us", kept.transfer_ns / NS_PER_US)),
+            results.column("last_rank", "", kept.last_rank, type=ColumnType.INT),
+        ],
+    )
+    yield results.exhibit(
+        "waits",
+        results.ExhibitKind.TABLE,
+        title="Waiting by collective and rank",
+        caption="wait_us is from the rank's start to the start of the last rank." + rest,
+        columns=[
+            *_names(every, kept.number[kept.of_row]),
+            results.column("rank", "", every.rank, type=ColumnType.INT),
+            *kit.floats(
+                ("wait_us", "us", kept.wait_ns / NS_PER_US),
+                ("duration_us", "us", every.duration_ns / NS_PER_US),
+            ),
+        ],
+    )
 
 
-def _costliest(meetings: Sequence[Meeting]) -> Sequence[Meeting]:
+def _names(items: Exchanges, number: Integers) -> Iterator[results.Column]:
+    """Yield the columns that say which collective it is."""
+    yield results.column("group", "", items.texts(items.group), type=ColumnType.TEXT)
+    yield results.column("seq", "", number, type=ColumnType.INT)
+    yield results.column("name", "", items.texts(items.name), type=ColumnType.TEXT)
+
+
+def _costliest(meetings: Meetings) -> Meetings:
     """Return the collectives of most waiting whose members can be listed, in their order."""
-    if sum(len(meeting.members) for meeting in meetings) <= MOST_LISTED:
+    if meetings.members.n <= MOST_LISTED:
         return meetings
-    waits_ns = [
-        sum(meeting.last_ns - item.start_ns for item in meeting.members) for meeting in meetings
-    ]
-    order = sorted(range(len(meetings)), key=lambda at: -waits_ns[at])
-    n_listed = np.cumsum([len(meetings[at].members) for at in order])
+    waits_ns = sums_by_code(meetings.of_row, meetings.wait_ns, meetings.n)
+    order = np.argsort(-waits_ns, kind="stable")
+    n_listed = np.cumsum(meetings.n_ranks[order])
     n_kept = max(1, int(np.searchsorted(n_listed, MOST_LISTED, side="right")))
-    return [meetings[at] for at in sorted(order[:n_kept])]
+    return meetings.take(np.sort(order[:n_kept]))
 
 
-def _split(meetings: Sequence[Meeting], every_ns: int) -> Exhibit:
-    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
+def _split(meetings: Meetings, every_ns: int) -> Exhibit:
+    transfer_ns = int((meetings.transfer_ns * meetings.n_ranks).sum())
     return kit.ranking(
         "transfer_and_waiting",
         [("transfer", transfer_ns), ("waiting for other ranks", every_ns - transfer_ns)],
         title="Transfer and waiting in communication",
-        caption=write(SPLIT_CAPTION, n=len(meetings), every=every_ns),
+        caption=write(SPLIT_CAPTION, n=meetings.n, every=every_ns),
         roles=[Role.NETWORK, Role.IO],
     )
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.facts.exchanges import Meeting
+from reportgen.facts.exchanges import Exchanges
+from reportgen.facts.meetings import Meetings
+from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
-from reportgen.rules.collectives.faults import RankCollectives
 from reportgen.rules.kit import col, derived
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of
@@ -116,10 +117,10 @@ def bus_factor(name: str, group_size: int | None) -> float | None:
 
 
 def tables_of(
-    ranks: Sequence[RankCollectives], found: Sequence[Transfers], *, link_gb_per_s: float | None
+    every: Exchanges, found: Sequence[Transfers], *, link_gb_per_s: float | None
 ) -> Iterator[Exhibit]:
     """Yield bandwidths where sizes are known: of all durations, and of transfers by size."""
-    if rows := _bandwidths(ranks):
+    if rows := _bandwidths(every):
         yield kit.table(
             "bandwidth", rows, Bandwidth, title="Bandwidth of collectives", caption=CAPTION
         )
@@ -138,20 +139,27 @@ def tables_of(
     yield replace(table, columns=tuple(columns))
 
 
-def reached(ranks: Sequence[RankCollectives]) -> str:
+def reached(every: Exchanges) -> str:
     """Say the bandwidth of the collective with the most time; empty where it is unknown."""
-    main = next((row for row in _bandwidths(ranks) if row.bus), None)
+    main = next((row for row in _bandwidths(every) if row.bus), None)
     return write(REACHED, main=main, bus=1e9 * (main.bus or 0)) if main else ""
 
 
-def transfers_of(meetings: Sequence[Meeting], link_gb_per_s: float | None) -> list[Transfers]:
+def transfers_of(meetings: Meetings, link_gb_per_s: float | None) -> list[Transfers]:
     """Return transfers of known size, those that lose most to the best of their size first."""
+    first = meetings.members.take(meetings.first)
+    most_bytes = np.maximum.reduceat(meetings.members.bytes, meetings.first)
+    keys = zip(
+        first.texts(first.name),
+        first.group_size.tolist(),
+        most_bytes.tolist(),
+        first.texts(first.group),
+        strict=True,
+    )
     times_ns: dict[tuple[str, int, int, str], list[int]] = defaultdict(list)
-    for meeting in meetings:
-        first, n_bytes = meeting.members[0], max(item.bytes for item in meeting.members)
-        if n_bytes != NONE and meeting.transfer_ns > 0:
-            key = (first.name, first.group_size, n_bytes, first.group)
-            times_ns[key].append(meeting.transfer_ns)
+    for key, time_ns in zip(keys, meetings.transfer_ns.tolist(), strict=True):
+        if key[2] != NONE and time_ns > 0:
+            times_ns[key].append(time_ns)
     best_ns: dict[tuple[str, int, int], int] = {}
     for (name, n_ranks, n_bytes, _), found in times_ns.items():
         alike = (name, n_ranks, n_bytes)
@@ -191,22 +199,17 @@ def share_of_link(transfers: Sequence[Transfers], link_gb_per_s: float | None) -
     )
 
 
-def _bandwidths(ranks: Sequence[RankCollectives]) -> list[Bandwidth]:
+def _bandwidths(every: Exchanges) -> list[Bandwidth]:
     """Return transfers by name and size of the group, most time first."""
-    totals = kit.sum_by_key(
-        {(item.name, item.group_size): np.array([1, item.duration_ns, item.bytes])}
-        for rank in ranks
-        for item in rank.exchanges
-        if item.bytes != NONE
-    )
-    rows = [
+    known = every.take(np.flatnonzero(every.bytes != NONE))
+    found = [
         Bandwidth(
-            name=name,
-            group_size=None if n_ranks == NONE else n_ranks,
-            count=int(total[0]),
-            time_ns=int(total[1]),
-            bytes=int(total[2]),
+            name=known.labels[known.name[rows[0]]],
+            group_size=None if (size := int(known.group_size[rows[0]])) == NONE else size,
+            count=rows.size,
+            time_ns=int(known.duration_ns[rows].sum()),
+            bytes=int(known.bytes[rows].sum()),
         )
-        for (name, n_ranks), total in sorted(totals.items(), key=lambda item: item[0])
+        for _, rows in rows_by_code(joint_codes(known.name, known.group_size))
     ]
-    return sorted(rows, key=lambda item: -item.time_ns)
+    return sorted(found, key=lambda item: -item.time_ns)

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts.exchanges import Exchange, Meeting, Waiting
+from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.facts.meetings import Meetings
+from reportgen.facts.waiting import Waiting
+from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile.trace_tables import NONE
-from reportgen.results import Choice, Exhibit, Place, Role, many_ranks
+from reportgen.results import Choice, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 WHAT_IF = """ If instead all ranks were equally fast (as the median one), the mean step would take
     {even:ns} instead of {step:ns}."""
@@ -24,6 +26,19 @@ TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
 CAPTION = """step_us is the time of a step on the GPUs, median of the ranks. if_median_us is the
     same without the time in which a rank only waits for others: an estimate of the step if all
     ranks were as fast as the median one. Further effects of faster ranks are not included."""
+BY_TURNS = kit.Message(
+    id="COMM-1",
+    cause=results.Cause.SLOW_RANK,
+    title="Ranks are late by turns and the others wait: {measured:pct} of the time",
+    text="""No rank is late all the time, but in most steps some rank is. If instead all ranks were
+        equally fast (as the median one), the mean step would take {what_if.even_ns:ns} instead of
+        {what_if.step_ns:ns}: {measured:pct} less.""",
+    advice="""Give all ranks equal work in each step: batches of equal length (sort, bucket or pack
+        the samples by length); let garbage collection run on all ranks in the same step.""",
+    exhibit="without_stragglers",
+)
+BY_TURNS_PCT = 5.0
+"""Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
 COLUMNS = """ One row for each rank, and one column for each step that at least half of the ranks
     recorded, placed at its earliest start."""
 STRETCHES = " One row for each rank, and one column for each interval of {width:ns}."
@@ -61,38 +76,40 @@ class Grid:
     ranks: tuple[int, ...]
     has_steps: bool
     starts_ns: NDArray[np.int64]
-    of_rank: Mapping[int, tuple[list[int], list[int], list[int]]]
+    of_rank: Mapping[int, tuple[Integers, Integers, Integers]]
     period_ns: NDArray[np.float64]
     pace_ns: NDArray[np.float64]
 
-    def sums(self, values_ns: Iterable[tuple[Exchange, int]]) -> NDArray[np.float64]:
+    def sums(self, items: Exchanges, values_ns: Integers) -> NDArray[np.float64]:
         """Return (n_ranks, n_columns) sums: of the step that launched, else of the time it ended.
 
         Exchanges outside of all columns are left out.
         """
         found = np.zeros(self.period_ns.shape)
         row = {rank: at for at, rank in enumerate(self.ranks)}
-        for item, value_ns in values_ns:
-            starts, ends, columns = self.of_rank[item.rank]
-            at_ns = item.launch_ns if self.has_steps else item.end_ns
-            place = bisect_right(starts, at_ns) - 1
-            if place >= 0 and at_ns < ends[place] and columns[place] != NONE:
-                found[row[item.rank], columns[place]] += value_ns
+        for rank, own in rows_by_code(items.rank):
+            starts, ends, columns = self.of_rank[rank]
+            at_ns = (items.launch_ns if self.has_steps else items.end_ns)[own]
+            place = np.searchsorted(starts, at_ns, side="right") - 1
+            # Before the first one, ``place`` is that of what was appended.
+            is_within = at_ns < np.append(ends, 0)[place]
+            column = np.append(columns, NONE)[np.where(is_within, place, NONE)]
+            is_in = column != NONE
+            np.add.at(found[row[rank]], column[is_in], values_ns[own][is_in])
         return found
 
 
-def grid_of(ranks: Sequence[RankCollectives]) -> Grid:
+def grid_of(ranks: Sequence[RankCollectives], every: Exchanges) -> Grid:
     """Return the steps that at least half of the ranks recorded, else stretches of time."""
     steps = {at: rank.steps for at, rank in enumerate(ranks) if rank.steps}
-    every = [of.number for of in steps.values()]
-    numbers, counts = np.unique(np.concatenate([[], *every]).astype(np.int64), return_counts=True)
+    recorded = np.concatenate([[], *(of.number for of in steps.values())]).astype(np.int64)
+    numbers, counts = np.unique(recorded, return_counts=True)
     numbers = numbers[counts >= len(ranks) / 2]
     if numbers.size < 2:
-        return _stretches(ranks)
+        return _stretches(ranks, every)
     starts_ns, period_ns, pace_ns = np.full((3, len(ranks), numbers.size), np.nan)
-    of_rank: dict[int, tuple[list[int], list[int], list[int]]] = {
-        rank.rank: ([], [], []) for rank in ranks
-    }
+    nothing = np.empty(0, dtype=np.int64)
+    of_rank = {rank.rank: (nothing, nothing, nothing) for rank in ranks}
     for row, of in steps.items():
         place = np.searchsorted(numbers, of.number).clip(max=numbers.size - 1)
         place = np.where(numbers[place] == of.number, place, NONE)
@@ -100,8 +117,7 @@ def grid_of(ranks: Sequence[RankCollectives]) -> Grid:
             (starts_ns, of.start_ns), (period_ns, of.period_ns), (pace_ns, of.pace_ns)
         ):  # fmt: skip
             cells[row, place[place >= 0]] = values[place >= 0]
-        ends_ns = of.start_ns + of.period_ns
-        of_rank[ranks[row].rank] = (of.start_ns.tolist(), ends_ns.tolist(), place.tolist())
+        of_rank[ranks[row].rank] = (of.start_ns, of.start_ns + of.period_ns, place)
     return Grid(
         ranks=tuple(rank.rank for rank in ranks),
         has_steps=True,
@@ -112,12 +128,12 @@ def grid_of(ranks: Sequence[RankCollectives]) -> Grid:
     )
 
 
-def _stretches(ranks: Sequence[RankCollectives]) -> Grid:
-    ends_ns = [item.end_ns for rank in ranks for item in rank.exchanges]
-    most = max(len(rank.exchanges) for rank in ranks)
+def _stretches(ranks: Sequence[RankCollectives], every: Exchanges) -> Grid:
+    most = max(rank.exchanges.n for rank in ranks)
     n_columns = min(many_ranks.n_columns_for(len(ranks)), most)
-    edges_ns = np.linspace(min(ends_ns), max(ends_ns) + 1, n_columns + 1).astype(np.int64)
-    stretches = (edges_ns[:-1].tolist(), edges_ns[1:].tolist(), list(range(n_columns)))
+    first_ns, last_ns = int(every.end_ns.min()), int(every.end_ns.max())
+    edges_ns = np.linspace(first_ns, last_ns + 1, n_columns + 1).astype(np.int64)
+    stretches = (edges_ns[:-1], edges_ns[1:], np.arange(n_columns))
     unknown = np.full((len(ranks), n_columns), np.nan)
     return Grid(
         ranks=tuple(rank.rank for rank in ranks),
@@ -139,13 +155,12 @@ class WhatIf:
     even_ns: float
 
 
-def without_stragglers(grid: Grid, meetings: Sequence[Meeting], waiting: Waiting) -> WhatIf | None:
+def without_stragglers(grid: Grid, meetings: Meetings, waiting: Waiting) -> WhatIf | None:
     """Return the steps if every rank took the median, ``None`` where steps are not known."""
-    if not grid.has_steps or not meetings:
+    if not grid.has_steps or not meetings.n:
         return None
     # Rows of the waiting are in the order of meetings and of their members.
-    members = (item for meeting in meetings for item in meeting.members)
-    lost_ns = grid.sums(zip(members, waiting.lost_ns.tolist(), strict=True))
+    lost_ns = grid.sums(meetings.members, waiting.lost_ns)
     each_ns = np.nanmedian(grid.pace_ns, axis=0)
     even_ns = np.nanmedian(np.maximum(grid.pace_ns - lost_ns, 0), axis=0)
     return WhatIf(
@@ -156,9 +171,21 @@ def without_stragglers(grid: Grid, meetings: Sequence[Meeting], waiting: Waiting
     )
 
 
+def late_by_turns(what_if: WhatIf | None) -> Finding | None:
+    """Return the finding on waiting for ranks that are late by turns, in most steps."""
+    if what_if is None:
+        return None
+    saved_ns = what_if.each_ns - what_if.each_even_ns
+    share_pct = pct_of(what_if.step_ns - what_if.even_ns, what_if.step_ns)
+    usual_pct = 100 * float(np.median(saved_ns / np.maximum(what_if.each_ns, 1)))
+    if min(share_pct, usual_pct) < BY_TURNS_PCT:
+        return None
+    return BY_TURNS.fault(share_pct, threshold=BY_TURNS_PCT, what_if=what_if)
+
+
 def exhibits_of(
-    ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
+    every: Exchanges,
+    meetings: Meetings,
     grid: Grid,
     what_if: WhatIf | None,
 ) -> Iterator[Exhibit]:
@@ -177,22 +204,16 @@ def exhibits_of(
                 ),
             ],
         )
-    if len(ranks) <= many_ranks.HEATMAP_ABOVE:
+    if len(grid.ranks) <= many_ranks.HEATMAP_ABOVE:
         return
-    waits_ns = (
-        (item, meeting.last_ns - item.start_ns) for meeting in meetings for item in meeting.members
-    )
-    alone_ns = (
-        (item, sum(end - begin for begin, end in item.alone_ns))
-        for rank in ranks
-        for item in rank.exchanges
-    )
+    parts_ns = every.alone_end_ns - every.alone_start_ns
+    alone_ns = sums_by_code(every.alone_row, parts_ns, every.n)
     width_ns = int(grid.starts_ns[-1] - grid.starts_ns[0]) // max(grid.starts_ns.size - 1, 1)
     columns = write(COLUMNS) if grid.has_steps else write(STRETCHES, width=width_ns)
     values_ns = {
         "steps_by_rank": grid.period_ns if grid.has_steps else None,
-        "waiting_over_time": grid.sums(waits_ns) if meetings else None,
-        "exposed_over_time": grid.sums(alone_ns),
+        "waiting_over_time": grid.sums(meetings.members, meetings.wait_ns) if meetings.n else None,
+        "exposed_over_time": grid.sums(every, alone_ns),
     }
     for name, (_, title, column, role) in MAPS.items():
         value_ns = values_ns[name]

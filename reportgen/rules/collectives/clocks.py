@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from reportgen import results
-from reportgen.facts import exchanges
 from reportgen.facts.clock_shifts import ClockShift, clock_shifts
-from reportgen.facts.exchanges import Meeting
+from reportgen.facts.exchanges import Exchanges, joined
+from reportgen.facts.meetings import (
+    AGREE_RATIO,
+    Meetings,
+    are_certain,
+    end_together,
+    meetings_of,
+)
 from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives, hosts_of
@@ -30,25 +38,27 @@ CAPTION = """By the ends of the collectives that a clock shares with others: the
 
 
 def align(
-    ranks: list[RankCollectives],
-) -> tuple[list[RankCollectives], list[Meeting], list[ClockShift]]:
+    ranks: Sequence[RankCollectives],
+) -> tuple[Sequence[RankCollectives], Exchanges, Meetings, list[ClockShift]]:
     """Return ranks on one clock, that of the first, as far as their ends say it.
 
     Returns:
-        The ranks, their meetings, and how far their clocks were apart.
+        The ranks, the exchanges of all of them, their meetings, and how far their clocks were
+        apart. The exchanges of each rank stay on its own clock.
     """
-    meetings = exchanges.meetings_of([rank.exchanges for rank in ranks])
-    is_certain = exchanges.end_together(meetings) >= exchanges.AGREE_RATIO or (
-        exchanges.are_certain([rank.exchanges for rank in ranks])
-    )
+    every = joined([rank.exchanges for rank in ranks])
+    meetings = meetings_of(every)
+    is_certain = end_together(meetings) >= AGREE_RATIO or are_certain(every)
     clocks = {rank: host or f"rank {rank}" for rank, host in hosts_of(ranks).items()}
     shifts = clock_shifts(meetings, clocks) if is_certain else []
     ahead_of = {item.clock: item.ahead_ns for item in shifts}
     ahead_ns = {rank: ahead_of.get(clock, 0) for rank, clock in clocks.items()}
     if not any(ahead_ns.values()):
-        return ranks, meetings, []
+        return ranks, every, meetings, []
+    n_each = [rank.exchanges.n for rank in ranks]
+    every = every.moved(np.repeat([ahead_ns[rank.rank] for rank in ranks], n_each))
     same = [_moved(rank, ahead_ns[rank.rank]) for rank in ranks]
-    return same, exchanges.meetings_of([rank.exchanges for rank in same]), shifts
+    return same, every, meetings_of(every), shifts
 
 
 def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
@@ -56,7 +66,6 @@ def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
     return replace(
         rank,
         begin_ns=rank.begin_ns - ahead_ns,
-        exchanges=tuple(exchanges.moved(item, ahead_ns) for item in rank.exchanges),
         steps=steps and replace(steps, start_ns=steps.start_ns - ahead_ns),
     )
 

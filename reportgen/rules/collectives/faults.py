@@ -9,17 +9,13 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.facts import device_busy, exchanges
-from reportgen.facts.exchanges import (
-    Exchange,
-    LateRank,
-    Located,
-    Meeting,
-    SlowTransfers,
-    Waiting,
-    exchanges_of,
-)
+from reportgen.facts import device_busy, slow_transfers
+from reportgen.facts.exchanges import Exchanges, exchanges_of
+from reportgen.facts.meetings import Meetings
+from reportgen.facts.slow_transfers import Located, SlowTransfers
 from reportgen.facts.traced_steps import StepRows, step_rows
+from reportgen.facts.waiting import LateRank, Waiting, late_ranks, waiting_of_groups
+from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Finding
 from reportgen.rules import kit
@@ -67,7 +63,7 @@ class RankCollectives:
     begin_ns: int
     window_ns: int
     communication_ns: int
-    exchanges: tuple[Exchange, ...]
+    exchanges: Exchanges
     steps: StepRows | None
 
 
@@ -154,7 +150,7 @@ class LateHost:
 
 def faults_of(
     ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
+    meetings: Meetings,
     waiting: Waiting,
     params: Params,
     *,
@@ -172,24 +168,27 @@ def faults_of(
     if not window_ns:
         return []
     hosts = hosts_of(ranks)
-    slow = exchanges.slow_transfers(meetings)
-    place = exchanges.located(slow, hosts) if slow else None
-    late = exchanges.late_ranks(waiting)
+    slow = slow_transfers.slow_transfers(meetings)
+    place = slow_transfers.located(slow, hosts) if slow else None
+    late = late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
-    worst, late_ranks = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
+    worst, of_host = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
     found = None
     if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
-        of_host = {"host": host.name, "n_ranks": len(host.ranks)} if host else None
         apart_ns = int(waiting.apart_ns.max())
         found = (SLOW_HOST if host else WAITING).fault(
             pct_of(worst.excess_ns, window_ns),
             threshold=params.threshold_window_pct,
-            where=_longest_wait(ranks, meetings, waiting, late_ranks, is_one_clock=is_one_clock),
+            where=_longest_wait(ranks, meetings, waiting, of_host, is_one_clock=is_one_clock),
             late=worst,
             window=window_ns,
             what_if=what_if,
             apart=write(APART, apart=apart_ns) if apart_ns else "",
-            **(of_host or _communication(ranks, meetings, waiting, worst.rank)),
+            **(
+                {"host": host.name, "n_ranks": len(host.ranks)}
+                if host
+                else _communication(ranks, meetings, waiting, worst.rank)
+            ),
         )
     return [found, _slow(ranks, slow, place, window_ns, params) if slow else None]
 
@@ -211,7 +210,7 @@ def _late_host(
     if len(names) < 2 or "" in names:
         return None
     numbers = {rank: names.index(hosts[rank]) for rank in waiting.ranks}
-    found = exchanges.late_ranks(exchanges.waiting_of_groups(waiting, numbers))
+    found = late_ranks(waiting_of_groups(waiting, numbers))
     if not found or found[0].excess_ns <= 0:
         return None
     name = names[found[0].rank]
@@ -240,18 +239,17 @@ def _is_by_link(host: LateHost | None, slow: SlowTransfers | None, place: Locate
 
 
 def _communication(
-    ranks: Sequence[RankCollectives], meetings: Sequence[Meeting], waiting: Waiting, late: int
+    ranks: Sequence[RankCollectives], meetings: Meetings, waiting: Waiting, late: int
 ) -> dict[str, Any]:
     """Return how all ranks spend their time in it, and whether the host of the late one is late."""
     host = next(rank.host for rank in ranks if rank.rank == late)
-    transfer_ns = sum(meeting.transfer_ns * len(meeting.members) for meeting in meetings)
-    starts_ns = sum(item.start_ns for meeting in meetings for item in meeting.members)
+    transfer_ns = int((meetings.transfer_ns * meetings.n_ranks).sum())
     has_mates = len({rank.host for rank in ranks}) > 1 and any(
         rank.host == host and rank.rank != late for rank in ranks
     )
     return {
-        "every": sum(item.duration_ns for meeting in meetings for item in meeting.members),
-        "waiting": sum(len(one.members) * one.last_ns for one in meetings) - starts_ns,
+        "every": int(meetings.members.duration_ns.sum()),
+        "waiting": int(meetings.wait_ns.sum()),
         "transfer": transfer_ns // len(waiting.ranks),
         "mates": write(MATES, host=host) if host and has_mates else "",
     }
@@ -259,7 +257,7 @@ def _communication(
 
 def _longest_wait(
     ranks: Sequence[RankCollectives],
-    meetings: Sequence[Meeting],
+    meetings: Meetings,
     waiting: Waiting,
     late: Collection[int],
     *,
@@ -270,12 +268,11 @@ def _longest_wait(
     if not is_one_clock:
         return results.Where(node=node)
     is_late = np.isin(np.array(waiting.ranks)[waiting.rank_place], list(late))
-    lost_ns = np.zeros(len(meetings), dtype=np.int64)
-    np.add.at(lost_ns, waiting.meeting, np.where(is_late, -waiting.lost_ns, waiting.lost_ns))
+    signed_ns = np.where(is_late, -waiting.lost_ns, waiting.lost_ns)
+    lost_ns = sums_by_code(waiting.meeting, signed_ns, meetings.n)
     own = np.unique(waiting.meeting[is_late])
-    meeting = meetings[int(own[np.argmax(lost_ns[own])])]
-    end_ns = max(item.end_ns for item in meeting.members)
-    return kit.stretch(node, None, meeting.start_ns, end_ns)
+    place = own[np.argmax(lost_ns[own])]
+    return kit.stretch(node, None, int(meetings.start_ns[place]), int(meetings.end_ns[place]))
 
 
 def _slow(
@@ -289,25 +286,22 @@ def _slow(
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    first, last = slow.meetings[0].members[0], slow.meetings[-1]
-    said = ""
+    meetings, members, said = slow.meetings, slow.meetings.members, ""
     if place:
-        names = join_names(place.hosts, most=exchanges.MOST_LOCATED)
+        names = join_names(place.hosts, most=slow_transfers.MOST_LOCATED)
         said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
     return SLOW_LINK.fault(
         share_pct,
         threshold=params.threshold_slow_pct,
-        where=kit.stretch(
-            None, None, slow.meetings[0].start_ns, max(item.end_ns for item in last.members)
-        ),
-        n_slow=len(slow.meetings),
-        n_alike=len(slow.alike),
+        where=kit.stretch(None, None, int(meetings.start_ns[0]), int(meetings.end_ns[-1])),
+        n_slow=meetings.n,
+        n_alike=slow.alike.n,
         times=f"{slow.times:.2g}",
         excess=slow.excess_ns,
         lost=lost_ns,
         window=window_ns,
         node={item.rank: item.node for item in ranks}[rank],
         located=said,
-        name=first.name,
-        bytes=first.bytes,
+        name=members.labels[members.name[0]],
+        bytes=int(members.bytes[0]),
     )

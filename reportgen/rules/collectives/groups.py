@@ -6,7 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from reportgen.facts.exchanges import Exchange, Meeting
+import numpy as np
+
+from reportgen.facts.meetings import Meetings
+from reportgen.merging import rows_by_code
 from reportgen.results import Exhibit
 from reportgen.rules import kit
 from reportgen.rules.kit import col
@@ -66,26 +69,24 @@ def parallelism_of(
     return "tensor" if are_neighbours and reduces else "data", "ranks"
 
 
-def tables_of(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
+def tables_of(meetings: Meetings) -> Iterator[Exhibit]:
     """Yield the process groups by parallelism, most time first, where groups are known."""
-    members: dict[str, list[tuple[Exchange, int]]] = defaultdict(list)
-    for meeting in meetings:
-        for item in meeting.members:
-            if item.group:
-                members[item.group].append((item, meeting.last_ns - item.start_ns))
-    n_ranks = len({item.rank for found in members.values() for item, _ in found})
+    members, waits_ns = meetings.members, meetings.wait_ns
+    found = [of for of in rows_by_code(members.group) if members.labels[of[0]]]
+    found.sort(key=lambda of: (members.rank[of[1][0]], of[1][0]))
+    n_ranks = len({rank for _, rows in found for rank in members.rank[rows].tolist()})
     alike: dict[tuple[str, str, int, str], list[tuple[int, int]]] = defaultdict(list)
     first: dict[tuple[str, str, int, str], str] = {}
-    for group, found in sorted(members.items(), key=lambda of: of[1][0][0].rank):
-        ranks = sorted({item.rank for item, _ in found})
-        names = sorted({item.name for item, _ in found})
-        is_whole, name = len(ranks) == n_ranks, group.partition("[")[0]
+    for code, rows in found:
+        ranks = sorted(set(members.rank[rows].tolist()))
+        names = members.texts(np.unique(members.name[rows]))
+        is_whole, name = len(ranks) == n_ranks, members.labels[code].partition("[")[0]
         kind, known_by = parallelism_of(name, ranks, names, is_whole=is_whole)
-        key = (kind, known_by, max(found[0][0].group_size, len(ranks)), join_names(names, most=4))
+        size = max(int(members.group_size[rows[0]]), len(ranks))
+        key = (kind, known_by, size, join_names(names, most=4))
         first.setdefault(key, join_names([str(rank) for rank in ranks], most=8))
-        time_ns = sum(item.duration_ns for item, _ in found)
-        alike[key].append((time_ns, sum(wait_ns for _, wait_ns in found)))
-    rows = [
+        alike[key].append((int(members.duration_ns[rows].sum()), int(waits_ns[rows].sum())))
+    table = [
         Group(
             parallelism=key[0],
             known_by=key[1],
@@ -98,7 +99,7 @@ def tables_of(meetings: Sequence[Meeting]) -> Iterator[Exhibit]:
         )
         for key, sums in alike.items()
     ]
-    rows.sort(key=lambda item: -item.time_ns)
+    table.sort(key=lambda item: -item.time_ns)
     title = "Process groups by parallelism"
-    if rows:
-        yield kit.table("groups", rows, Group, title=title, caption=CAPTION)
+    if table:
+        yield kit.table("groups", table, Group, title=title, caption=CAPTION)

@@ -32,14 +32,14 @@ IDLE_RATIO, HARDLY_RATIO = 0.5, 0.25
 hardly do anything but wait."""
 
 ABOUT = About(
-    checks="Whether training waits for batches, and whether there are too few loader processes.",
+    checks="Whether training waits for batches, and whether too few processes load them.",
     reading="""A wait is the time in which a training process asks for its next batch. Loader
         processes are counted in each second in which they are active, and the median is compared
         with the cores of a node; a wrong number matters only if training waits for batches. Shares
         are of the time from the first to the last step of any phase, so evaluation is included.""",
-    advice="""If training waits, use more loader processes (up to the number of cores), prefetching,
-        cheaper preprocessing or faster storage. If there are more loader processes than cores, use
-        fewer.""",
+    advice="""If training waits, load in parallel: PyTorch by processes (num_workers, up to the
+        number of cores), tf.data by threads (num_parallel_calls and prefetch). Make preprocessing
+        cheaper or storage faster. If there are more loader processes than cores, use fewer.""",
     section=results.Section(id="data-loading", title="Data loading", order=180),
     has_counters=True,
     recorded_by=ProfilingKind.LOADER,

@@ -135,9 +135,10 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     waited_ns = sum(item.expected_ns for item in waiting)
     recorded_ns = sum(item.waited_ns for item in waiting)
     lost_ns = sum(item.unrecorded_ns for item in waiting)
-    parts = [("waiting for data", waited_ns), ("rest of the loop", max(loop_ns - waited_ns, 0))]
-    caption = """Of each training process, from its first to its last step; waits at the same time
-        count once. The training processes are added up."""
+    parts = [("waiting for data", waited_ns), ("rest of this time", max(loop_ns - waited_ns, 0))]
+    caption = """Of each training process, from its first to its last step, evaluation included:
+        this may be longer than the training loop. Waits at the same time count once. The training
+        processes are added up."""
     if lost_ns:
         caption += write(" {lost_ns:ns} without any record are left out.", lost_ns=lost_ns)
     if waited_ns > recorded_ns:
@@ -149,7 +150,7 @@ def loop_share(waiting: Sequence[Waiting]) -> Iterator[Exhibit]:
     yield kit.ranking(
         "loop_share",
         parts,
-        title="Waiting for data in the training loop",
+        title="Waiting for data from the first to the last step",
         caption=caption,
         amount=("time_s", "s"),
         per=NS_PER_S,
@@ -161,7 +162,7 @@ def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
     """Yield the histogram of all waits; nothing without waits."""
     bins = bin_together([tally_values(wait_ns)])
     if bins.edge_ns.size:
-        title = "How long the loop waits for a batch"
+        title = "How long training waits for a batch"
         caption = """All recorded waits of all training processes, also before the first step and
             during evaluation."""
         yield _histogram(bins.edge_ns / NS_PER_S, "waits", bins.counts[0], title, caption)

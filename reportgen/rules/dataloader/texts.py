@@ -14,7 +14,8 @@ TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count secon
     {least} are needed."""
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
     {worst.n_waits:count recorded wait}"""
-_LOOP = "{share_pct:pct} of the {worst.loop_ns:ns} from its first to its last step (of any phase)."
+_LOOP = """{share_pct:pct} of the {worst.loop_ns:ns} from its first to its last step, evaluation
+    included."""
 WAITED = f"{_WAITED}: {_LOOP}"
 WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes about
     {{worst.expected_ns:ns}}: {_LOOP}"""

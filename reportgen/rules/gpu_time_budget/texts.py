@@ -145,7 +145,8 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.CPU_INPUT: Words(
         cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
-        advice="Use more loader processes, prefetch, or move preprocessing to other processes.",
+        advice="""Load in parallel and ahead: PyTorch with more loader processes (num_workers),
+            tf.data with num_parallel_calls and prefetch; or make preprocessing cheaper.""",
     ),
     Part.HOST_BLOCKED: Words(
         meaning="idle while the host was in synchronizing, copying or allocating calls",

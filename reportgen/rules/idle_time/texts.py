@@ -116,18 +116,20 @@ def _fault(
     advice: str,
     cost: Cost | None = None,
     without: str = "",
+    costs: str = "costs",
+    hidden: str = "",
 ) -> Fault:
     """Return a fault that is judged by its idle time, or by what is won without its ``cost``."""
     is_cost = cost is not None
     share = "{idle:pct} of the GPU time"
     if not is_cost:
         share = "{measured:pct} of the GPU time within {window}"
-    won = f"Without {without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of "
+    won = f"{without} {{won_by}} would finish {{won:ns}} earlier, {{measured:pct}} of {{window}}."
     text = f"{{idling}} for {{lost:ns}}, {share}, because {meaning}.{{of_worst}}"
     message = Message(
         id=finding_id,
-        title=f"{title}{', which costs' if is_cost else ':'} {{measured:pct}} of the time",
-        text=f"{won}{{window}}. {text}" if is_cost else text,
+        title=f"{title}{f', which {costs}' if is_cost else ':'} {{measured:pct}} of the time",
+        text=f"{won}{hidden} {text}" if is_cost else text,
         advice=advice,
         exhibit="host_costs" if is_cost else "idle_shares",
         cause=cause,
@@ -145,7 +147,7 @@ FAULTS = (
         advice="""Raise num_workers of the DataLoader, and set pin_memory and prefetch_factor;
             if this is already done, make each batch cheaper to load.""",
         cost=Cost.LOADER,
-        without="these waits",
+        without="Without these waits",
     ),
     _fault(
         "IDLE-2",
@@ -156,7 +158,9 @@ FAULTS = (
         advice="""Remove .item(), .cpu(), print of tensors and torch.cuda.synchronize() from the
             loop, or do them only every few steps.""",
         cost=Cost.SYNC,
-        without="the synchronizing calls, after its other costs are fixed,",
+        without="If its other costs were removed first, then without the synchronizing calls",
+        costs="could cost",
+        hidden=" In the run as it is, these costs may hide such waits.",
     ),
     _fault(
         "IDLE-3",
@@ -187,7 +191,7 @@ FAULTS = (
         advice="""Launch fewer and larger kernels: larger batches, torch.compile,
             {graphs}{optimizers}less Python in the loop.""",
         cost=Cost.HOST,
-        without="the time of the host between its calls",
+        without="Without the time of the host between its calls",
     ),
     _fault(
         "IDLE-6",

@@ -37,6 +37,9 @@ while others work has no such reason.
 CHEAP_RATIO = 0.05
 """GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
 over all of it is no rest."""
+PHASES_RATIO = 0.1
+"""Rests inside each step are phases of it, such as the exchange of gradients. Short steps hide them
+from the samples, long ones do not: they are a fault if they take at least a tenth of the time."""
 MOST_RATIO = 0.5
 """A fault in half of the judged minutes is one of the whole working time."""
 MOST_IN_STEPS_PCT = 105.0
@@ -226,7 +229,8 @@ def _finding(
     shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
     lost = [1 - gpu.work_mean_pct / 100 if is_low else gpu.rested_ratio for gpu in gpus]
     wasted = sum(lost) / len(every)
-    is_rare = max(shares) < RARE_RATIO or (not is_low and wasted < CHEAP_RATIO)
+    cheap_ratio = PHASES_RATIO if all(gpu.rests_in_steps for gpu in gpus) else CHEAP_RATIO
+    is_rare = max(shares) < RARE_RATIO or (not is_low and wasted < cheap_ratio)
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,

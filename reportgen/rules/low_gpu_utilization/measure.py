@@ -31,6 +31,8 @@ STEADY_PCT = 10.0
 steady if it hardly ever works by more than a tenth more than on average: it is not held up at times
 and well used at others, and what it does on average is what it can be given."""
 _MOST_RESTS_PCT = (10, 90)
+PHASE_RATIO = 0.5
+"""A rest inside this share of the steps is a phase of a step: samples show it if steps are long."""
 SAVES_FROM = 2.0
 """A node that writes and sends twice as much as usual saves or uploads something."""
 
@@ -116,6 +118,7 @@ class GpuUse:
         host_mean_pct: mean use of the node's cores over the working range, 0 without samples.
         in_steps_pct: its mean use at work by the part of the loop that lies in steps; ``None``
             without steps. Above 100 the GPU works outside of steps as well.
+        rests_in_steps: whether it rests inside most steps: an exchange, a wait for another worker.
         start_ns, end_ns: of the working range.
         late, ended: its idle start and end, if they are long; the working range is without them.
         violation: the newest violation by AWS's definition.
@@ -145,6 +148,7 @@ class GpuUse:
     rest_spread_ratio: float
     rested_ratio: float
     in_steps_pct: float | None
+    rests_in_steps: bool
     start_ns: int
     end_ns: int
     late: IdleEdge | None
@@ -247,6 +251,7 @@ def _measure_gpu(
         rest_spread_ratio=_spread_ratio(time_ns[work.first : work.stop], is_idle),
         rested_ratio=_rested_ratio(working, idle_below),
         in_steps_pct=in_steps and float(working.mean()) / in_steps,
+        rests_in_steps=_rests_in_steps(part.spans.steps(), time_ns[its][is_idle]),
         start_ns=int(time_ns[work.first]),
         end_ns=int(time_ns[work.stop - 1]),
         late=late,
@@ -325,6 +330,17 @@ def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
         return 0.0
     first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
     return float((last_ns - first_ns) / max(int(time_ns[-1] - time_ns[0]), 1))
+
+
+def _rests_in_steps(steps: SpanTable, idle_ns: Instants) -> bool:
+    """Return whether idle samples lie inside most steps of the node's first worker."""
+    for _, rows in rows_by_code(steps.worker):
+        order = rows[np.argsort(steps.start_ns[rows], kind="stable")]
+        start_ns, end_ns = steps.start_ns[order], steps.end_ns[order]
+        at = np.searchsorted(start_ns, idle_ns, side="right") - 1
+        at = at[(at >= 0) & (idle_ns < end_ns[at])]
+        return bool(np.unique(at).size >= PHASE_RATIO * order.size)
+    return False
 
 
 def _at_work(

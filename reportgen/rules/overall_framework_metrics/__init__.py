@@ -48,9 +48,9 @@ BETWEEN_STEPS = kit.Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the time lies between steps",
-    text="""From the first to the last step, no step was running for {measured:pct} of the time
-        (added up over the training processes); more than {threshold:pct} is worth a
-        look.{lost}{known}""",
+    text="""From the first to the last step, evaluation included, no step was running for
+        {measured:pct} of the time (added up over the training processes); more than
+        {threshold:pct} is worth a look.{lost}{known}""",
     advice="""Check what runs between steps: waiting for data, callbacks, logging, checkpoints, the
         optimizer when the framework counts it outside.""",
     exhibit="phase_shares",
@@ -71,7 +71,7 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
-KNOWN = " Without waits for batches and single pauses, {rest:pct} of the loop is left."
+KNOWN = " Without waits for batches and single pauses, {rest:pct} of this time is left."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
     id="FW-2",
@@ -84,12 +84,12 @@ PASSES = kit.Message(
 TOP_OPERATOR = kit.Message(
     id="FW-3",
     title="{top.name} takes {measured:pct} of the time of all {kind} operators",
-    text="""{top.name} ran {top.count:count time} in the recorded steps and took {top.self_ns:ns}
-        without the operators that it called: {measured:pct} of the self time of all {kind}
-        operators.{inside}""",
+    text="""In the recorded steps, {top.name} ran {top.count:count time} and took
+        {top.self_ns:ns}{alone}: {measured:pct} of the time of all {kind} operators.{inside}""",
     advice="Use a fused or compiled version of it, or mixed precision.",
 )
-INSIDE = " With the operators that it called it took {total:ns}."
+ALONE = " without the operators that it called"
+INSIDE = " With them it took {total:ns}."
 _ON_CORES = "Do it for whole batches at once, call it less often, or move it out of the steps."
 _COPY_LESS = "Avoid copies between devices: pin memory, copy without blocking, copy less."
 _ADVICE_BY_WORD = (
@@ -299,6 +299,7 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
         advice=_COPY_LESS if bare == "to" else next(fitting, advice),
         top=top,
         kind=kind.upper(),
+        alone=ALONE if top.total_ns > top.self_ns else "",
         inside=write(INSIDE, total=top.total_ns) if top.total_ns > top.self_ns else "",
     )
 

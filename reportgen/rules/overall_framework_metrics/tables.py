@@ -230,7 +230,7 @@ def _evidence(item: StageTime) -> str:
     names = sorted(item.name_ns, key=lambda name: (-item.name_ns[name], name))
     what = join_names(names, most=MOST_NAMES) if names else "no recorded function"
     if item.n_steps == item.n_all_steps:
-        return f"{what}; the whole loop"
+        return f"{what}; all steps and the time between them"
     return write("{what}; {of.n_steps:n} of {of.n_all_steps:count step}", what=what, of=item)
 
 
@@ -270,9 +270,10 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
             for stage in Stage
         ],
         StageTime,
-        title="Where in the pipeline the loop's time goes",
-        caption="""Shares of the observed time: the training loops of all training processes, or,
-            if such events were recorded for some steps only, these steps. Stages may overlap, so
+        title="Where in the pipeline the time goes",
+        caption="""Shares of the observed time: of all training processes from the first to the last
+            step, evaluation included, or, if such events were recorded for some steps only, of
+            these steps. Stages may overlap, so
             the shares need not add up to 100. A stage without recorded events has no numbers: its
             time is unknown, not 0.""",
     )

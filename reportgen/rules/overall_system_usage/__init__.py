@@ -55,8 +55,8 @@ BOTH_HAVE_ROOM = kit.Message(
     id="SYS-1",
     cause=results.Cause.HEADROOM,
     title="GPU and CPU{on} are not fully used: 95th percentile of the GPUs {measured:pct}",
-    text="{scope}{node}: {levels}.",
-    advice="Raise the batch size or the number of loader processes, or take a smaller instance.",
+    text="{scope}On {node}, {levels}.",
+    advice="Raise the batch size, load more batches in parallel, or take a smaller instance.",
     exhibit="usage",
 )
 GPUS_HAVE_ROOM = replace(
@@ -75,7 +75,7 @@ WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-3",
     cause=results.Cause.OBSERVATION,
-    title="GPUs{on} are well used: median utilization {measured:pct}",
+    title="GPUs{on} are busy most of the time: median utilization {measured:pct}",
     advice="To save more, shorten the operators that take most of the GPU time.",
 )
 CPUS_WELL_USED = replace(
@@ -88,7 +88,7 @@ CPUS_WELL_USED = replace(
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,
     title="The job runs on CPUs, which{on} are not fully used: 95th percentile {measured:pct}",
-    advice="Use more threads or loader processes, or take a smaller instance.",
+    advice="Use more threads, load more batches in parallel, or take a smaller instance.",
 )
 BUSY_AT_TIMES = replace(
     BOTH_HAVE_ROOM,
@@ -100,13 +100,14 @@ BUSY_AT_TIMES = replace(
 NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
-    text="""{node} has no samples in {measured:pct} of the time from the first to the last sample of
-        the job: {parts}. This concerns {concerned}. This time is unknown and is not
+    text="""There are no samples of {node} in {measured:pct} of the time from the first to the last
+        sample of the job: {parts}. This concerns {concerned}. This time is unknown and is not
         counted.""",
     advice="""Unless profiling was paused on purpose, look in the job's log for a restart, an
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
+_TOGETHER = {Quantity.GPU: "the GPUs together", Quantity.CPU: "the cores together"}
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
 
 
@@ -251,17 +252,17 @@ def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
     for _, found in sorted(by_id.items()):
         level_pct, message, node = min(found, key=lambda item: item[0])
         which = part_of(len(found), len(nodes), "node")
-        lowest = " The lowest values are those of " if len(found) > 1 else " "
+        lowest = f"; {node} has the lowest values. " if len(found) > 1 else ". "
         words = [
-            write("{its.metric} median {its.p50:pct}, 95th percentile {its.p95:pct}", its=its)
-            for name in (Quantity.GPU, Quantity.CPU)
+            write(f"{who}: median {{its.p50:pct}}, 95th percentile {{its.p95:pct}}", its=its)
+            for name, who in _TOGETHER.items()
             if (its := nodes[node].get(name))
         ]
         yield message.finding(
             measured=level_pct,
             threshold=HIGH_PCT,
             where=Where(node=node),
-            scope=f"This holds for {which}.{lowest}" if len(nodes) > 1 else "",
+            scope=f"This holds for {which}{lowest}" if len(nodes) > 1 else "",
             on=f" on {node if len(found) == 1 else which}" if len(nodes) > 1 else "",
             node=node,
             levels="; ".join(words),

@@ -42,7 +42,7 @@ NO_TRAINING = kit.Message(
     id="PY-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
     title="{measured:pct} of the profiled Python time is spent on {kind}",
-    text="""{function.name} ({function.place}) and the functions that it calls took
+    text="""The function {function.name} ({function.place}) and those that it calls took
         {function.cumulative_s:s}{calls}, {measured:pct} of the {training.own_s:s} in
         {training.n_profiles:count Python profile} of the training.""",
     advice="""Log, save and evaluate less often, or in another thread or process; keep values on the

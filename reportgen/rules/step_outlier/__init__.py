@@ -9,6 +9,7 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.breakdown import Breakdown, largest_increase
+from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
@@ -48,9 +49,9 @@ SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
     title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer than {limit}; more
-        than {threshold} are too many. The usual step takes {worst.p50_s:s}, the longest
-        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer
+        than {limit}; more than {threshold} are too many. The usual step takes {worst.p50_s:s}, the
+        longest {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
         collection and the CPU and GPU curves; events that occur only then are the cause.""",
     unit="steps",
@@ -58,16 +59,16 @@ SLOW = kit.Message(
 )
 FEW = replace(
     SLOW,
-    text="""{worst.worker} has {worst.n_outliers:n} {worst.phase} steps that take at least 1.5 times
-        as long as the steps around them. The usual step takes {worst.p50_s:s}, the longest
-        {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps that
+        take at least 1.5 times as long as the steps around them. The usual step takes
+        {worst.p50_s:s}, the longest {worst.longest_s:s}: step
+        {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     exhibit="steps",
 )
 """So few that mean and deviation hide them: they are costly all the same."""
-HANDFUL = 5
 MOST_SLOW_RATIO = 0.2
-"""A few long steps are single pauses, a matter of LongPause. Where more than a fifth of all steps
-is slow, there are two kinds of steps, and neither is an exception."""
+"""A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
+of all steps is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
 IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
 RHYTHM = " They repeat regularly: {nth}."

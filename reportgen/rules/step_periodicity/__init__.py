@@ -76,8 +76,8 @@ PERIOD = {
     Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
 }
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
-RHYTHM = """{p.worker} has {p.n_found:n}{missing} slow {p.word} cycles, one {period} ({behind}
-    {numbers}{more}).{others}"""
+RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word} cycles, one
+    {period} ({behind} {numbers}{more}).{others}"""
 COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""

@@ -291,7 +291,7 @@ def _recurrences_by(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
         if best is None:
             break
         rows, number, unit = best
-        found += _split(steps, _recurrence(steps, events.where(rows), number, unit))
+        found += _split(steps, _recurrence(steps, events.where(rows), number, unit), number)
         events = events.where(np.delete(np.arange(events.row.size), rows))
     return tuple(found[:MOST_RECURRENCES])
 
@@ -371,16 +371,17 @@ def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit)
     )
 
 
-def _split(steps: PhaseSteps, found: Recurrence) -> Sequence[Recurrence]:
+def _split(steps: PhaseSteps, found: Recurrence, number: Integers) -> Sequence[Recurrence]:
     """Return a rhythm, or two of them where some of its occurrences cost clearly more.
 
     Every 50th step is slow and every 200th is much slower: that is a rhythm among the others.
+    ``number`` counts the occurrences, those that are missing too.
     """
     _, is_more = excess_of(found.events.excess_ns, least_ratio=1.0)
     more = np.flatnonzero(is_more)
     rhythm = find_rhythm(
-        more.astype(np.float64),
-        float(is_more.size),
+        (number[more] - number[0]).astype(np.float64),
+        float(found.n_expected),
         least_period=2.0,
         false_alarm_log10=NESTED_FALSE_ALARM_LOG10,
     )

@@ -65,6 +65,16 @@ class SharesInfo:
     folded: tuple[SharePart, ...] = ()
     has_amounts: bool = True
 
+    @property
+    def is_drawn(self) -> bool:
+        """Return whether it has several parts: one alone is only listed."""
+        return are_several(self.parts)
+
+
+def are_several(parts: Sequence[SharePart]) -> bool:
+    """Return whether more than one of some parts is larger than nothing."""
+    return sum(part.width_pct > 0 for part in parts) > 1
+
 
 def is_pie(exhibit: Exhibit) -> bool:
     """Return whether parts of a whole are drawn as a pie, not as one bar.

@@ -89,7 +89,7 @@ def test_what_a_loader_and_a_script_name_is_told_apart() -> None:
     assert stages["read"][0] == pytest.approx(5.0)
     assert stages["preprocess"][0] == pytest.approx(10.0)
     assert stages["output"][0] == pytest.approx(2.0)
-    assert stages["output"][1] == "save_checkpoint; the whole loop"
+    assert stages["output"][1] == "save_checkpoint; all steps and the time between them"
 
 
 def test_horovods_activities_are_communication() -> None:

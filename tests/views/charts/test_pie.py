@@ -106,6 +106,18 @@ def test_shares_are_pies_and_the_gpu_time_budget_is_a_bar() -> None:
         figure_of(budget, UNIX)
 
 
+@pytest.mark.parametrize("others", [{}, {"gpu_functions": 0.0}])
+def test_one_part_is_listed_and_not_drawn(others: dict[str, float]) -> None:
+    parts = {"cpu_functions": 16.3, **others}
+    alone = reports.shares("budget", "Operators", parts)
+    listed = operators(("pct", "%", [100.0]), kind=ExhibitKind.BARS)
+    for exhibit_ in (alone, replace(alone, place=RULE.places["budget"]), listed):
+        html = exhibit_block(exhibit_, UNIX).html
+        assert "rg-pie" not in html
+        assert "rg-stack" not in html
+        assert "100.0 %" in html
+
+
 def test_bars_in_percent_of_a_whole_are_the_legend_of_a_pie() -> None:
     bars_ = operators(
         ("pct", "%", [60.0, 39.9]), ("time_us", "us", [6.0, 4.0]), kind=ExhibitKind.BARS

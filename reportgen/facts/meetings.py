@@ -1,0 +1,181 @@
+"""Communication of several ranks: which of their operations are one exchange."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.merging import joint_codes, rows_between, rows_by_code
+from reportgen.profile.trace_tables import NONE
+from reportgen.units import NS_PER_MS
+
+AGREE_WITHIN_NS = NS_PER_MS
+AGREE_RATIO = 0.95
+"""Where clocks agree, the ends of one exchange lie this close (7 µs in real traces) for at least
+this share of them (docs/definitions.md, Waiting in collectives)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meetings:
+    """Exchanges of at least two ranks each, (n,) in order of time.
+
+    Attributes:
+        members: meeting after meeting, its ranks ascending.
+        first: the first row of each among the members.
+        number: in the group; the place among those of equal name where it is unknown.
+    """
+
+    members: Exchanges
+    first: Integers
+    number: Integers
+
+    @property
+    def n(self) -> int:
+        """Return how many there are."""
+        return self.first.size
+
+    @property
+    def n_ranks(self) -> Integers:
+        """Return (n,) how many ranks each has."""
+        return np.diff(self.first, append=self.members.n)
+
+    @property
+    def of_row(self) -> Integers:
+        """Return (n_members,) the meeting of each member."""
+        return np.repeat(np.arange(self.n), self.n_ranks)
+
+    @property
+    def start_ns(self) -> Integers:
+        """Return when the first rank of each arrived."""
+        return np.minimum.reduceat(self.members.start_ns, self.first)
+
+    @property
+    def last_ns(self) -> Integers:
+        """Return when the last rank of each arrived."""
+        return np.maximum.reduceat(self.members.start_ns, self.first)
+
+    @property
+    def end_ns(self) -> Integers:
+        """Return the last end of each."""
+        return np.maximum.reduceat(self.members.end_ns, self.first)
+
+    @property
+    def wait_ns(self) -> Integers:
+        """Return (n_members,) how long each member was there before the last one."""
+        return self.last_ns[self.of_row] - self.members.start_ns
+
+    @property
+    def transfer_ns(self) -> Integers:
+        """Return the time of the rank that waited least: the transfer itself."""
+        return np.minimum.reduceat(self.members.duration_ns, self.first)
+
+    @property
+    def end_spread_ns(self) -> Integers:
+        """Return the time from the first to the last end of each."""
+        return self.end_ns - np.minimum.reduceat(self.members.end_ns, self.first)
+
+    @property
+    def last_rank(self) -> Integers:
+        """Return the rank of each that arrived last."""
+        rows = np.flatnonzero(self.wait_ns == 0)
+        return self.members.rank[rows[np.searchsorted(rows, self.first)]]
+
+    def take(self, numbers: Integers) -> Meetings:
+        """Return some meetings, in the order given."""
+        _, rows = rows_between(self.first[numbers], (self.first + self.n_ranks)[numbers])
+        n_ranks = self.n_ranks[numbers]
+        return Meetings(
+            members=self.members.take(rows),
+            first=np.cumsum(n_ranks) - n_ranks,
+            number=self.number[numbers],
+        )
+
+
+def meetings_of(every: Exchanges) -> Meetings:
+    """Return the exchanges that at least two ranks recorded, in order of time.
+
+    The number in the group decides where it is known; else the place among those of equal group
+    and name, counted from the first, or, where that fits better because a recording began later,
+    from the one that ends with the rank's first.
+    """
+    meetings = _match(every, by_time=False)
+    if end_together(meetings) >= AGREE_RATIO:
+        return meetings
+    other = _match(every, by_time=True)
+    return other if end_together(other) > end_together(meetings) else meetings
+
+
+def comparable(meetings: Meetings) -> Meetings:
+    """Return the meetings whose waiting can be separated from transfer: clocks agree."""
+    agree = meetings.end_spread_ns <= AGREE_WITHIN_NS
+    return meetings.take(np.flatnonzero(agree & (end_together(meetings) >= AGREE_RATIO)))
+
+
+def end_together(meetings: Meetings) -> float:
+    """Return the share of the meetings whose ends agree; 0 without any."""
+    agreeing = np.count_nonzero(meetings.end_spread_ns <= AGREE_WITHIN_NS)
+    return agreeing / meetings.n if meetings.n else 0.0
+
+
+def are_certain(every: Exchanges) -> bool:
+    """Return whether exchanges match whatever the clocks say.
+
+    They do where each rank has as many of equal group, name and number as all others have.
+    """
+    known = joint_codes(every.group, every.name, every.seq)
+    _, first, n_each = np.unique(
+        joint_codes(known, every.rank), return_index=True, return_counts=True
+    )
+    pairs = np.stack([known[first], n_each])
+    return bool(np.unique(pairs, axis=1).shape[1] == np.unique(known).size)
+
+
+def _match(every: Exchanges, *, by_time: bool) -> Meetings:
+    """Match by group, name, number and occurrence among those of equal group, name and number."""
+    known = joint_codes(every.group, every.name, every.seq)
+    occurrence = _occurrences(every, known, by_time=by_time)
+    meeting = joint_codes(known, occurrence)
+    order = np.lexsort((every.rank, meeting))
+    _, first, n_ranks = np.unique(meeting[order], return_index=True, return_counts=True)
+    start_ns = np.minimum.reduceat(every.start_ns[order], first)
+    # Those that begin together keep the order in which the ranks recorded them.
+    seen = np.minimum.reduceat(order, first)
+    _, known_seen, index = np.unique(known, return_index=True, return_inverse=True)
+    group, name, alike = every.group[seen], every.name[seen], known_seen[index][seen]
+    in_time = np.lexsort((seen, alike, name, group, start_ns))
+    in_time = in_time[n_ranks[in_time] > 1]
+    _, rows = rows_between(first[in_time], (first + n_ranks)[in_time])
+    number = np.where(every.seq != NONE, every.seq, occurrence)[seen[in_time]]
+    return Meetings(
+        members=every.take(order[rows]),
+        first=np.cumsum(n_ranks[in_time]) - n_ranks[in_time],
+        number=number,
+    )
+
+
+def _occurrences(every: Exchanges, known: Integers, *, by_time: bool) -> Integers:
+    """Return (n,) the place of each among those of one rank that are known as the same.
+
+    ``by_time`` counts from the one, on the rank that has most, that ends with the first.
+    """
+    own = joint_codes(known, every.rank)
+    order, found = np.argsort(own, kind="stable"), np.empty_like(own)
+    _, first, n_each = np.unique(own[order], return_index=True, return_counts=True)
+    found[order] = np.arange(own.size) - np.repeat(first, n_each)
+    if not by_time:
+        return found
+    of_ranks = np.split(order, first[1:])
+    for _, places in rows_by_code(known[order[first]]):
+        alike = [of_ranks[place] for place in places.tolist()]
+        ends_ns = every.end_ns[max(alike, key=len)]
+        for rows in alike:
+            found[rows] += _nearest(ends_ns, int(every.end_ns[rows[0]]))
+    return found
+
+
+def _nearest(ends_ns: Integers, end_ns: int) -> int:
+    place = int(np.searchsorted(ends_ns, end_ns, side="right"))
+    around = range(max(place - 1, 0), min(place + 1, ends_ns.size))
+    return min(around, key=lambda at: abs(int(ends_ns[at]) - end_ns))

@@ -1,0 +1,156 @@
+"""Who waits for whom in the exchanges of several ranks.
+
+A rank that waits in an exchange loses time only while nothing computes beside it. Ranks whose
+recorded windows begin apart wait for each other at first because of that, not because one is slow.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.exchanges import Integers
+from reportgen.facts.meetings import Meetings
+from reportgen.merging import rows_by_code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """How long ranks waited in meetings with nothing computed beside it, in ns.
+
+    A rank of thousands meets a few others: one row is one rank in one meeting, in the order of
+    meetings and ranks.
+
+    Attributes:
+        ranks: ascending.
+        apart_ns: (n_ranks,) its waiting because its recorded window begins before others do.
+        meeting, rank_place: (n_rows,) indices of the meeting, and of the rank in ``ranks``.
+        lost_ns: (n_rows,) the time that the rank lost in the meeting.
+    """
+
+    ranks: tuple[int, ...]
+    apart_ns: Integers
+    meeting: Integers
+    rank_place: Integers
+    lost_ns: Integers
+
+
+def waited_ns(meetings: Meetings) -> Integers:
+    """Return (n_members,) how long each waited with nothing computed beside it."""
+    members = meetings.members
+    until_ns = np.minimum(meetings.last_ns[meetings.of_row], members.end_ns)
+    return members.alone_between_ns(members.start_ns, until_ns)
+
+
+def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
+    """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
+    ranks, place = np.unique(meetings.members.rank, return_inverse=True)
+    own_ns = np.array([begins_ns[rank] for rank in ranks.tolist()], dtype=np.int64)
+    budget_ns = own_ns.max() - own_ns
+    lost_ns = waited_ns(meetings)
+    apart_ns = np.zeros(ranks.size, dtype=np.int64)
+    for at, rows in rows_by_code(place):
+        so_far_ns = np.minimum(np.cumsum(lost_ns[rows]), budget_ns[at])
+        apart_ns[at] = so_far_ns[-1]
+        lost_ns[rows] -= np.diff(so_far_ns, prepend=0)
+    return Waiting(
+        ranks=tuple(ranks.tolist()),
+        apart_ns=apart_ns,
+        meeting=meetings.of_row,
+        rank_place=place,
+        lost_ns=lost_ns,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LateRank:
+    """The rank that the others wait for.
+
+    Attributes:
+        rank: the late one; ``n_meetings``: in how many meetings it is.
+        excess_ns: the median of what the others wait where it is there, less what it waits.
+        n_last: in how many meetings the others wait for it more than it waits.
+        without_worst_ns: the same without the eighth of the meetings, in a row, in which they
+            wait longest: a single stop of a rank is felt in several meetings.
+    """
+
+    rank: int
+    n_meetings: int
+    excess_ns: int
+    n_last: int
+    without_worst_ns: int
+
+
+def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
+    """Return the waiting of groups of ranks as if each were one rank: the mean of its ranks.
+
+    Only meetings of several groups count. ``ranks`` of the answer are the groups; their
+    ``apart_ns`` is 0, as it is left out already.
+    """
+    n_ranks = Counter(group_of.values())
+    every = tuple(sorted(n_ranks))
+    groups = np.searchsorted(every, [group_of[rank] for rank in waiting.ranks])
+    key = waiting.meeting * len(every) + groups[waiting.rank_place]
+    pairs, of_row = np.unique(key, return_inverse=True)
+    lost_ns = np.zeros(pairs.size, dtype=np.int64)
+    np.add.at(lost_ns, of_row, waiting.lost_ns)
+    meeting, place = np.divmod(pairs, len(every))
+    is_shared = np.bincount(meeting)[meeting] > 1
+    lost_ns //= np.array([n_ranks[group] for group in every])[place]
+    return Waiting(
+        ranks=every,
+        apart_ns=np.zeros(len(every), dtype=np.int64),
+        meeting=meeting[is_shared],
+        rank_place=place[is_shared],
+        lost_ns=lost_ns[is_shared],
+    )
+
+
+def late_ranks(waiting: Waiting) -> list[LateRank]:
+    """Return each rank as the late one, the one for which the others wait most first."""
+    company: dict[bytes, list[int]] = {}
+    by_rank = np.argsort(waiting.rank_place, kind="stable")
+    after = np.searchsorted(waiting.rank_place[by_rank], np.arange(1, len(waiting.ranks)))
+    # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
+    for place, rows in enumerate(np.split(by_rank, after) if waiting.ranks else ()):
+        if rows.size:
+            company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
+    found = [
+        late
+        for numbers, places in company.items()
+        for late in _of_company(waiting, np.frombuffer(numbers, dtype=np.int64), places)
+    ]
+    return sorted(found, key=lambda item: (-item.excess_ns, item.rank))
+
+
+def _of_company(waiting: Waiting, numbers: Integers, places: Sequence[int]) -> Iterator[LateRank]:
+    first, after = np.searchsorted(waiting.meeting, (numbers, numbers + 1))
+    rows = np.concatenate([np.arange(*part) for part in zip(first, after, strict=True)])
+    present, of_rank = np.unique(waiting.rank_place[rows], return_inverse=True)
+    distinct, of_meeting = np.unique(waiting.meeting[rows], return_inverse=True)
+    lost_ns = np.zeros((present.size, distinct.size), dtype=np.int64)
+    np.add.at(lost_ns, (of_rank, of_meeting), waiting.lost_ns[rows])
+    order = np.argsort(lost_ns.sum(axis=1), kind="stable")
+    for place in places:
+        at = int(np.searchsorted(present, place))
+        others = order[order != at]
+        usual = lost_ns[others[(others.size - 1) // 2]] if others.size else lost_ns[at]
+        each_ns = usual - lost_ns[at]
+        excess_ns = int(each_ns.sum())
+        yield LateRank(
+            rank=waiting.ranks[place],
+            n_meetings=each_ns.size,
+            excess_ns=excess_ns,
+            n_last=int((each_ns > 0).sum()),
+            without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
+        )
+
+
+def _most_in_a_row_ns(each_ns: Integers) -> int:
+    """Return the most that an eighth of them, neighbours, add up to."""
+    so_far_ns = np.concatenate(([0], np.cumsum(each_ns)))
+    n_in_row = max(each_ns.size // 8, 1)
+    return int((so_far_ns[n_in_row:] - so_far_ns[:-n_in_row]).max())
