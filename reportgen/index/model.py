@@ -31,6 +31,7 @@ class JobRow:
     n_gpus: int | None = None
     data: str = ""
     step_p50_s: float | None = None
+    step_period_p50_s: float | None = None
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_pct: float | None = None
