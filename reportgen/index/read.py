@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
@@ -195,7 +196,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
     )
 
 
-def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
+def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, Any]:
     top = next(iter(faults or report.findings), None)
     if top is None:
         return {}
@@ -203,6 +204,7 @@ def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
         "top_severity": top.finding.severity.value,
         "top_finding": top.finding.title,
         "top_cause": top.finding.cause,
+        "top_saves_pct": 100 * estimate.share_ratio if (estimate := top.finding.estimate) else None,
     }
 
 

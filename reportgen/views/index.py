@@ -35,6 +35,7 @@ _COLUMNS = (
     _Column(name="wasted_gpu_hours", title="GPU time without work", unit="h", is_number=True),
     _Column(name="wasted_usd", title="Costs USD", is_number=True),
     _Column(name="top_finding", title="Top finding"),
+    _Column(name="top_saves_pct", title="May save %", is_number=True),
     _Column(name="created", title="Started (UTC)"),
     _Column(name="status", title="Status"),
     _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
