@@ -54,7 +54,7 @@ def format_bytes(size_bytes: float) -> str:
 
 def format_pct(value_pct: float) -> str:
     """Write a percentage with one decimal: ``55.0 %``."""
-    return f"{value_pct:.1f} %"
+    return f"{round(value_pct, 1) + 0.0:.1f} %"  # the zero takes the sign from -0.0
 
 
 def format_count(count: int) -> str:

@@ -5,6 +5,7 @@ import pytest
 from reportgen.text import (
     device_label,
     format_duration,
+    format_pct,
     format_place,
     join_names,
     part_of,
@@ -40,6 +41,10 @@ def test_long_lists_are_cut_when_that_saves_words(count: int, expected: str) -> 
 )
 def test_a_part_is_told_against_the_whole(part: int, whole: int, expected: str) -> None:
     assert part_of(part, whole, "GPU") == expected
+
+
+def test_a_share_that_is_rounded_to_zero_has_no_sign() -> None:
+    assert [format_pct(share) for share in (-0.04, -0.06, 0.04)] == ["0.0 %", "-0.1 %", "0.0 %"]
 
 
 def test_counts_have_their_plural() -> None:

@@ -143,4 +143,6 @@ def _exit_code(comparison: Comparison, wanted: Sequence[Gate], allowed: frozense
     found = gates.met(comparison, wanted)
     for text in found:
         click.echo(f"met: {text}", err=True)
+    for text in gates.unjudged(comparison, wanted):
+        click.echo(f"not judged: {text}", err=True)
     return EXIT_GATE_MET if found else 0

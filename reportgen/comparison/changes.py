@@ -65,7 +65,7 @@ def metric_changes(before: Report, after: Report) -> tuple[MetricChange, ...]:
     """Return every number of both reports by name: ``StepTime.step_p50_us``."""
     one, other = (dict(_metrics(report)) for report in (before, after))
     return tuple(
-        metric_change(name, _unit(name), (one.get(name), other.get(name)))
+        metric_change(name, unit_of(name), (one.get(name), other.get(name)))
         for name in dict.fromkeys([*one, *other])
     )
 
@@ -85,7 +85,7 @@ def _metrics(report: Report) -> Iterator[tuple[str, float | None]]:
             yield f"{rule_id}.{name}", float(value) if isinstance(value, int | float) else None
 
 
-def _unit(name: str) -> str:
+def unit_of(name: str) -> str:
     """Return the unit in which a metric's name ends."""
     ending = name.rpartition("_")[2]
     known = {"s": "s", "us": "us", "pct": "%", "ratio": "", "bytes": "bytes", "usd": "USD"}

@@ -191,7 +191,7 @@ def _certainty_of_means(step: StepDifference) -> str:
         for value in (step.step_mean_difference_s, *step.mean_interval_s)
     )
     sure = f"{change} % (99.8 % interval {low} to {high} %)"
-    return f"More certain is the difference of the means, {sure}."
+    return f"The change of the mean step is more certain: {sure}."
 
 
 def _changes(conditions: Sequence[Condition]) -> str:
@@ -215,10 +215,10 @@ def _rates(step: StepDifference) -> str:
 def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
     low, high = (100 * bound / step.before_p50_s for bound in step.interval_s)
     change = f"{100 * (step.ratio - 1):+.1f} %"
-    sure = f"The medians differ by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
+    sure = f"The median step changed by {change} (95 % interval {low:+.1f} to {high:+.1f} %)."
     if verdict is Verdict.NO_DIFFERENCE:
         least = 100 * step.least_s / step.before_p50_s
-        shown = f"Runs like these show a change of {least:.1f} % in four of five cases."
+        shown = f"A change of {least:.1f} % would be found in four of five such comparisons."
         return f"{sure}{_doubt(step)} {shown}"
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
@@ -232,7 +232,8 @@ def _doubt(step: StepDifference) -> str:
         return ""
     if not _is_sure(step.certain_s):
         low, high = (100 * bound / step.before_p50_s for bound in step.certain_s)
-        return f" The wider interval of a verdict holds zero: {low:+.1f} to {high:+.1f} %."
+        wider = f"{low:+.1f} to {high:+.1f} %"
+        return f" The wider interval that a verdict asks for includes zero: {wider}."
     return " Two runs of one job differ by as much."
 
 
@@ -240,7 +241,7 @@ def _of_means(step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
     """Return the difference of the means and the parts that make it, so that they add up."""
     total_s = step.step_mean_difference_s
     is_opposite = total_s * step.difference_s < 0 and is_mean_beyond_noise(step)
-    whole = f"The means differ by {format_difference(total_s)} per step"
+    whole = f"The mean step changed by {format_difference(total_s)}"
     whole += ", in the other direction" if is_opposite else ""
     least_s = _TELLING_RATIO * abs(total_s)
     telling = [part for part in parts[:_MOST_PARTS] if abs(part.difference_s) >= least_s]

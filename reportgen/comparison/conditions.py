@@ -15,9 +15,9 @@ HARDWARE = "hardware"
 GROUPS = {
     "instance type": HARDWARE,
     "GPU": HARDWARE,
-    "GPUs": HARDWARE,
+    "recorded GPUs": HARDWARE,
     "nodes": HARDWARE,
-    "ranks": HARDWARE,
+    "ranks of the job": HARDWARE,
     "number formats": "precision",
     "batch size": "settings",
     "loader processes": "settings",
@@ -44,10 +44,10 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("kind of data", before.kind.value, after.kind.value),
         ("instance type", *(setup.instance_type for setup in setups)),
         ("GPU", *gpus),
-        ("GPUs", *(_text(setup.n_gpus) for setup in setups)),
+        ("recorded GPUs", *(_text(setup.n_gpus) for setup in setups)),
         ("nodes", *(str(len(_nodes(side))) if _nodes(side) else "" for side in sides)),
-        ("ranks", *(_text(setup.n_ranks) for setup in setups)),
-        ("phase of the steps", *(side.steps.phase if side.steps else "" for side in sides)),
+        ("ranks of the job", *(_text(setup.n_ranks) for setup in setups)),
+        ("kind of steps", *(side.steps.phase if side.steps else "" for side in sides)),
         ("number formats", *(_formats(side) for side in sides)),
         ("batch size", *(_text(setup.batch_size) for setup in setups)),
         ("loader processes", *(_setting(side, "num_workers") for side in sides)),
@@ -59,10 +59,10 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
                 for report in (first, second)
             ),
         ),
-        ("range of the data", *(report.job.range or "whole" for report in (first, second))),
+        ("part of the job", *(report.job.range or "whole" for report in (first, second))),
         *_versions(setups),
         ("version of reportgen", *(_own_version(side) for side in sides)),
-        ("time of a step", *(_time_of_a_step(side) for side in sides)),
+        ("a step lasts", *(_time_of_a_step(side) for side in sides)),
         ("steps compared", compared, compared),
     ]
     return tuple(
@@ -76,9 +76,9 @@ def _time_of_a_step(run: Run) -> str:
     if run.steps is None or run.kind is not DataKind.EVENTS:
         return ""
     return (
-        "to the start of the next"
+        "until the next one starts"
         if run.steps.knows_gaps
-        else "to its end; an older report has no more"
+        else "until it ends; an older report has no more"
     )
 
 

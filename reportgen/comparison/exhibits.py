@@ -31,7 +31,7 @@ def conditions(comparison: Comparison) -> tuple[Exhibit, ...]:
         "comparability",
         ExhibitKind.TABLE,
         title="Can these jobs be compared?",
-        caption="Unknown is what one of the two reports does not say.",
+        caption="A condition is unknown where one of the two reports does not say it.",
         columns=[
             *_texts_of(rows, "what", "before", "after"),
             _texts("same", [_SAME_WORDS[row.same] for row in rows]),
@@ -68,16 +68,16 @@ def step_times(comparison: Comparison) -> tuple[Exhibit, ...]:
         ("95 % interval, low", step.interval_s[0]),
         ("95 % interval, high", step.interval_s[1]),
         ("difference of the means", step.step_mean_difference_s),
-        ("noise: halves of one run differ by", step.noise_s),
-        ("difference that such runs show in four of five cases", step.least_s),
+        ("noise: the two halves of one run differ by", step.noise_s),
+        ("smallest difference found in four of five such comparisons", step.least_s),
     ]
     numbers = exhibit(
         "step_difference",
         ExhibitKind.TABLE,
         title="Difference in time per step",
         caption=(
-            "The interval is from a block bootstrap over steps; of fewer than 30 steps, from the "
-            "rank-sum test."
+            "The interval is that of the difference of the medians: from a block bootstrap over "
+            "steps; of fewer than 30 steps, from the rank-sum test."
         ),
         columns=[
             _texts("what", [name for name, _ in rows]),
@@ -131,8 +131,9 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
         ExhibitKind.TABLE,
         title="Findings",
         caption=(
-            "By their stable ids. A finding is resolved only if its check looked again and did "
-            "not find it."
+            "Findings of both reports, matched by id, in the words of the second if it has them. "
+            "Unchanged: the severity is the same, and the share that it may save is within two "
+            "points. Resolved: the check looked again and did not find it."
         ),
         columns=[
             _texts("id", [row.id for row in rows]),
@@ -171,8 +172,8 @@ def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
             f"apart_{_id(kind)}",
             ExhibitKind.TABLE,
             title=f"Only in one of the jobs: {kind}",
-            caption=f"Times {_unit_of(kind)}. Rows of the same operator are side by side: "
-            f"renamed or replaced ones.{_rest(pairs, shown)}",
+            caption=f"Times {_unit_of(kind)}. Rows of the same operator are side by side: they may "
+            f"be renamed or replaced.{_rest(pairs, shown)}",
             columns=[
                 _texts("operator", [one.operator or other.operator for one, other in shown]),
                 _texts("only_before", [one.name or None for one, _ in shown]),
@@ -207,7 +208,7 @@ def _unit_of(kind: str) -> str:
 
 
 def _rest(rows: Sequence[object], shown: Sequence[object]) -> str:
-    return f" Of {plural(len(rows), 'row')} the largest." if len(rows) > len(shown) else ""
+    return f" These are the first of {plural(len(rows), 'row')}." if len(rows) > len(shown) else ""
 
 
 def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
@@ -216,7 +217,7 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
         f"moved_{_id(kind)}",
         ExhibitKind.TABLE,
         title=f"Time by {kind}",
-        caption=f"Times {_unit_of(kind)}, by the change.{_rest(rows, shown)}",
+        caption=f"Times {_unit_of(kind)}, the largest change first.{_rest(rows, shown)}",
         columns=[
             *_texts_of(shown, "name"),
             *(its for its in _numbers_of(shown, *_OF_MOVED) if set(its.values) != {None}),
@@ -245,7 +246,7 @@ def resources(comparison: Comparison) -> tuple[Exhibit, ...]:
         ),
         "usage": (
             "Use of each resource",
-            "Percentiles over all sampling instants of each job.",
+            "Percentiles of all samples of each job.",
             [
                 *_texts_of(usage, "metric", "node", "unit"),
                 *(
@@ -272,8 +273,11 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
         "metrics",
         ExhibitKind.TABLE,
         title="All numbers of both reports",
-        caption="The names are those of the results and of --fail-if.",
-        columns=[*_texts_of(rows, "name"), *_numbers_of(rows, "before", "after", "difference")],
+        caption="A condition of --fail-if may use any of these names.",
+        columns=[
+            *_texts_of(rows, "name", "unit"),
+            *_numbers_of(rows, "before", "after", "difference"),
+        ],
     )
     return (made,)
 

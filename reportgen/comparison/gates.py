@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from reportgen.comparison.changes import unit_of
 from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise, sure_part
 from reportgen.comparison.model import Comparison, FindingState
 from reportgen.errors import ConfigError
@@ -15,7 +16,7 @@ STEP_P50, STEP_MEAN = "step_p50", "step_mean"
 _NUMBER = re.compile(
     r"\s*(?P<name>[\w.]{1,200})\s*(?P<sign>>|<)\s*(?P<value>[+-]?\d{1,18}(?:\.\d{0,9})?)\s*(?P<pct>%?)\s*"
 )
-_FINDING = re.compile(r"\s*finding:(?P<state>new|worse)(?::(?P<severity>\w{1,20}))?\s*")
+_FINDING = re.compile(r"\s*finding:(?P<state>new|worse|not_checked)(?::(?P<severity>\w{1,20}))?\s*")
 _STEP_TIME = re.compile(r"(?:^|\.)step_(?P<point>p\d+|mean|max|p99_max)(?:_s|_us)?$")
 """Metrics that are a time per step: ``StepTime.step_p95_us``."""
 _HINT = (
@@ -58,7 +59,15 @@ def parse_gate(text: str) -> Gate:
             )
     if number is None:
         raise ConfigError(f"--fail-if {text!r} is no condition.", hint=_HINT)
-    has_sign = number["value"][0] in "+-"
+    has_sign, limit = number["value"][0] in "+-", number["value"]
+    if number["pct"] and not has_sign and unit_of(number["name"]) != "%":
+        asked, change = f"{number['name']} {number['sign']}", "+" if number["sign"] == ">" else "-"
+        value = f"{float(limit) / 100:g}" if number["name"].endswith("ratio") else limit
+        raise ConfigError(
+            f"--fail-if {text!r} does not say whether {limit} % is a change or a limit.",
+            hint=f'Write "{asked} {change}{limit}%" for a change against the baseline, or '
+            f'"{asked} {value}" for a limit in the unit of the metric, which is not percent.',
+        )
     return Gate(
         text=text,
         name=number["name"],
@@ -84,14 +93,39 @@ def met(comparison: Comparison, gates: Sequence[Gate]) -> tuple[str, ...]:
     return tuple(found)
 
 
+def unjudged(comparison: Comparison, gates: Sequence[Gate]) -> tuple[str, ...]:
+    """Return the conditions that the reports have no data to judge, each with what is missing."""
+    missing = {gate.text.strip(): _missing(comparison, gate) for gate in gates}
+    return tuple(f"{text}: {what}" for text, what in missing.items() if what)
+
+
+def _missing(comparison: Comparison, gate: Gate) -> str:
+    jobs = comparison.before, comparison.after
+    if gate.name:
+        values = dict(zip(jobs, _values(comparison, gate), strict=True))
+        needed = jobs if gate.is_change or gate.is_difference else jobs[1:]
+        without = [f"“{job.label}”" for job in needed if values[job] is None]
+        return f"no {gate.name} in {' and '.join(without)}" if without else ""
+    if gate.state is not FindingState.NEW:
+        return ""
+    ids = _finding_met(comparison, replace(gate, state=FindingState.NOT_CHECKED))
+    stricter = gate.text.strip().replace("new", FindingState.NOT_CHECKED.value)
+    return ids and f"“{jobs[0].label}” did not check {ids}; to fail then, add “{stricter}”"
+
+
 def _finding_met(comparison: Comparison, gate: Gate) -> str:
-    """Return the ids of findings in the state that a gate names, at least as severe as it says."""
+    """Return the ids of findings in the state that a gate names, at least as severe as it says.
+
+    They are findings of the job after; a finding that only the job before has meets no condition.
+    """
     order = tuple(Severity)
     worst = order.index(gate.severity) if gate.severity is not None else len(order)
     ids = [
         row.id
         for row in comparison.findings
-        if row.state is gate.state and order.index(Severity(row.severity_after or "info")) <= worst
+        if row.state is gate.state
+        and row.severity_after is not None
+        and order.index(Severity(row.severity_after)) <= worst
     ]
     return ", ".join(ids)
 

@@ -41,6 +41,8 @@ leave most of the symptom."""
 MOST_RATIO = 0.5
 """Time between steps is only a reading, as the GPUs may be busy with launches of the host. If it is
 most of the time, it explains GPUs of which is known only that they idle (AWS's results)."""
+BY_TURNS_RATIO = 0.25
+"""Of ranks that are late by turns, the worst has a part only of what makes them late."""
 JOINT_RATIO = 0.25
 """Of several causes that account for half of a symptom together, each makes a quarter of that."""
 
@@ -168,9 +170,15 @@ def explains(cause: Finding, symptom: Finding) -> bool:
 
     A fault whose cost is unknown explains at any size.
     """
+    least_ratio = BY_TURNS_RATIO if _is_by_turns(symptom) else EXPLAINS_RATIO
     return _may_explain(cause, symptom) and (
-        cause.estimate is None or share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
+        cause.estimate is None or share_of(cause) >= least_ratio * share_of(symptom)
     )
+
+
+def _is_by_turns(symptom: Finding) -> bool:
+    """Return whether ranks are late by turns: a finding on late ranks that names none of them."""
+    return symptom.cause == Cause.SLOW_RANK and symptom.where.node is None
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
@@ -188,7 +196,11 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and (cause.severity is not Severity.INFO or _is_most_of_the_time(cause, symptom))
-        and not (symptom.cause == Cause.SLOW_RANK and cause.where.node != symptom.where.node)
+        and not (
+            symptom.cause == Cause.SLOW_RANK
+            and not _is_by_turns(symptom)
+            and cause.where.node != symptom.where.node
+        )
         and not _is_of_the_slow_worker(symptom, cause)
         and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
     )

@@ -10,14 +10,18 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any, NoReturn
+from itertools import chain
+from typing import IO, Any
 
 from reportgen.engine.helper import HelperError, spare_cores
 
 _END = None
+_SILENT_S, _SILENT_TIMES = 60.0, 2.0
+"""A copy may be silent for a minute and twice as long as this process was at work beside it."""
 
 
 def may_copy() -> bool:
@@ -29,8 +33,8 @@ def may_copy() -> bool:
 def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[Iterator[Any]]:
     """Run a generator function in a copy of this process and give what it yields.
 
-    The copy is gone when the context ends, whatever happened. What comes back can be pickled, and
-    is never ``None``.
+    As with ``run_in_helper`` the copy is gone when the context ends, and what comes back can be
+    pickled and is never ``None``; but anything can go there.
 
     Raises:
         HelperError: this process cannot be copied; or, from what is given, the copy failed or was
@@ -38,7 +42,8 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
     """
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
-        _flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()  # or both processes would write what waits
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", DeprecationWarning)  # of threads that numpy has
@@ -46,43 +51,41 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
         except OSError as err:
             raise HelperError("could not be started") from err
         if pid == 0:
-            _answer(fn, args, outgoing)
+            with suppress(BaseException):
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # it is for the process of the user
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                for result in chain(fn(*args), [_END]):
+                    pickle.dump(result, outgoing, protocol=pickle.HIGHEST_PROTOCOL)
+                    outgoing.flush()
+                if sys.stdout is not None:
+                    sys.stdout.flush()
+            os._exit(0)
         outgoing.close()
         try:
-            yield _results(incoming)
+            yield _results(incoming, pid)
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
-def _answer(
-    fn: Callable[..., Iterable[object]], args: tuple[object, ...], outgoing: IO[bytes]
-) -> NoReturn:
-    """Send what a function yields, and end; Ctrl-C is for the process that was copied."""
-    with suppress(BaseException):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        for result in fn(*args):
-            pickle.dump(result, outgoing, protocol=pickle.HIGHEST_PROTOCOL)
-            outgoing.flush()
-        _flush()
-        pickle.dump(_END, outgoing)
-        outgoing.flush()
-    os._exit(0)
+def _results(incoming: IO[bytes], pid: int) -> Iterator[Any]:
+    """Yield the results; end a copy that is silent for too long.
 
-
-def _flush() -> None:
-    """Write what was printed: before the copy is made, so that it is not written twice."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-
-
-def _results(incoming: IO[bytes]) -> Iterator[Any]:
-    while True:
-        try:
-            result = pickle.load(incoming)  # noqa: S301  # our own copy wrote it
-        except (EOFError, OSError, pickle.UnpicklingError) as err:
-            raise HelperError("ended without an answer") from err
-        if result is _END:
-            return
-        yield result
+    A library that has threads may hang in a copy, which has one: then the work is done here.
+    """
+    began = time.monotonic()
+    try:
+        while True:
+            limit_s = _SILENT_S + _SILENT_TIMES * (time.monotonic() - began)
+            watch = threading.Timer(limit_s, os.kill, (pid, signal.SIGKILL))
+            watch.start()
+            try:
+                result = pickle.load(incoming)  # noqa: S301  # our own copy wrote it
+            finally:
+                watch.cancel()
+                watch.join()
+            if result is _END:
+                return
+            yield result
+    except (EOFError, OSError, pickle.UnpicklingError) as err:
+        raise HelperError("ended without an answer") from err

@@ -26,7 +26,7 @@ _MOST_RULES = 4_096
 def measure_shared(
     part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> dict[RuleId, Any]:
-    """Return what ``measure_part`` does; a copy of this process takes its share of a large trace.
+    """Return the answer of ``measure_part``; a copy of this process has a share in large traces.
 
     Both take rules from the same list, this one from its start and the copy from its end: rules
     that stand together need the same facts, which each process computes for itself.

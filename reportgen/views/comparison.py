@@ -31,14 +31,14 @@ _WORDS = {
 _LEADS = {
     "comparability": (
         "Comparability",
-        "Other reasons for a difference in time: look at them before any number.",
+        "Other differences between the jobs, which may be the reason: look at them first.",
     ),
     "step-time": (
         "Time per step",
-        "Both distributions over one axis, and how sure their difference is.",
+        "How long the steps of both jobs took, and how sure the difference is.",
     ),
-    "waterfall": ("Where the difference comes from", "Parts of the mean time per step."),
-    "findings": ("Findings", "Findings that are new, worse, better or resolved."),
+    "waterfall": ("Where the difference comes from", "Parts of the mean step, before and after."),
+    "findings": ("Findings", "Which findings are new, worse, better, resolved or unchanged."),
     "moved": ("Changed times", "Kernels, operators and functions whose time changed."),
     "resources": (
         "System and settings",

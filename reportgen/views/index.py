@@ -16,6 +16,7 @@ from reportgen.text import format_count, plural
 from reportgen.views.fragments import render
 from reportgen.views.values import ABSENT, format_number, format_value
 
+_S_PER_HOUR = 3600
 _FIRST_ROWS = 100
 """Number of rows in the page for readers without scripts."""
 _SHEETS = ("style/tokens.css", "style/components.css", "style/index.css")
@@ -31,20 +32,20 @@ class _Column:
 
 _COLUMNS = (
     _Column(name="job", title="Job"),
-    _Column(name="wasted_gpu_hours", title="GPU hours without work", is_number=True),
+    _Column(name="wasted_gpu_hours", title="GPU time without work", unit="h", is_number=True),
     _Column(name="wasted_usd", title="Costs USD", is_number=True),
     _Column(name="top_finding", title="Top finding"),
-    _Column(name="created", title="Created (UTC)"),
+    _Column(name="created", title="Started (UTC)"),
     _Column(name="status", title="Status"),
     _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
-    _Column(name="step_p50_s", title="Step (median)", unit="s", is_number=True),
-    _Column(name="steps_per_s", title="Steps per second", is_number=True),
+    _Column(name="step_p50_s", title="Step (median, no pauses)", unit="s", is_number=True),
+    _Column(name="steps_per_s", title="Steps per second, with pauses", is_number=True),
     _Column(name="samples_per_s", title="Samples per second", is_number=True),
     _Column(name="duration_s", title="Duration", unit="s", is_number=True),
     _Column(name="n_nodes", title="Nodes", is_number=True),
     _Column(name="n_gpus", title="GPUs", is_number=True),
     _Column(name="data", title="Recorded"),
-    _Column(name="n_findings", title="Findings", is_number=True),
+    _Column(name="n_findings", title="Warnings and worse", is_number=True),
 )
 
 
@@ -74,11 +75,15 @@ def _text(*names: str) -> str:
 
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
     yield "Jobs", format_count(len(index.jobs))
-    yield "GPU hours without work", format_number(index.wasted_gpu_hours)
+    yield "GPU time without work", _hours(index.wasted_gpu_hours)
     if index.wasted_usd is not None:
         yield "They cost", f"{index.wasted_usd:,.2f} USD"
     if index.n_unreadable:
         yield "Could not be read", plural(index.n_unreadable, "report")
+
+
+def _hours(value_hours: float) -> str:
+    return format_value(value_hours * _S_PER_HOUR, "s")
 
 
 def _is_told(row: JobRow, column: _Column) -> bool:
@@ -92,6 +97,8 @@ def _cell(row: JobRow, column: _Column) -> str:
         return row.problem
     if value is None or value == "":
         return ABSENT
+    if column.unit == "h":
+        return _hours(value)
     if column.unit:
         return format_value(value, column.unit)
     return format_number(value) if column.is_number else str(value)

@@ -19,6 +19,7 @@ from reportgen.views.values import (
     is_instant,
     is_moment,
     shown_value,
+    with_sign,
 )
 
 WHOLE_UP_TO_ROWS = 15
@@ -89,7 +90,17 @@ def table_of(
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
     day = _common_day(columns) if is_unix else None
-    cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
+    cells = [
+        [
+            with_sign(item, value, column.name)
+            for item, value in zip(
+                _cells(column, row_units, day, stop=shown, is_unix=is_unix),
+                column.values[:shown],
+                strict=True,
+            )
+        ]
+        for column in columns
+    ]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
     hidden = f"{n_rows - shown:,} more rows are in {file}, under “{exhibit.id}”."

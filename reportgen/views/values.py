@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
@@ -175,6 +175,12 @@ def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
     return Shown(text=format_value(value, unit), exact=exactly(value), unit=row_unit)
 
 
+def with_sign(shown: Shown, value: Scalar, name: str) -> Shown:
+    """Return a cell of the column ``name``: a difference above zero with its plus."""
+    is_more = name.startswith("difference") and isinstance(value, int | float) and value > 0
+    return replace(shown, text=f"+{shown.text}") if is_more else shown
+
+
 def exactly(value: Scalar) -> str:
     """Return a number with all its digits, a whole one without a point; empty for all else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -196,7 +202,8 @@ def format_number(value: float) -> str:
         return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
-    return f"{value:.4g}"
+    text = f"{value:.4g}"
+    return f"{round(value, 6) + 0.0:.6f}".rstrip("0").rstrip(".") if "e" in text else text
 
 
 def format_column(values: Sequence[float | None]) -> list[str]:
@@ -209,7 +216,11 @@ def format_column(values: Sequence[float | None]) -> list[str]:
         decimals = 1
     else:
         decimals = 2 if top >= 1 else 4
-    return [ABSENT if value is None else f"{value:,.{decimals}f}" for value in values]
+    # the added zero takes the sign from what is rounded to it
+    return [
+        ABSENT if value is None else f"{round(value, decimals) + 0.0:,.{decimals}f}"
+        for value in values
+    ]
 
 
 def format_instant(time_s: float, *, is_unix: bool = True) -> str:

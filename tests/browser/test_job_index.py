@@ -52,7 +52,7 @@ def test_a_reader_searches_sorts_and_groups(browser: Any, path: Path) -> None:
         page.wait_for_selector(".rgi-tools:not([hidden])")
         assert first_job(page) == "run-299"
         assert page.locator("tbody tr").count() == 100
-        page.get_by_role("button", name="GPU hours without work").click()
+        page.get_by_role("button", name="GPU time without work").click()
         assert first_job(page) in {"run-0", "</script>other"}
         page.get_by_label("Search").fill("run-17")
         assert page.locator("tbody tr").count() == 11

@@ -343,12 +343,14 @@ def test_cells_of_jobs_are_written_with_their_units(page):
         "steps_per_s": 12.3456,
         "created": "2026-01-02T03:04:05Z",
         "n": None,
+        "wasted_gpu_hours": 0.001,
     }
-    names = ["duration_s", "steps_per_s", "created", "n"]
+    names = ["duration_s", "steps_per_s", "created", "n", "wasted_gpu_hours"]
     code = "it[1].map((name) => own.cellText(it[0], {name, isNumber: true}))"
     assert run(page, "job_rows", code, [job, names]) == [
         "2 h 05 min",
         "12.35",
         "2026-01-02 03:04",
         "–",
+        "3.6 s",
     ]

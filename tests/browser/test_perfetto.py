@@ -14,7 +14,8 @@ import pytest
 
 from reportgen.intake import discover, read_node
 from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
-from tests.browser.perfetto_ui import PerfettoUi, opened_ui
+from tests.browser.perfetto_engine import PerfettoEngine
+from tests.browser.perfetto_ui import PerfettoUi, served_ui
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import kernel, launch, ranked, small_events, span, trace_text, write_trace
 
@@ -46,8 +47,16 @@ class Nobody:
 
 @pytest.fixture(scope="module")
 def ui(browser: Browser) -> Iterator[PerfettoUi]:
-    with opened_ui(browser) as opened:
-        yield opened
+    with served_ui(browser) as (page, address, _):
+        yield PerfettoUi(page, address)
+
+
+@pytest.fixture(scope="module")
+def engine(browser: Browser) -> Iterator[PerfettoEngine]:
+    """Return the engine alone: the whole UI needs six seconds and more for a trace."""
+    with served_ui(browser) as (page, address, files):
+        [script] = files.glob("*/engine_bundle.js")
+        yield PerfettoEngine(page, address, script.relative_to(files).as_posix())
 
 
 def files_of(place: Path) -> list[Path]:
@@ -111,14 +120,14 @@ def written(place: Path, output: Path, **options: Any) -> Any:
     return made.written
 
 
-def check(ui: PerfettoUi, place: Path, folder: Path) -> None:
+def check(engine: PerfettoEngine, place: Path, folder: Path) -> None:
     slices, arrows = expected(place)
     told = written(place, folder / "a.pftrace")
-    ui.open(folder / "a.pftrace")
-    assert ui.query(_PROBLEMS) == []
-    assert pairs(ui.query(_SLICES)) == slices
-    assert pairs(ui.query(_ARROWS)) == arrows
-    assert ui.number("select count(1) from counter") == told.n_values
+    engine.open(folder / "a.pftrace")
+    assert engine.query(_PROBLEMS) == []
+    assert pairs(engine.query(_SLICES)) == slices
+    assert pairs(engine.query(_ARROWS)) == arrows
+    assert engine.number("select count(1) from counter") == told.n_values
     assert (told.n_slices, told.n_arrows) == (slices.total(), arrows.total())
 
 
@@ -131,15 +140,15 @@ SHARED = (
 
 @pytest.mark.parametrize("name", ["kernel_traces", "recorded_trace"])
 def test_every_complete_event_is_a_slice_and_every_launch_has_its_arrow(
-    ui: PerfettoUi, tmp_path: Path, name: str
+    engine: PerfettoEngine, tmp_path: Path, name: str
 ) -> None:
-    check(ui, SAMPLES / name, tmp_path)
+    check(engine, SAMPLES / name, tmp_path)
 
 
 @needs_shared_data
 @pytest.mark.parametrize("name", SHARED)
-def test_traces_of_people_are_whole_too(ui: PerfettoUi, tmp_path: Path, name: str) -> None:
-    check(ui, SHARED_DATA / "kineto" / name, tmp_path)
+def test_traces_of_people_are_whole_too(engine: PerfettoEngine, tmp_path: Path, name: str) -> None:
+    check(engine, SHARED_DATA / "kineto" / name, tmp_path)
 
 
 def hard_events() -> list[dict[str, Any]]:
@@ -191,31 +200,31 @@ def test_what_is_hard_to_draw_is_drawn(
 
 
 @pytest.mark.parametrize("kind", list(TimelineFormat))
-def test_ids_are_arguments(ui: PerfettoUi, tmp_path: Path, kind: TimelineFormat) -> None:
+def test_ids_are_arguments(engine: PerfettoEngine, tmp_path: Path, kind: TimelineFormat) -> None:
     place = SAMPLES / "kernel_traces"
     events = [event for file in files_of(place) for event in events_of(file)[0]]
     spans = [event for event in events if event.get("ph") == "X"]
     output = tmp_path / "a"
     written(place, output, format=kind)
-    ui.open(output)
+    engine.open(output)
     for name in ("correlation", "External id"):
         in_file = Counter(event.get("args", {}).get(name) for event in spans)
         del in_file[None]
         assert in_file
         key = "debug" if kind is TimelineFormat.PERFETTO else "args"
-        rows = ui.query(
+        rows = engine.query(
             f"select int_value from slice join args using (arg_set_id) where key = '{key}.{name}'"
         )
         assert Counter(int(number) for (number,) in rows) == in_file
 
 
-def test_ranks_stand_on_one_axis(ui: PerfettoUi, tmp_path: Path) -> None:
+def test_ranks_stand_on_one_axis(engine: PerfettoEngine, tmp_path: Path) -> None:
     later = [event | {"ts": event["ts"] + 40.5} for event in small_events()]
     for rank, events in enumerate([small_events(), later]):
         write_trace(tmp_path / f"rank-{rank}.pt.trace.json", ranked(rank, events=events))
     written(tmp_path, tmp_path / "a.pftrace")
-    ui.open(tmp_path / "a.pftrace")
-    rows = ui.query(
+    engine.open(tmp_path / "a.pftrace")
+    rows = engine.query(
         "select process.name, min(ts) from slice join process_track on track_id = process_track.id "
         "join process using (upid) group by 1 order by 1"
     )
@@ -224,17 +233,17 @@ def test_ranks_stand_on_one_axis(ui: PerfettoUi, tmp_path: Path) -> None:
 
 
 def test_system_metrics_are_counters_and_framework_events_slices(
-    ui: PerfettoUi, tmp_path: Path
+    engine: PerfettoEngine, tmp_path: Path
 ) -> None:
     job = SAMPLES / "tensorflow_training"
     nodes = [read_node(part) for part in discover(str(job)).parts]
     told = written(job, tmp_path / "a.pftrace")
-    ui.open(tmp_path / "a.pftrace")
-    assert ui.query(_PROBLEMS) == []
-    found = pairs(ui.query(_SLICES))
+    engine.open(tmp_path / "a.pftrace")
+    assert engine.query(_PROBLEMS) == []
+    found = pairs(engine.query(_SLICES))
     assert found == Counter(
         (int(start_ns), int(end_ns - start_ns))
         for node in nodes
         for start_ns, end_ns in zip(node.spans.start_ns, node.spans.end_ns, strict=True)
     )
-    assert ui.number("select count(1) from counter") == told.n_values > 0
+    assert engine.number("select count(1) from counter") == told.n_values > 0

@@ -14,7 +14,8 @@ from reportgen.cli.compare import command
 from reportgen.comparison import load
 from reportgen.errors import ReportgenError
 from reportgen.report import Report, Setup
-from tests.comparison.builders import report_of, steps_table
+from reportgen.results import Severity
+from tests.comparison.builders import finding, report_of, steps_table
 from tests.s3_server import Bucket
 
 STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
@@ -92,6 +93,25 @@ def test_codes_are_those_of_the_contract(
 
     assert answer.return_value == code
     assert (tmp_path / "out" / "profiler-comparison.json").exists()
+
+
+def test_findings_that_one_job_did_not_check_are_named(
+    jobs: dict[str, Path], tmp_path: Path
+) -> None:
+    faults = {"Dataloader": [finding("DL-1", severity=Severity.CRITICAL)]}
+    faulty = save(tmp_path / "faulty", report_of(steps_table(110 * STEPS), findings=faults))
+    gate = ["--fail-if", "finding:new:critical", "--allow-different", "hardware"]
+
+    answer = compare(jobs["before"], faulty, *gate, to=tmp_path / "one-way")
+    compare(faulty, jobs["before"], to=tmp_path / "back", formats=("md",))
+
+    assert answer.return_value == 0
+    assert "not judged: finding:new:critical: “before” did not check DL-1" in answer.stderr
+    texts = [
+        (tmp_path / name / "profiler-comparison.md").read_text() for name in ("one-way", "back")
+    ]
+    assert "Not compared, as “before” did not check: DL-1 (critical)." in texts[0]
+    assert "Not compared, as “after” did not check: DL-1 (critical)." in texts[1]
 
 
 def test_a_baseline_may_be_the_file_itself(jobs: dict[str, Path], tmp_path: Path) -> None:

@@ -81,8 +81,8 @@ def test_without_the_gaps_of_one_side_the_steps_alone_are_compared(tmp_path: Pat
     assert comparison.step is not None
     assert comparison.step.before_p50_s == comparison.step.after_p50_s
     assert comparison.step.before_p50_s == pytest.approx(0.1, rel=0.02)
-    said, other, is_same = row_of(comparison, "time of a step")
-    assert (said, is_same) == ("to its end; an older report has no more", True)
+    said, other, is_same = row_of(comparison, "a step lasts")
+    assert (said, is_same) == ("until it ends; an older report has no more", True)
     assert said == other
 
 
@@ -113,7 +113,7 @@ def test_a_report_cut_to_a_range_is_named(tmp_path: Path) -> None:
     comparison = compared(*sides, tmp_path / "out")
 
     assert comparison.verdict == "no_difference"
-    assert row_of(comparison, "range of the data") == ("whole", "steps 200 to 399", False)
+    assert row_of(comparison, "part of the job") == ("whole", "steps 200 to 399", False)
     assert comparison.step is not None
     assert comparison.step.before_n == comparison.step.after_n
     assert row_of(comparison, "steps compared")[0] == "steps 210 to 399 of both"
@@ -129,7 +129,7 @@ def test_missing_ranks_are_a_warning_and_do_not_change_the_time_of_a_step(tmp_pa
     comparison = compared(all_of_them, some, tmp_path / "out")
 
     assert comparison.verdict == "no_difference"
-    assert comparison.warnings == ("ranks: 4 before, 2 after",)
+    assert comparison.warnings == ("ranks of the job: 4 before, 2 after",)
 
 
 @pytest.mark.parametrize(

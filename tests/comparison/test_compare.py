@@ -50,7 +50,7 @@ def test_the_waterfall_names_the_cause_and_adds_up() -> None:
         "“waiting for data between steps” (-40 ms)."
     )
     assert comparison.lead.endswith(
-        "The means differ by -39.9 ms per step: “waiting for data between steps” by -40 ms and all "
+        "The mean step changed by -39.9 ms: “waiting for data between steps” by -40 ms and all "
         "other parts together by +121 µs."
     )
 
@@ -65,7 +65,7 @@ def test_medians_and_means_that_move_apart_are_both_said() -> None:
 
     assert comparison.verdict is Verdict.FASTER
     assert "mostly because" not in comparison.headline
-    assert "The means differ by +10 ms per step, in the other direction" in comparison.lead
+    assert "The mean step changed by +10 ms, in the other direction" in comparison.lead
 
 
 def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
@@ -82,7 +82,7 @@ def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
         assert comparison.step is not None
         assert comparison.step.interval_s[0] > 0
         assert comparison.verdict is Verdict.NO_DIFFERENCE
-    assert "The wider interval of a verdict holds zero: " in wide.lead
+    assert "The wider interval that a verdict asks for includes zero: " in wide.lead
     assert "Two runs of one job differ by as much." in small.lead
 
 

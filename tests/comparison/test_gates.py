@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from reportgen.comparison import Comparison, compare
-from reportgen.comparison.gates import met, parse_gate
+from reportgen.comparison.gates import met, parse_gate, unjudged
 from reportgen.errors import ConfigError
-from reportgen.results import Finding, Severity
+from reportgen.results import Finding, Severity, Status
 from tests.comparison.builders import finding, report_of, steps_table
 from tests.comparison.test_noise import lasting, run
 
@@ -80,6 +80,60 @@ def test_new_findings_count_from_their_severity_on() -> None:
     assert found == [True, True, False, False]
 
 
+def unchecked(*, before: tuple[Finding, ...] = (), after: tuple[Finding, ...] = ()) -> Comparison:
+    """Two jobs; the one without findings had too little data for their check."""
+    times = np.full(50, 100.0)
+    sides = [
+        report_of(
+            steps_table(times),
+            findings={"Dataloader": found},
+            statuses={} if found else {"Dataloader": Status.SKIPPED},
+        )
+        for found in (before, after)
+    ]
+    return compare(*sides)
+
+
+def test_a_finding_that_the_baseline_did_not_check_is_named_and_can_fail() -> None:
+    comparison = unchecked(after=(finding("DL-1", severity=Severity.CRITICAL),))
+    new, strict, higher = map(
+        parse_gate, ("finding:new:critical", "finding:not_checked:critical", "finding:not_checked")
+    )
+
+    assert met(comparison, [new]) == ()
+    assert unjudged(comparison, [new, strict]) == (
+        f"{new.text}: “before” did not check DL-1; to fail then, add “{strict.text}”",
+    )
+    assert met(comparison, [strict, higher]) == (
+        "finding:not_checked:critical: DL-1",
+        "finding:not_checked: DL-1",
+    )
+
+
+def test_a_finding_of_the_baseline_alone_meets_nothing() -> None:
+    comparison = unchecked(before=(finding("DL-1", severity=Severity.CRITICAL),))
+    gates = [parse_gate("finding:new"), parse_gate("finding:not_checked")]
+
+    assert met(comparison, gates) == unjudged(comparison, gates) == ()
+
+
+def test_a_less_severe_finding_is_not_named() -> None:
+    comparison = unchecked(after=(finding("DL-1", severity=Severity.WARNING),))
+
+    assert unjudged(comparison, [parse_gate("finding:new:critical")]) == ()
+
+
+def test_a_metric_that_one_job_lacks_is_named() -> None:
+    times = np.full(50, 100.0)
+    comparison = compare(
+        report_of(steps_table(times)), report_of(steps_table(times), metrics={"busy_ratio": 0.4})
+    )
+    change, limit = map(parse_gate, ("busy_ratio < -5%", "busy_ratio > 0.9"))
+
+    assert met(comparison, [change, limit]) == ()
+    assert unjudged(comparison, [change, limit]) == ("busy_ratio < -5%: no busy_ratio in “before”",)
+
+
 @pytest.mark.parametrize(
     "text", ["", "step_p50", "step_p50 >= 3", "finding:new:bad", "x > y", "> 3"]
 )
@@ -88,6 +142,30 @@ def test_another_form_is_refused(text: str) -> None:
         parse_gate(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "change", "limit"),
+    [
+        ("step_p50 > 3%", "step_p50 > +3%", "step_p50 > 3"),
+        ("StepTime.step_p95_us>3 %", "StepTime.step_p95_us > +3%", "StepTime.step_p95_us > 3"),
+        ("busy_ratio < 50%", "busy_ratio < -50%", "busy_ratio < 0.5"),
+    ],
+)
+def test_a_percent_without_a_sign_is_refused_with_both_forms(
+    text: str, change: str, limit: str
+) -> None:
+    with pytest.raises(ConfigError, match="a change or a limit") as caught:
+        parse_gate(text)
+
+    assert f'"{change}" for a change' in caught.value.hint
+    assert f'"{limit}" for a limit' in caught.value.hint
+
+
+def test_a_metric_in_percent_may_have_a_limit_in_percent() -> None:
+    gate = parse_gate("GPUUsage.busy_pct < 50%")
+
+    assert (gate.value, gate.is_change, gate.is_difference) == (50, False, False)
+
+
 def test_a_metric_that_no_report_has_is_named() -> None:
     with pytest.raises(ConfigError, match="step_p05"):
-        met(pair(1.0), [parse_gate("step_p05 > 3%")])
+        met(pair(1.0), [parse_gate("step_p05 > +3%")])

@@ -175,6 +175,19 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["OPER-1"].symptom_of == ()
 
 
+@pytest.mark.parametrize(("share", "late_by"), [(0.1, ("IDLE-1",)), (0.05, ())])
+def test_ranks_are_late_by_turns_because_of_what_costs_the_worst_of_them_a_quarter(
+    share: float, late_by: tuple[str, ...]
+) -> None:
+    late = finding("COMM-1", Severity.WARNING, 0.3, cause=Cause.SLOW_RANK)
+    where = Where(node="rank 2")
+    input_ = replace(
+        finding("IDLE-1", Severity.WARNING, share, cause=Cause.SLOW_INPUT), where=where
+    )
+
+    assert diagnosed(late, input_)["COMM-1"].symptom_of == late_by
+
+
 def test_a_rank_that_copies_from_pageable_memory_is_late_because_of_that() -> None:
     late = finding("COMM-1", Severity.WARNING, 0.16, cause=Cause.SLOW_RANK)
     copies = finding("COPY-1", Severity.WARNING, 0.12, cause=Cause.PAGEABLE_COPIES)

@@ -50,7 +50,7 @@ def executed(name: str, job: Path, folder: Path) -> Any:
     os.environ.setdefault("PYDEVD_DISABLE_FILE_VALIDATION", "1")
     return papermill.execute_notebook(
         str(folder / FILES[name]),
-        str(folder / "done.ipynb"),
+        None,  # a file would be written anew after each cell
         parameters={"job_path": str(job)},
         kernel_name="python3",
         progress_bar=False,

@@ -329,6 +329,26 @@ def test_steps_if_every_rank_took_the_median() -> None:
     assert result.metrics["step_without_stragglers_us"] == 305.0
 
 
+@pytest.mark.parametrize(("longer_us", "is_told"), [(100.0, True), (10.0, False)])
+def test_ranks_that_are_late_by_turns_are_told_without_naming_one(
+    longer_us: float, is_told: bool
+) -> None:
+    turns = [
+        stepping(
+            rank,
+            *(100.0 + (longer_us if step % 3 == rank else 0.0) for step in range(9)),
+            n_steps=9,
+        )
+        for rank in range(3)
+    ]
+    found = [item for item in run(collectives.RULE, *turns).findings if item.id == "COMM-1"]
+
+    assert bool(found) is is_told
+    for item in found:
+        assert item.title.startswith("Ranks are late by turns")
+        assert item.where.node is None
+
+
 def sized(number: int, group: str, *lengths_us: float) -> RankTrace:
     """A rank of two that gather a megabyte each time."""
     said = {

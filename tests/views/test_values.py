@@ -34,11 +34,20 @@ def test_a_value_is_written_with_its_unit(value, unit, text):
     assert values.format_value(value, unit) == text
 
 
+def test_a_small_number_is_written_without_an_exponent():
+    assert [values.format_number(number) for number in (5.1e-05, 0.5664, -2e-7)] == [
+        "0.000051",
+        "0.5664",
+        "0",
+    ]
+
+
 def test_a_column_of_numbers_has_the_same_decimals_throughout():
     assert values.format_column([98.0, 2.1, None, 0.4]) == ["98.00", "2.10", "–", "0.40"]
     assert values.format_column([0.7961, 0.2]) == ["0.7961", "0.2000"]
     assert values.format_column([1200.0, 3.0]) == ["1,200", "3"]
     assert values.format_column([1200.5, 3.0]) == ["1,200.5", "3.0"]
+    assert values.format_column([1200.5, -0.01]) == ["1,200.5", "0.0"]
 
 
 def test_an_instant_is_utc_and_a_relative_one_counts_seconds():

@@ -93,8 +93,9 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         waits = waiting.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
         what_if = by_step.without_stragglers(grid, shared, waits)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
+        faults = faults_of(ranks, shared, waits, params, what_if=said, is_one_clock=not shifts)
         findings = [
-            *faults_of(ranks, shared, waits, params, what_if=said, is_one_clock=not shifts),
+            *(faults if any(faults) else [by_step.late_by_turns(what_if)]),
             clocks.finding_of(shifts),
             bandwidth.share_of_link(transfers, params.link_gb_per_s),
         ]

@@ -14,11 +14,11 @@ from reportgen.facts.meetings import Meetings
 from reportgen.facts.waiting import Waiting
 from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile.trace_tables import NONE
-from reportgen.results import Choice, Exhibit, Place, Role, many_ranks
+from reportgen.results import Choice, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 WHAT_IF = """ If instead all ranks were equally fast (as the median one), the mean step would take
     {even:ns} instead of {step:ns}."""
@@ -26,6 +26,19 @@ TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
 CAPTION = """step_us is the time of a step on the GPUs, median of the ranks. if_median_us is the
     same without the time in which a rank only waits for others: an estimate of the step if all
     ranks were as fast as the median one. Further effects of faster ranks are not included."""
+BY_TURNS = kit.Message(
+    id="COMM-1",
+    cause=results.Cause.SLOW_RANK,
+    title="Ranks are late by turns and the others wait: {measured:pct} of the time",
+    text="""No rank is late all the time, but in most steps some rank is. If instead all ranks were
+        equally fast (as the median one), the mean step would take {what_if.even_ns:ns} instead of
+        {what_if.step_ns:ns}: {measured:pct} less.""",
+    advice="""Give all ranks equal work in each step: batches of equal length (sort, bucket or pack
+        the samples by length); let garbage collection run on all ranks in the same step.""",
+    exhibit="without_stragglers",
+)
+BY_TURNS_PCT = 5.0
+"""Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
 COLUMNS = """ One row for each rank, and one column for each step that at least half of the ranks
     recorded, placed at its earliest start."""
 STRETCHES = " One row for each rank, and one column for each interval of {width:ns}."
@@ -156,6 +169,18 @@ def without_stragglers(grid: Grid, meetings: Meetings, waiting: Waiting) -> What
         step_ns=float(each_ns.mean()),
         even_ns=float(even_ns.mean()),
     )
+
+
+def late_by_turns(what_if: WhatIf | None) -> Finding | None:
+    """Return the finding on waiting for ranks that are late by turns, in most steps."""
+    if what_if is None:
+        return None
+    saved_ns = what_if.each_ns - what_if.each_even_ns
+    share_pct = pct_of(what_if.step_ns - what_if.even_ns, what_if.step_ns)
+    usual_pct = 100 * float(np.median(saved_ns / np.maximum(what_if.each_ns, 1)))
+    if min(share_pct, usual_pct) < BY_TURNS_PCT:
+        return None
+    return BY_TURNS.fault(share_pct, threshold=BY_TURNS_PCT, what_if=what_if)
 
 
 def exhibits_of(
