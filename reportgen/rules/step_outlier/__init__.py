@@ -301,12 +301,12 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         advice = IN_RHYTHM + OF_DEBUGGER
     elif named and not period:
         advice = OF_ONE_WORKER
-    limits = (float(worst.n_outliers), params.n_outliers)
+    measured, threshold = float(worst.n_outliers), float(params.n_outliers)
     if not worst.are_outliers:
-        limits = (100 * (share or 0.0), 100 * kit.CHEAP_RATIO)
+        measured, threshold = 100 * (share or 0.0), 100 * kit.CHEAP_RATIO
     return message.finding(
-        measured=limits[0],
-        threshold=limits[1],
+        measured=measured,
+        threshold=threshold,
         where=worst.where,
         severity=severity,
         share=share,
