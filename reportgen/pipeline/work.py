@@ -11,7 +11,7 @@ from typing import Any
 
 from reportgen.cache import Cache
 from reportgen.intake import Progress, read
-from reportgen.pipeline.packed import PackedMeasurements
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.pipeline.sharing import measure_shared
 from reportgen.profile import (
