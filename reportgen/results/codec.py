@@ -122,7 +122,7 @@ def _with_values(tree: dict[str, Any]) -> dict[str, Any]:
     if "data" in tree:
         values = [tree["data"][head["name"]] for head in heads]
     else:
-        values = list(zip(*tree["rows"], strict=True)) or [() for _ in heads]
+        values = list(zip(*tree.pop("rows"), strict=True)) or [() for _ in heads]
     if len(set(map(len, values))) > 1:
         raise ValueError(f"columns of {tree['id']} differ in length")
     for head, items in zip(heads, values, strict=True):
