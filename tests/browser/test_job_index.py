@@ -24,7 +24,7 @@ ROWS = [
         path=f"/jobs/{number}",
         created=f"2026-03-{1 + number % 28:02d}T10:00:00Z",
         status="Failed" if number % 50 == 0 else "Completed",
-        step_p50_s=0.1 + number / 1000,
+        step_period_p50_s=0.1 + number / 1000,
         wasted_gpu_hours=float(number),
         top_cause="io_wait",
         top_severity="warning",
