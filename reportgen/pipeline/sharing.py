@@ -28,7 +28,7 @@ def measure_shared(
 ) -> dict[RuleId, Any]:
     """Return the answer of ``measure_part``; a copy of this process takes its share if it is large.
 
-    Edge cases: what did not come back from the copy is done here.
+    Edge cases: the rules that the copy did not answer are measured here.
 
     Args:
         aside: writes files of the part; where there is a copy, the copy begins with it.
@@ -47,7 +47,7 @@ def measure_shared(
 def _by_two(
     part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any], aside: Callable[[], None]
 ) -> tuple[dict[RuleId, Any], bool]:
-    """Return what two processes measured, and whether the copy did what is aside.
+    """Return the measurements of two processes, and whether the copy called ``aside``.
 
     Both take rules from the same list, this one from its start and the copy from its end: rules
     that stand together need the same facts, which each process computes for itself.
@@ -63,7 +63,7 @@ def _by_two(
 
     def share_of_copy() -> Iterator[object]:
         aside()
-        measured = [*share(reversed(rules))]  # nobody listens before the end
+        measured = [*share(reversed(rules))]  # the answers are read at the end
         yield True
         yield from measured
 
