@@ -12,7 +12,7 @@ from reportgen.report import DataKind, Report, data_kind
 from reportgen.report.steps import cycle_ns, phase_of, training_tables
 from reportgen.results import PackedTable, RuleId
 from reportgen.results.model import Scalar
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 
 MEETING_RATIO = 0.02
 """Workers whose median cycles differ by less wait for each other; clocks and noise do the rest."""

@@ -64,8 +64,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             ),
         )
     for job, key in ((comparison.before, "severity_after"), (comparison.after, "severity_before")):
-        rows = [row for row in comparison.findings if row.state is FindingState.NOT_CHECKED]
-        names = [f"{row.id} ({severity})" for row in rows if (severity := getattr(row, key))]
+        missing = [row for row in comparison.findings if row.state is FindingState.NOT_CHECKED]
+        names = [f"{row.id} ({severity})" for row in missing if (severity := getattr(row, key))]
         if names:
             text = f"Not compared, as “{job.label}” did not check: {', '.join(names)}."
             yield from ("", markdown_text(text))

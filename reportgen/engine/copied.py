@@ -10,6 +10,7 @@ import pickle
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -19,6 +20,8 @@ from typing import IO, Any
 from reportgen.engine.helper import HelperError, spare_cores
 
 _END = None
+_SILENT_S, _SILENT_TIMES = 60.0, 2.0
+"""A copy may be silent for a minute and twice as long as this process was at work beside it."""
 
 
 def may_copy() -> bool:
@@ -59,15 +62,30 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
             os._exit(0)
         outgoing.close()
         try:
-            yield _results(incoming)
+            yield _results(incoming, pid)
         finally:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
 
 
-def _results(incoming: IO[bytes]) -> Iterator[Any]:
+def _results(incoming: IO[bytes], pid: int) -> Iterator[Any]:
+    """Yield the results; end a copy that is silent for too long.
+
+    A library that has threads may hang in a copy, which has one: then the work is done here.
+    """
+    began = time.monotonic()
     try:
-        while (result := pickle.load(incoming)) is not _END:  # noqa: S301  # our own copy wrote it
+        while True:
+            limit_s = _SILENT_S + _SILENT_TIMES * (time.monotonic() - began)
+            watch = threading.Timer(limit_s, os.kill, (pid, signal.SIGKILL))
+            watch.start()
+            try:
+                result = pickle.load(incoming)  # noqa: S301  # our own copy wrote it
+            finally:
+                watch.cancel()
+                watch.join()
+            if result is _END:
+                return
             yield result
     except (EOFError, OSError, pickle.UnpicklingError) as err:
         raise HelperError("ended without an answer") from err

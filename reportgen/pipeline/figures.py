@@ -9,7 +9,7 @@ import numpy as np
 from reportgen.report import Figures, JobStatus, Setup, data_kind
 from reportgen.report.steps import cycle_ns, training_tables
 from reportgen.results import RuleId, RuleResult
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from reportgen.units import NS_PER_S
 
 _S_PER_HOUR = 3600

@@ -163,7 +163,7 @@ def _tidy(notebook: Any, report_dir: str, mark: Any) -> None:
 
 
 def _mark(notebook: Any) -> Any:
-    """Return what ``is_unchanged`` compares with the cells later."""
+    """Return the mark that ``is_unchanged`` compares with the cells later."""
     return {"content_hash": _content_hash(notebook.cells)}
 
 

@@ -29,8 +29,9 @@ logger = logging.getLogger(__name__)
 MANY_PARTS = 64
 """Memory of fewer parts is not worth the calls that give it back."""
 _MANY_EVENTS, _MOST_HELD_EVENTS = 200_000, 2_000_000
-"""Beside as many events the columns that a rule used go before the next one, and what it freed:
-30 MB, which are not worth a twelfth of the time of all rules before."""
+"""Above the first number of events, the columns that a rule used leave memory before the next rule.
+Above the second, freed memory goes back to the system as well: below it these are 30 MB, which are
+not worth a twelfth of the time of all rules."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""
@@ -58,7 +59,7 @@ def measure_part(
         if reads(rule, is_rank=isinstance(part, RankTrace)):
             if n_events > _MANY_EVENTS:
                 part.let_go()
-                if part.n_events > _MOST_HELD_EVENTS:
+                if n_events > _MOST_HELD_EVENTS:
                     give_back_memory()
             found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
     return found

@@ -13,7 +13,7 @@ from reportgen.comparison import Comparison, FindingState, Verdict, codec, compa
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
 from reportgen.results import Severity, Status, Where
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
 

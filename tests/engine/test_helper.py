@@ -1,17 +1,28 @@
-"""A helper process: what it yields arrives, and its failure is seen."""
+"""A helper process and a copy of this one: what they yield arrives, and their failure is seen."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.engine import HelperError, run_in_helper, split
+from reportgen.engine import HelperError, copied, run_in_copy, run_in_helper, split
+
+Beside = Callable[..., AbstractContextManager[Iterator[Any]]]
+NEEDS_FORK = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
+
+
+@pytest.fixture(params=[run_in_helper, pytest.param(run_in_copy, marks=NEEDS_FORK)])
+def beside(request: pytest.FixtureRequest) -> Beside:
+    way: Beside = request.param
+    return way
 
 
 def squares(n: int) -> Iterator[int]:
@@ -45,38 +56,56 @@ def own_id() -> Iterator[int]:
     yield from iter(int, 1)  # never ends
 
 
-def test_what_the_function_yields_arrives_in_order() -> None:
-    with run_in_helper(squares, 5) as results:
+def silent() -> Iterator[int]:
+    yield os.getpid()
+    signal.pause()
+
+
+def test_what_the_function_yields_arrives_in_order(beside: Beside) -> None:
+    with beside(squares, 5) as results:
         assert list(results) == [0, 1, 4, 9, 16]
 
 
-def test_more_than_a_pipe_holds_arrives() -> None:
-    with run_in_helper(large, 3_000_000) as results:
+def test_more_than_a_pipe_holds_arrives(beside: Beside) -> None:
+    with beside(large, 3_000_000) as results:
         assert [len(part) for part in results] == [3_000_000] * 2
 
 
 @pytest.mark.parametrize("fn", [failing, killed])
-def test_a_failure_is_an_error_after_what_came_before(fn: object) -> None:
-    with run_in_helper(fn) as results:  # type: ignore[arg-type]  # both are generator functions
+def test_a_failure_is_an_error_after_what_came_before(fn: object, beside: Beside) -> None:
+    with beside(fn) as results:
         assert next(results) == "first"
         with pytest.raises(HelperError):
             next(results)
 
 
-def test_ctrl_c_is_for_the_process_that_started_it() -> None:
-    with run_in_helper(interrupted) as results:
+def test_ctrl_c_is_for_the_process_that_started_it(beside: Beside) -> None:
+    with beside(interrupted) as results:
         assert list(results) == ["not for me"]
 
 
-def test_a_failure_says_nothing_on_stderr(capfd: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(HelperError), run_in_helper(failing) as results:
+def test_a_failure_says_nothing_on_stderr(
+    capfd: pytest.CaptureFixture[str], beside: Beside
+) -> None:
+    with pytest.raises(HelperError), beside(failing) as results:
         list(results)
     assert capfd.readouterr().err == ""
 
 
-def test_the_process_is_gone_afterwards() -> None:
-    with run_in_helper(own_id) as results:
+def test_the_process_is_gone_afterwards(beside: Beside) -> None:
+    with beside(own_id) as results:
         process = next(results)
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+@NEEDS_FORK
+def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copied, "_SILENT_S", 0.5)
+    with run_in_copy(silent) as results:
+        process = next(results)
+        with pytest.raises(HelperError):
+            next(results)
     with pytest.raises(ProcessLookupError):
         os.kill(process, 0)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from reportgen.results import Counters, Details, ReasonCode, Severity, Status
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE, named_worker
 from tests.builders import START_S, ns
@@ -62,7 +62,10 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
     assert (result.status, result.details["step_details"]) == (Status.TRIGGERED, {})
     assert found is not None
     assert "that take at least 1.5 times as long as the steps around them" in found.text
-    assert found.measured == 6
+    assert found.title.startswith("6 of 60 ")
+    assert (found.threshold, found.unit) == (3.0, "%")
+    assert found.measured == pytest.approx(9, abs=1)
+    assert result.metrics["slow_steps"] == 6
     assert finding(growing(1.0, n_steps=60), "STEP-2") is not None
 
 
@@ -72,7 +75,7 @@ def test_many_slow_steps_below_the_limit_of_aws_are_not_said_to_be_above_it() ->
     found = finding(one_after_the_other(lengths_s, [0.0] * 300), "STEP-1")
 
     assert found is not None
-    assert found.measured == 50
+    assert found.title.startswith("50 of 300 ")
     assert "that take at least 1.5 times as long as the steps around them" in found.text
 
 

@@ -12,11 +12,13 @@ from reportgen.profile import NodeProfile
 from reportgen.rules.base import AnyRule, Part, param_specs
 from reportgen.rules.settings import checked_value
 from tests.builders import START_S, node_profile, span_table, system_table
+from tests.rules.framework_jobs import node, step_rows
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import busy_node, busy_trace, cases, nodes, python_table, ranks, run
 from tests.rules.wording import flaws_in, flaws_of
 
 TRAIN = "Step:ModeKeys.TRAIN"
+SLOW = (17, 60, 111, 260)
 Jobs = Mapping[str, Callable[[], tuple[Part, ...]]]
 
 
@@ -106,6 +108,7 @@ NODES: Jobs = {
     "one moment": lambda: (one_moment(),),
     "one step": lambda: (node_profile(spans=steps_of(1)),),
     "two steps": lambda: (node_profile(spans=steps_of(2)),),
+    "a few slow steps": lambda: (node(step_rows([0.1 + 8.9 * (n in SLOW) for n in range(300)])),),
     "steps of a nanosecond": lambda: (node_profile(spans=steps_of(200, length_s=1e-6)),),
     "twelve nodes": lambda: cluster(12),
     "half used": lambda: (half_used(),),

@@ -38,8 +38,12 @@ FAIR_SHARE_FACTOR = 2
 ABOUT = About(
     checks="Whether some steps take much longer than usual for their training process and phase.",
     reading="""A step is an outlier if it is longer than the mean plus a few standard deviations of
-        all steps of its training process and phase. The rule triggers if there are more outliers
-        than allowed. A second table lists steps that take more than twice the median.""",
+        all steps of its training process and phase. More outliers than allowed are a finding, and
+        trigger the rule. Long steps raise the mean and the deviation that they are measured with:
+        where there are fewer outliers, the steps are counted that take at least 1.5 times as long
+        as the steps around them (the column slow_steps). They are a finding if their extra time is
+        at least 3 % of the time from the first to the last step. A second table lists steps that
+        take more than twice the median.""",
     advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
         read); run it less often or in a separate thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
@@ -63,6 +67,7 @@ FEW = replace(
         take at least 1.5 times as long as the steps around them. The usual step takes
         {worst.p50_s:s}, the longest {worst.longest_s:s}: step
         {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    unit="%",
     exhibit="steps",
 )
 """So few that mean and deviation hide them: they are costly all the same."""
@@ -159,7 +164,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
-    costly = [item for item in job.series if _is_costly(item)]
+    costly = [item for item in job.series if _is_costly(item, job.loop.length_ns)]
     slow = [_slow(item, job.loop.length_ns, params) for item in (many or costly)]
     finding = _outliers(slow, named_worker(job.series), params)
     if n_judged and not slow:
@@ -222,9 +227,9 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
     return worker if is_unfair or most == total else None
 
 
-def _is_costly(series: StepSeries) -> bool:
+def _is_costly(series: StepSeries, loop_ns: int) -> bool:
     """Return whether steps that are slow for their time cost enough, and come without a rhythm."""
-    cost = series.slow_extra_ns / max(series.loop_ns, 1)
+    cost = series.slow_extra_ns / max(loop_ns, 1)
     is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
     is_random = is_some and period_of(series.slow.step.tolist()) is None
     return is_random and cost >= kit.CHEAP_RATIO
@@ -296,9 +301,12 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         advice = IN_RHYTHM + OF_DEBUGGER
     elif named and not period:
         advice = OF_ONE_WORKER
+    measured, threshold = float(worst.n_outliers), float(params.n_outliers)
+    if not worst.are_outliers:
+        measured, threshold = 100 * (share or 0.0), 100 * kit.CHEAP_RATIO
     return message.finding(
-        measured=float(worst.n_outliers),
-        threshold=params.n_outliers,
+        measured=measured,
+        threshold=threshold,
         where=worst.where,
         severity=severity,
         share=share,
@@ -360,6 +368,7 @@ def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, 
         "step_p50_s": float(np.median([item.p50_s for item in main])),
         "step_p99_max_s": max(item.p99_s for item in main),
         "outlier_steps": sum(len(item.outliers) for item in series),
+        "slow_steps": sum(item.slow.n_steps for item in series),
         "steps_above_twice_median": sum(item.above_twice_median for item in series),
         **({"steps_per_s": float(np.median(paces))} if paces else {}),
         **({"samples_per_s": round(sum(rates), 2)} if paces and rates else {}),

@@ -1,0 +1,46 @@
+"""What was measured has crossed the threshold that stands beside it, whatever the job is like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from reportgen.results import RuleResult, Severity
+from reportgen.rules.base import AnyRule
+from tests.rules.samples import cases, run
+from tests.rules.test_wording_laws import NODES, RANKS, job_of, params_of
+
+CEILINGS = frozenset(["BATCH-1", "DL-1", "SYS-1", "SYS-2", "SYS-6"])
+"""Findings of too little of something, as percentiles of GPUs are: it lies below the threshold."""
+OF_MINUTES = frozenset(["CPU-1"])
+"""SageMaker's rule judges each minute from the start on; what was measured is of the whole job."""
+
+
+def contradictions(result: RuleResult) -> Iterator[str]:
+    """Yield findings whose measured value has not crossed their threshold.
+
+    The threshold of a reading is where it would become a warning.
+    """
+    for found in result.findings:
+        is_reading = found.severity is Severity.INFO or found.id in OF_MINUTES
+        if found.measured is None or found.threshold is None or is_reading:
+            continue
+        is_ceiling = found.id in CEILINGS or "percentile" in found.unit
+        if found.measured > found.threshold if is_ceiling else found.measured < found.threshold:
+            yield f"{found.id}: measured {found.measured}, threshold {found.threshold}"
+
+
+@pytest.mark.parametrize("end", ["default", "least"])
+@pytest.mark.parametrize("rule", cases(is_rank=False))
+def test_what_was_measured_on_nodes_has_crossed_its_threshold(rule: AnyRule, end: str) -> None:
+    params = params_of(rule, end=end)
+    for job in NODES:
+        result = run(rule, *job_of(job, is_rank=False), params=params)
+        assert list(contradictions(result)) == [], job
+
+
+@pytest.mark.parametrize("rule", cases(is_rank=True))
+def test_what_was_measured_on_ranks_has_crossed_its_threshold(rule: AnyRule) -> None:
+    for job in RANKS:
+        assert list(contradictions(run(rule, *job_of(job, is_rank=True)))) == [], job
