@@ -31,10 +31,11 @@ with open(sys.argv[1], "wb") as file:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """Both sides' runs over the same trace."""
+    """Both sides' runs over the same trace; ``alone`` are ours on one core."""
 
     size_bytes: int
     ours: Sequence[Run]
+    alone: Sequence[Run]
     theirs: Sequence[Run]
 
     @property
@@ -69,18 +70,20 @@ def compare_traces(folder: Path, *, n_rounds: int) -> Traces:
     trace = folder / "rank-0.pt.trace.json"
     make = [sys.executable, "-c", _MAKE, str(trace), str(N_STEPS)]
     subprocess.run(make, check=True, cwd=ROOT)
+    ours = [sys.executable, str(HERE / "read_trace.py"), str(trace)]
     commands = {
-        "ours": [sys.executable, str(HERE / "read_trace.py"), str(trace)],
+        "ours": ours,
+        "alone": [*ours, "--one-core"],
         "theirs": [str(incumbent_python("hta")), str(HERE / "read_hta.py"), str(trace)],
     }
-    runs: dict[str, list[Run]] = {"ours": [], "theirs": []}
+    runs: dict[str, list[Run]] = {side: [] for side in commands}
     for turn in range(n_rounds):
-        for side in ("ours", "theirs") if turn < THEIR_ROUNDS else ("ours",):
-            run = measure(commands[side], PYTHONPATH=str(ROOT) if side == "ours" else "")
+        for side in commands if turn < THEIR_ROUNDS else ("ours", "alone"):
+            run = measure(commands[side], PYTHONPATH="" if side == "theirs" else str(ROOT))
             runs[side].append(run)
             print(f"trace: {side} {run.wall_s:.2f} s", file=sys.stderr, flush=True)
     _check_events(runs)
-    return Traces(size_bytes=trace.stat().st_size, ours=runs["ours"], theirs=runs["theirs"])
+    return Traces(size_bytes=trace.stat().st_size, **runs)
 
 
 def _check_events(runs: dict[str, list[Run]]) -> None:
@@ -93,11 +96,12 @@ def _check_events(runs: dict[str, list[Run]]) -> None:
 def trace_table(traces: Traces) -> str:
     """Return the comparison as Markdown."""
     seconds = [seconds_inside(side) for side in (traces.ours, traces.theirs)]
+    alone_s = seconds_inside(traces.alone)
     mib = [peak_bytes(side) / 2**20 for side in (traces.ours, traces.theirs)]
     small = verdict(traces.is_small)
     return table(
         [
-            *("kernel trace", "time, ours / HTA 0.5.0", "ratio (promise)"),
+            *("kernel trace", "time, ours / HTA 0.5.0", "ratio (promise)", "ours on one core"),
             *("peak memory, ours / HTA 0.5.0", "ratio (promise)", "with our helper (promise)"),
         ],
         [
@@ -105,6 +109,7 @@ def trace_table(traces: Traces) -> str:
                 f"{traces.size_bytes / 1e6:,.0f} MB, one rank: read, all panels; HTA runs once",
                 f"{seconds[0]:.2f} / {seconds[1]:.2f} s",
                 f"{traces.faster:.1f}× (≥ {FASTER:.0f}×, {verdict(traces.faster >= FASTER)})",
+                f"{alone_s:.2f} s, {alone_s / seconds[0]:.2f}×",
                 f"{mib[0]:,.0f} / {mib[1]:,.0f} MiB",
                 f"{traces.lighter:.1f}× (≥ {LIGHTER:.0f}×, {verdict(traces.lighter >= LIGHTER)})",
                 f"{traces.mib[1]:,.0f} MiB (≤ {MOST_TOGETHER_MIB}, each ≤ {MOST_MIB}, {small})",

@@ -1,14 +1,20 @@
-"""Analyse a kernel trace with reportgen, all panels; print seconds and GPU events as JSON."""
+"""Analyse a kernel trace with reportgen, all panels; print seconds and GPU events as JSON.
+
+With ``--one-core`` the process, and whoever it starts, run on one core.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import sys
 import time
 
 
 def main() -> None:
+    if sys.argv[2:] == ["--one-core"]:
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     from reportgen.intake import discover, read
     from reportgen.pipeline.sharing import measure_shared
     from reportgen.rules.base import Need

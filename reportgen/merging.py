@@ -16,6 +16,8 @@ _T = TypeVar("_T")
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 Rows = NDArray[np.int64]
+_AT_ONCE = 1 << 17
+"""Rows that numpy adds up at once: it makes 8-byte indices of their codes."""
 
 
 def merged(reduce: Callable[[Sequence[Any]], Any], **options: Any) -> Any:
@@ -111,15 +113,22 @@ def greatest(values: Iterable[int | None]) -> int | None:
 def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes: int) -> Rows:
     """Return (n_codes,) exact sums of (n,) values for each code, 0 for codes without rows."""
     sums = np.zeros(n_codes, dtype=np.int64)
-    np.add.at(sums, codes, values)
+    for first in range(0, codes.size, _AT_ONCE):
+        rows = slice(first, first + _AT_ONCE)
+        np.add.at(sums, codes[rows], values[rows])
     return sums
 
 
 def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
     """Yield each code that occurs, ascending, with its rows in their present order."""
+    if codes.size and not np.ptp(codes):
+        yield int(codes[0]), np.arange(codes.size)
+        return
     order = np.argsort(codes, kind="stable")
-    found, first = np.unique(codes[order], return_index=True)
-    yield from zip(found.tolist(), np.split(order, first[1:]), strict=False)
+    ordered = codes[order]
+    first = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    found = ordered[np.append(0, first)[: codes.size]].tolist()
+    yield from zip(found, np.split(order, first), strict=False)
 
 
 def rows_between(first: Rows, after: Rows) -> tuple[Rows, Rows]:

@@ -14,13 +14,15 @@ from sample_data.spec import NAMED_JOBS
 from tests.s3_server import Bucket, running_proxy, running_server
 
 LONG_FILES = (
-    "tests/browser/test_perfetto.py",
     "tests/end_to_end/test_analysis_notebooks.py",
+    "tests/browser/test_lanes.py",
+    "tests/browser/test_kernel_page.py",
+    "tests/browser/test_perfetto.py",
+    "tests/record/test_supervise.py",
     "tests/end_to_end/test_hostile_input.py",
     "tests/end_to_end/test_kill.py",
-    "tests/browser/test_kernel_page.py",
 )
-"""Each takes a minute or more. They begin first: a file's tests stay on one worker, and a long one
+"""Each takes a minute or so. They begin first: a file's tests stay on one worker, and a long one
 that begins last keeps the others waiting."""
 
 settings.register_profile("house", deadline=None)  # a busy machine is no mistake of the code

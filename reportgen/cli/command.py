@@ -30,11 +30,13 @@ from reportgen.cli.settings import (
 )
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
 from reportgen.errors import EXIT_FAILED, ReportgenError
+from reportgen.text_safety import clean
 
 if TYPE_CHECKING:
     from reportgen.pipeline import MadeReport
     from reportgen.publish import ReadyKernel
     from reportgen.report import Report
+    from reportgen.results import Finding
 
 EXIT_FAIL_ON = 3
 EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
@@ -270,7 +272,9 @@ def command(
     print_path(made)
     if opens:
         webbrowser.open(outcome.path.resolve().as_uri())
-    if fail_on is not None and _is_met(fail_on, outcome.report):
+    if fail_on is not None and (bad := _at_least(fail_on, outcome.report)):
+        more = f" (and {len(bad) - 1} more)" if bad[1:] else ""
+        click.echo(f"met: --fail-on {fail_on}: {bad[0].id} {clean(bad[0].title)}{more}", err=True)
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
 
@@ -292,9 +296,9 @@ def _list_files(made: MadeReport, output: Path | str, *, is_wanted: bool) -> Non
         click.echo(f"wrote {str(output).rstrip('/')}/{file.as_posix()}", err=True)
 
 
-def _is_met(fail_on: str, report: Report) -> bool:
+def _at_least(fail_on: str, report: Report) -> list[Finding]:
     enough = _WORST_FIRST[: _WORST_FIRST.index(fail_on) + 1]
-    return any(ranked.finding.severity.value in enough for ranked in report.findings)
+    return [item.finding for item in report.findings if item.finding.severity.value in enough]
 
 
 def main() -> None:

@@ -34,9 +34,9 @@ EXIT_NOT_COMPARABLE = 4
     "--label",
     "labels",
     nargs=2,
-    default=("before", "after"),
+    default=None,
     metavar="BEFORE AFTER",
-    help="The names of the two jobs. [default: before after]",
+    help="How the text calls the jobs. [default: by their names, if they differ]",
 )
 @click.option(
     "--fail-if",
@@ -76,7 +76,7 @@ EXIT_NOT_COMPARABLE = 4
 def command(
     paths: tuple[str, ...],
     baseline: str | None,
-    labels: tuple[str, str],
+    labels: tuple[str, str] | None,
     conditions: tuple[str, ...],
     allowed: tuple[str, ...],
     output: Path,

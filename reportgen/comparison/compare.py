@@ -24,24 +24,26 @@ from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of_steps
 from reportgen.comparison.waterfall import WORDS, waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
+from reportgen.text_safety import clean, cut_middle
 
 _MOST_PARTS, _MOST_SETTINGS = 2, 4
 _TELLING_RATIO, _EXPLAINING_RATIO = 0.2, 0.5
 """A part that makes less than a fifth of a difference is not in its sentence; one that makes half
 of it is its reason."""
 _CONFIRMING_RATIO = 0.5
+_LONGEST_NAME = 40
+"""A longer name would hide the rest of the sentence of the verdict."""
 
 
-def compare(
-    before: Report, after: Report, *, labels: tuple[str, str] = ("before", "after")
-) -> Comparison:
-    """Return how ``after`` differs from ``before``.
+def compare(before: Report, after: Report, *, labels: tuple[str, str] | None = None) -> Comparison:
+    """Return how ``after`` differs from ``before``; ``labels`` are by default the jobs' names.
 
     The verdict is one of four words. It is *faster* or *slower* only where the 99.8 % interval of
     the difference of medians leaves out zero (of few steps 99 %), and where the difference is
     larger than that of two runs of one job; else where the same holds for the means, or for a part
     of the steps that the means confirm.
     """
+    labels = labels or _names(before, after)
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
     if len({run.steps.knows_gaps for run in runs if run.steps}) > 1:
         first, second = (run_of(its.report, label=its.label, with_gaps=False) for its in runs)
@@ -69,6 +71,12 @@ def compare(
         metrics=metric_changes(before, after),
         moved=moved(*runs),
     )
+
+
+def _names(*reports: Report) -> tuple[str, str]:
+    """Return the names of two jobs, or their roles where these say no more."""
+    before, after = (cut_middle(clean(report.job.name), _LONGEST_NAME) for report in reports)
+    return (before, after) if before and after and before != after else ("before", "after")
 
 
 def verdict_of(step: StepDifference) -> Verdict:

@@ -97,9 +97,9 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         ExhibitKind.BARS,
         title="Where the difference comes from, per step",
         caption=(
-            "Means over the compared steps and all GPUs. The parts of a job add up to its mean "
-            f"time per step: {_total(rows, 'before_s')} before, {_total(rows, 'after_s')} after, "
-            f"a difference of {_total(rows, 'difference_s')}."
+            f"Means over the compared steps and all {_measured(rows)}. The parts of a job add up "
+            f"to its mean time per step: {_total(rows, 'before_s')} before, "
+            f"{_total(rows, 'after_s')} after, a difference of {_total(rows, 'difference_s')}."
         ),
         columns=[
             _texts("part", [row.part for row in rows]),
@@ -115,6 +115,10 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )
     return (made,)
+
+
+def _measured(rows: Sequence[WaterfallPart]) -> str:
+    return "training processes" if any(row.key == "inside_steps" for row in rows) else "GPUs"
 
 
 def _total(rows: Sequence[WaterfallPart], name: str) -> str:

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.report import DataKind, Report, data_kind
+from reportgen.report.steps import cycle_ns, phase_of, training_tables
 from reportgen.results import PackedTable, RuleId
 from reportgen.results.model import Scalar
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 
-PREFERRED_PHASES = ("TRAIN", "GLOBAL")
-"""Phases that stand for the training, the better one first; any other comes after them."""
-_EVALUATION = "EVAL"
 MEETING_RATIO = 0.02
 """Workers whose median cycles differ by less wait for each other; clocks and noise do the rest."""
 Integers = NDArray[np.int64]
@@ -74,7 +72,6 @@ def run_of(report: Report, *, label: str, with_gaps: bool = True) -> Run:
     ``with_gaps=False`` leaves out the time between steps, which the other side does not know.
     """
     tables = [table for result in report.results.values() for table in result.data]
-    steps = [table for table in tables if table.id == "steps"]
     budget = [
         unpack(table)
         for table in tables
@@ -84,7 +81,7 @@ def run_of(report: Report, *, label: str, with_gaps: bool = True) -> Run:
         label=label,
         report=report,
         kind=data_kind(report.results),
-        steps=_training_steps(steps, with_gaps=with_gaps),
+        steps=_training_steps(training_tables(tables), with_gaps=with_gaps),
         budget=tuple(budget),
     )
 
@@ -103,32 +100,27 @@ def rows_of(run: Run, rule_id: str, exhibit_id: str, *names: str) -> Iterator[tu
 
 
 def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps | None:
-    phases = {table.of.get("phase", "").rpartition(".")[2] for table in tables if table.n_rows}
-    phase = min(phases, key=_preference, default=None)
-    if phase is None:
+    if not tables:
         return None
-    own = [table for table in tables if table.of.get("phase", "").rpartition(".")[2] == phase]
-    longest = max(own, key=lambda table: table.n_measured)
-    alike = [table for table in own if table.n_measured == longest.n_measured]
-    columns = [unpack(table) for table in alike]
+    columns = [unpack(table) for table in tables]
     if not with_gaps:
         left_out = {"cycle_ns", "input_wait_ns"}  # the wait inside steps stays
         columns = [{k: its[k] for k in its.keys() - left_out} for its in columns]
     first = columns[0]
-    cycle_ns = np.array([_cycle_ns(its) for its in columns], dtype=np.float64)
+    cycles_ns = np.array([cycle_ns(its) for its in columns], dtype=np.float64)
     waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
     inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
-    longest_ns = _meeting(cycle_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
-    share = _share_inside(longest_ns, inside_ns.mean(axis=0), (cycle_ns - wait_ns).mean(axis=0))
+    longest_ns = _meeting(cycles_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
+    share = _share_inside(longest_ns, inside_ns.mean(axis=0), (cycles_ns - wait_ns).mean(axis=0))
     return Steps(
-        phase=phase,
+        phase=phase_of(tables[0]),
         number=first.get("step"),
         start_ns=first["start_ns"],
-        cycle_ns=cycle_ns.mean(axis=0),
+        cycle_ns=cycles_ns.mean(axis=0),
         inside_ns=inside_ns.mean(axis=0) - share * longest_ns,
         wait_ns=wait_ns.mean(axis=0) + longest_ns,
-        n_measured=longest.n_measured,
-        n_workers=len(alike),
+        n_measured=tables[0].n_measured,
+        n_workers=len(tables),
         knows_gaps="cycle_ns" in first,
     )
 
@@ -161,13 +153,3 @@ def _share_inside(longest_ns: Floats, inside_ns: Floats, working_ns: Floats) -> 
         max(float(both @ (its - its.mean())), 0.0) for its in (inside_ns, working_ns - inside_ns)
     )
     return inside / (inside + between) if inside + between else 1.0
-
-
-def _cycle_ns(columns: Columns) -> Integers:
-    """Return the time to the next step; of reports that do not have it, that of the step."""
-    return columns.get("cycle_ns", columns["duration_ns"])
-
-
-def _preference(phase: str) -> tuple[int, str]:
-    order = (*PREFERRED_PHASES, "", _EVALUATION)
-    return (order.index(phase) if phase in order else order.index(""), phase)

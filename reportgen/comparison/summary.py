@@ -24,11 +24,9 @@ def _lines(comparison: Comparison) -> Iterator[str]:
     yield ""
     yield markdown_text(comparison.lead)
     yield ""
-    sides = (
-        (comparison.before.label, comparison.before),
-        (comparison.after.label, comparison.after),
-    )
-    yield from markdown_table(("", "job"), ((label, job.name) for label, job in sides))
+    sides = (("before", comparison.before), ("after", comparison.after))
+    rows = ((job.label if job.label != job.name else side, job.name) for side, job in sides)
+    yield from markdown_table(("", "job"), rows)
     if comparison.warnings:
         yield from ("", "The jobs differ:", "")
         yield from (f"- {markdown_text(text)}" for text in comparison.warnings)
@@ -66,8 +64,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
             ),
         )
     for job, key in ((comparison.before, "severity_after"), (comparison.after, "severity_before")):
-        rows = [row for row in comparison.findings if row.state is FindingState.NOT_CHECKED]
-        names = [f"{row.id} ({severity})" for row in rows if (severity := getattr(row, key))]
+        missing = [row for row in comparison.findings if row.state is FindingState.NOT_CHECKED]
+        names = [f"{row.id} ({severity})" for row in missing if (severity := getattr(row, key))]
         if names:
             text = f"Not compared, as “{job.label}” did not check: {', '.join(names)}."
             yield from ("", markdown_text(text))

@@ -255,15 +255,17 @@ def _fit(
     start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
-        shares += np.stack([covered_each(union, start_ns, end_ns) for union in each])
+        for share, union in zip(shares, each, strict=True):
+            np.add(share, covered_each(union, start_ns, end_ns), out=share)
     shares /= len(unions) * interval_ns
     loop, step, *others = shares
     regular = loop - step - sum(others)
     is_inside = (loop > 1 - 1e-9) & np.isfinite(use_pct)
     if is_inside.sum() < LEAST_TICKS:
         return None
-    columns = np.stack((step, regular, *others), axis=1)[is_inside]
-    columns = columns[:, columns.any(axis=0)]
+    columns = np.stack([share[is_inside] for share in (step, regular, *others)], axis=1)
+    if not (is_used := columns.any(axis=0)).all():
+        columns = columns[:, is_used]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
     left = float(np.square(seen - columns @ found).mean())

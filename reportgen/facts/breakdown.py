@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.facts.intervals import Instants, covered_each, union_of
-from reportgen.merging import joint_codes, merged, rows_by_code, sum_by_key, sums_by_code
+from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
-from reportgen.profile.mapped import piecewise
+from reportgen.profile.mapped import pieces, piecewise
 from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words, where_word
 
 LISTED_FROM_RATIO = 0.02
@@ -224,11 +224,18 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     A function is a name within a phase, because a model's name appears in its forward and its
     backward events. The phases of communication are tensors: there the name alone is the function.
     """
-    is_horovod = classes_of(spans) == SpanClass.HOROVOD
-    phase = np.where(is_horovod, -1, spans.phase)
-    codes = joint_codes(phase, spans.name)
-    _, first = np.unique(codes, return_index=True)
-    pairs = [(int(phase[row]), int(spans.name[row])) for row in first.tolist()]
+    is_exchange = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
+    n_names = max(len(spans.names), 1)
+
+    def joint(source: Words, phase: Words, name: Words) -> Integers:
+        place = np.where(is_exchange[source], np.int64(0), phase + np.int64(1))
+        return np.asarray(place * n_names + name)
+
+    joined = piecewise(joint, spans.source, spans.phase, spans.name, dtype=np.int64)
+    parts = [np.unique(joined[rows]) for rows in pieces(joined.size)]
+    found = np.unique(np.concatenate([joined[:0], *parts]))
+    codes = piecewise(found.searchsorted, joined, dtype=np.int32)
+    pairs = [(code // n_names - 1, code % n_names) for code in found.tolist()]
     n_phases = Counter(name for _, name in pairs)
     labels = tuple(
         spans.names[name]
@@ -236,7 +243,7 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
         else f"{spans.names[name]} ({spans.phases[code] if code >= 0 else 'communication'})"
         for code, name in pairs
     )
-    return np.searchsorted(codes[first], codes), labels
+    return codes, labels
 
 
 # Events that meet some moments

@@ -107,7 +107,7 @@ def overlap_ns(one: Union, other: Union) -> int:
 
 def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     """Return (n,) ns: how much of each range [low, high] lies in a union."""
-    before = np.append(0, np.cumsum(union.end_ns - union.start_ns))
+    before = _lengths_before(union)
 
     def covered(low_ns: Instants, high_ns: Instants) -> Instants:
         return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
@@ -122,6 +122,19 @@ def covered_ns(
     """Return how much of disjoint windows, (m,) ends or those of one, some intervals cover."""
     union = union_of(start_ns, end_ns)
     return int(covered_each(union, np.atleast_1d(first_ns), np.atleast_1d(last_ns)).sum())
+
+
+def _lengths_before(union: Union) -> Instants:
+    """Return (m + 1,) the length of a union before each of its intervals, and of all."""
+    found: Instants = blank_column(union.start_ns.size + 1, np.int64)
+    found[0] = 0
+    for rows in pieces(union.start_ns.size):
+        length_ns = union.end_ns[rows] - union.start_ns[rows]
+        after = slice(rows.start + 1, rows.start + 1 + length_ns.size)
+        found[after] = found[rows.start] + np.cumsum(length_ns)
+        for column in (found, union.start_ns, union.end_ns):
+            forget(column)
+    return found
 
 
 def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:

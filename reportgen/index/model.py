@@ -17,6 +17,7 @@ class JobRow:
         status: in SageMaker's words; ``Unreadable`` with the reason in ``problem``.
         n_findings: of warnings and worse.
         top_cause, top_finding, top_severity: of the most important finding.
+        top_saves_pct: share of the time that mending that finding may save at most.
     """
 
     job: str
@@ -31,6 +32,7 @@ class JobRow:
     n_gpus: int | None = None
     data: str = ""
     step_p50_s: float | None = None
+    step_period_p50_s: float | None = None
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_pct: float | None = None
@@ -38,6 +40,7 @@ class JobRow:
     top_severity: str = ""
     top_finding: str = ""
     top_cause: str = ""
+    top_saves_pct: float | None = None
     wasted_gpu_hours: float | None = None
     wasted_usd: float | None = None
     problem: str = ""

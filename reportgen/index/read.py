@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
@@ -184,6 +185,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
         n_gpus=(report.setup or Setup()).n_gpus,
         data=figures.data,
         step_p50_s=figures.step_p50_s,
+        step_period_p50_s=figures.step_period_p50_s,
         steps_per_s=figures.steps_per_s,
         samples_per_s=figures.samples_per_s,
         gpu_busy_pct=None if figures.gpu_busy_ratio is None else 100 * figures.gpu_busy_ratio,
@@ -194,7 +196,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
     )
 
 
-def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
+def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, Any]:
     top = next(iter(faults or report.findings), None)
     if top is None:
         return {}
@@ -202,6 +204,7 @@ def _top(faults: Sequence[RankedFinding], report: Report) -> dict[str, str]:
         "top_severity": top.finding.severity.value,
         "top_finding": top.finding.title,
         "top_cause": top.finding.cause,
+        "top_saves_pct": 100 * estimate.share_ratio if (estimate := top.finding.estimate) else None,
     }
 
 

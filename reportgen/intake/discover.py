@@ -17,7 +17,7 @@ from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
-from reportgen.packed import Packer
+from reportgen.packed_records import Packer
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order

@@ -15,7 +15,7 @@ from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
-from reportgen.packed import pack
+from reportgen.packed_records import pack
 from reportgen.storage import Location, ObjectInfo
 
 MAX_DEPTH = 4

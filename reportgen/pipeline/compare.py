@@ -39,7 +39,7 @@ class CompareOptions:
 
     Attributes:
         before, after: saved reports, or jobs and traces, which are reported first.
-        labels: names of the two.
+        labels: names of the two, by default those of the jobs.
         output: where the files are written.
         formats: what to make beside ``profiler-comparison.json``.
         theme: of the page.
@@ -48,7 +48,7 @@ class CompareOptions:
 
     before: str
     after: str
-    labels: tuple[str, str] = ("before", "after")
+    labels: tuple[str, str] | None = None
     output: Path = Path()
     formats: frozenset[OutputFormat] = ALL_FORMATS
     theme: str = "auto"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
+
 from reportgen.report import Figures, JobStatus, Setup, data_kind
+from reportgen.report.steps import cycle_ns, training_tables
 from reportgen.results import RuleId, RuleResult
+from reportgen.results.packed_columns import unpack
+from reportgen.units import NS_PER_S
 
 _S_PER_HOUR = 3600
 _US_PER_S = 1e6
@@ -18,8 +23,12 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
     budget, steps = _metrics(by_id, _BUDGET), _metrics(by_id, _STEPS)
     p50_s, steps_per_s = steps.get("step_p50_s"), steps.get("steps_per_s")
     traced_us = _metrics(by_id, _TRACED_STEPS).get("step_p50_us")
+    tables = training_tables([table for result in results for table in result.data])
+    medians_s = [float(np.median(cycle_ns(unpack(table)))) / NS_PER_S for table in tables]
+    period_s = float(np.median(medians_s)) if medians_s else None
     if traced_us:  # the periods of a trace hold the time between its steps
         p50_s, steps_per_s = traced_us / _US_PER_S, _US_PER_S / traced_us
+        period_s = p50_s
     samples = setup.samples_per_step
     idle = budget.get("gpu_idle_ratio")
     gpu_s = _gpu_seconds(by_id.get(_BUDGET))
@@ -27,6 +36,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
         data=data_kind(by_id).value,
         status=status,
         step_p50_s=p50_s,
+        step_period_p50_s=period_s,
         steps_per_s=steps_per_s,
         samples_per_s=samples * steps_per_s if samples and steps_per_s else None,
         gpu_busy_ratio=budget.get("gpu_busy_ratio"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -97,9 +98,9 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
         may_miss=options.allows_missing,
         range_text=range_text,
     )
-    with open_staging(options.output) as staging:
+    with open_staging(options.output) as staging, ThreadPoolExecutor(1) as later:
         lanes = StagedAt(folder=staging.folder / "lanes", n_parts=len(job.parts))
-        work = replace(work, lanes=chosen_lanes(chosen, lanes))
+        work = replace(work, lanes=chosen_lanes(chosen, lanes), later=later)
         with _kernel(options, staging) as kernel:
             report = _report_of(work, options, watcher)
             report = add_timeline(report, job, lanes, options.timeline, watcher)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -45,7 +46,8 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
-    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
+    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none. ``later``
+    fills the cache while the report is made.
     """
 
     job: JobProfile
@@ -56,6 +58,7 @@ class Work:
     cache: Cache | None = None
     may_miss: bool = False
     range_text: str | None = None
+    later: ThreadPoolExecutor | None = None
 
     @property
     def memory(self) -> Memory:
@@ -66,6 +69,7 @@ class Work:
             params=self.params,
             modules=_foreign_modules(self.rules)[0],
             lanes=self.lanes,
+            later=self.later,
         )
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import logging
 import pickle
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,7 @@ class Memory:
         cache: where they lie; ``None`` remembers nothing.
         rules, params, modules: what measures, and the modules of rules that are not ours.
         lanes: where lanes are staged, as they are kept with the measurements.
+        later: packs and writes the last part that is kept, which takes 0.4 s of a large trace.
     """
 
     cache: Cache | None
@@ -36,6 +40,7 @@ class Memory:
     params: Mapping[Any, Any]
     modules: tuple[str, ...]
     lanes: StagedAt | None
+    later: ThreadPoolExecutor | None = None
 
     def keys(self, parts: Iterable[PartRef]) -> Mapping[NodeId, str]:
         """Return the key of each part that may be remembered."""
@@ -55,7 +60,7 @@ class Memory:
             content = None if self.cache is None else self.cache.get(key)
             if content is not None:
                 try:
-                    found[node] = pickle.loads(zlib.decompress(content))  # noqa: S301  # we wrote it, in a folder that is ours alone
+                    found[node] = pickle.loads(gzip.decompress(content))  # noqa: S301  # we wrote it, in a folder that is ours alone
                 except Exception as err:  # noqa: BLE001  # whatever it is, it is measured again
                     logger.debug("cache: %s", err)
         return found
@@ -75,8 +80,18 @@ class Memory:
             files = part.lane_files
             if self.lanes is not None and not files:
                 files = _files_of(self.lanes.of(by_node[part.node]))
-            packed = pickle.dumps(replace(part, lane_files=files), protocol=pickle.HIGHEST_PROTOCOL)
-            self.cache.put(key, zlib.compress(packed, 1))
+            put = partial(_put, self.cache, key, replace(part, lane_files=files))
+            if self.later is not None and part is parts[-1]:
+                self.later.submit(put)
+            else:
+                put()
+
+
+def _put(cache: Cache, key: str, part: Measured) -> None:
+    packed = BytesIO()
+    with gzip.GzipFile(mode="wb", fileobj=packed, compresslevel=1, mtime=0) as file:
+        pickle.dump(part, file, protocol=pickle.HIGHEST_PROTOCOL)
+    cache.put(key, packed.getvalue())
 
 
 def _is_doubtful(part: Measured) -> bool:

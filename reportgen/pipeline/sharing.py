@@ -6,8 +6,7 @@ Another interpreter would need as long to import the rules and to be sent the ta
 from __future__ import annotations
 
 import os
-import pickle
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -19,26 +18,42 @@ from reportgen.rules.runner import measure_part, reads
 
 _LEAST_EVENTS = 200_000
 """Fewer are measured in 0.2 s; a copy takes 0.05 s to be made and to answer."""
-_MOST_RULES = 4_096
-"""A pipe holds as many bytes on any system."""
 
 
 def measure_shared(
-    part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
+    part: Part,
+    rules: Sequence[AnyRule],
+    params: Mapping[RuleId, Any],
+    aside: Callable[[], None] = lambda: None,
 ) -> dict[RuleId, Any]:
-    """Return the answer of ``measure_part``; a copy of this process has a share in large traces.
+    """Return the answer of ``measure_part``; a copy of this process takes its share if it is large.
+
+    Edge cases: the rules that the copy did not answer are measured here.
+
+    Args:
+        aside: writes files of the part; where there is a copy, the copy begins with it.
+    """
+    ours = [rule for rule in rules if reads(rule, is_rank=isinstance(part, RankTrace))]
+    found: dict[RuleId, Any] = {}
+    is_written = False
+    if isinstance(part, RankTrace) and part.n_events >= _LEAST_EVENTS and may_copy():
+        found, is_written = _by_two(part, ours, params, aside)
+    found |= measure_part(part, [rule for rule in ours if rule.id not in found], params)
+    if not is_written:
+        aside()
+    return {rule.id: found[rule.id] for rule in ours}
+
+
+def _by_two(
+    part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any], aside: Callable[[], None]
+) -> tuple[dict[RuleId, Any], bool]:
+    """Return the measurements of two processes, and whether the copy called ``aside``.
 
     Both take rules from the same list, this one from its start and the copy from its end: rules
     that stand together need the same facts, which each process computes for itself.
-
-    Edge cases: rules whose measurements did not come back from the copy are measured here.
     """
-    is_large = isinstance(part, RankTrace) and part.n_events >= _LEAST_EVENTS
-    if not (is_large and len(rules) <= _MOST_RULES and may_copy()):
-        return measure_part(part, rules, params)
-    ours = [rule for rule in rules if reads(rule, is_rank=True)]
     tickets, writing = os.pipe()
-    os.write(writing, bytes(len(ours)))
+    os.write(writing, bytes(len(rules)))
     os.close(writing)
 
     def share(rules: Iterable[AnyRule]) -> Iterator[tuple[RuleId, Any]]:
@@ -46,25 +61,19 @@ def measure_shared(
         while os.read(tickets, 1):
             yield from measure_part(part, [next(left)], params).items()
 
+    def share_of_copy() -> Iterator[object]:
+        aside()
+        measured = [*share(reversed(rules))]  # the answers are read at the end
+        yield True
+        yield from measured
+
     found: dict[RuleId, Any] = {}
+    is_written = False
     try:
-        with suppress(HelperError), run_in_copy(lambda: _packed(share(reversed(ours)))) as answers:
-            found.update(share(ours))
-            found.update(_unpacked(answers))
+        with suppress(HelperError), run_in_copy(share_of_copy) as answers:
+            found.update(share(rules))
+            is_written = next(answers)
+            found.update(answers)
     finally:
         os.close(tickets)
-    found |= measure_part(part, [rule for rule in ours if rule.id not in found], params)
-    return {rule.id: found[rule.id] for rule in ours}
-
-
-def _packed(measured: Iterable[tuple[RuleId, Any]]) -> Iterator[bytes]:
-    """Yield measurements, without those of strangers that cannot travel."""
-    for item in measured:
-        with suppress(Exception):
-            yield pickle.dumps(item, protocol=pickle.HIGHEST_PROTOCOL)
-
-
-def _unpacked(answers: Iterable[bytes]) -> Iterator[tuple[RuleId, Any]]:
-    for answer in answers:
-        with suppress(Exception):
-            yield pickle.loads(answer)  # noqa: S301  # our own copy wrote it
+    return found, is_written

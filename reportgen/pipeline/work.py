@@ -11,7 +11,7 @@ from typing import Any
 
 from reportgen.cache import Cache
 from reportgen.intake import Progress, read
-from reportgen.pipeline.packed import PackedMeasurements
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.pipeline.sharing import measure_shared
 from reportgen.profile import (
@@ -80,9 +80,12 @@ def work_on(
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
-    measurements = PackedMeasurements.of(measure_shared(part, rules, params))
-    if lanes is not None:
-        stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
+
+    def stage_lanes() -> None:
+        if lanes is not None:
+            stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
+
+    measurements = PackedMeasurements.of(measure_shared(part, rules, params, stage_lanes))
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:

@@ -141,6 +141,7 @@ def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column
     else:
         found = piecewise(column.__getitem__, rows, dtype=column.dtype)
     forget(column)
+    forget(rows)
     return cast("Column", found)
 
 

@@ -247,7 +247,7 @@ class Counters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackedColumn:
-    """Whole numbers of one unit as text: see ``reportgen.results.packed``."""
+    """Whole numbers of one unit as text: see ``reportgen.results.packed_columns``."""
 
     name: str
     unit: str

@@ -128,7 +128,7 @@ class Outcome:
             lack of events.
         findings: statements; ``None`` among them is left out.
         metrics: numbers by which jobs are compared.
-        data: numbers to compute with that no exhibit shows; see ``reportgen.results.packed``.
+        data: numbers to compute with that no exhibit shows (``reportgen.results.packed_columns``).
         counters, details: what AWS's rule of this name writes; empty for all other rules.
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError
-from reportgen.packed import pack
+from reportgen.packed_records import pack
 from reportgen.storage.location import LINK, ObjectInfo
 
 MAX_DEPTH = 16

@@ -13,7 +13,7 @@ from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.packed import Packer, pack
+from reportgen.packed_records import Packer, pack
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
 from reportgen.storage.s3_access import access, odd_answer

@@ -164,6 +164,27 @@ def no_steps() -> StepTimes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StepTexts(Sequence[str]):
+    """The details of steps by their (n,) numbers: nothing, then ``step 0``, ``step 1`` and so on.
+
+    A long job has too many of them for memory.
+    """
+
+    number: Numbers
+
+    def __len__(self) -> int:
+        """Return how many details there are."""
+        return self.number.size + 1
+
+    def __getitem__(self, code: Any) -> Any:
+        """Return a detail, or of a slice some as a list."""
+        place = range(len(self))[code]
+        if isinstance(place, range):
+            return [self[one] for one in place]
+        return f"step {self.number[place - 1]}" if place else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PartLanes:
     """The lanes of a node or rank; the first is its own group, parents come before children.
 
@@ -179,7 +200,7 @@ class PartLanes:
     is_unix: bool
     lanes: tuple[Lane, ...]
     names: tuple[str, ...] = ()
-    details: tuple[str, ...] = ("",)
+    details: Sequence[str] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
     arguments: tuple[Argument, ...] = ()
     steps: StepTimes = field(default_factory=no_steps)
@@ -306,6 +327,8 @@ def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Codes]]:
         >>> [(codes, rows.tolist()) for codes, rows in grouped(np.array([7, 3, 7]))]
         [([3], [1]), ([7], [0, 2])]
     """
+    if codes.size and not np.ptp(codes):
+        return [([int(codes[0])], np.arange(codes.size, dtype=np.int32))]
     found, first, count = np.unique(codes, return_index=True, return_counts=True)
     order = np.argsort(codes, kind="stable").astype(np.int32)
     ends = np.cumsum(count)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from reportgen.timeline.staged import StagedPart
 
 _MARGIN = 20
@@ -48,17 +46,15 @@ def moments_of(parts: Sequence[StagedPart], marks: Sequence[Mark]) -> Iterator[M
 
 def _of_steps(parts: Sequence[StagedPart]) -> Iterator[Moment]:
     """Yield the median and the slowest step of the part that has most of them."""
-    part = max(parts, key=lambda item: len(item.step_number), default=None)
-    if part is None or not part.step_number:
+    if not parts:
         return
-    lengths_ns = np.array(part.step_end_ns) - np.array(part.step_start_ns)
-    by_length = np.argsort(lengths_ns, kind="stable").tolist()
-    chosen = {by_length[-1]: "slowest step", by_length[len(by_length) // 2]: "median step"}
-    for row, what in reversed(chosen.items()):
+    part = max(parts, key=lambda item: item.n_steps)
+    for step in part.typical:
+        margin_ns = (step.end_ns - step.start_ns) // _MARGIN
         yield Moment(
-            why=f"{what}: {part.step_number[row]}",
-            start_ns=part.origin_ns + part.step_start_ns[row] - int(lengths_ns[row]) // _MARGIN,
-            end_ns=part.origin_ns + part.step_end_ns[row] + int(lengths_ns[row]) // _MARGIN,
+            why=f"{step.what}: {step.number}",
+            start_ns=part.origin_ns + step.start_ns - margin_ns,
+            end_ns=part.origin_ns + step.end_ns + margin_ns,
             node=part.node,
         )
 

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 
 from reportgen.facts.samples import totals_of
 from reportgen.profile import Clock, NodeProfile
-from reportgen.profile.mapped import in_file, in_turn
+from reportgen.profile.mapped import in_file, in_turn, piecewise
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
 from reportgen.text import plural
 from reportgen.timeline.lanes import (
     Lane,
     LaneKind,
+    Numbers,
     PartLanes,
+    StepTexts,
     StepTimes,
     Track,
     grouped,
@@ -47,22 +49,25 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
         is_unix=part.job.clock is Clock.UNIX,
         lanes=tuple(lanes),
         names=words,
-        details=("", *(f"step {number}" for number in _numbers(spans))),
+        details=StepTexts(number=_numbers(spans)),
         steps=_steps(spans, origin_ns),
     )
 
 
-def _numbers(spans: SpanTable) -> list[int]:
-    numbers: list[int] = np.unique(spans.arguments.step).tolist()
-    return [number for number in numbers if number != NO_STEP]
+def _numbers(spans: SpanTable) -> Numbers:
+    numbers = np.unique(spans.arguments.step).astype(np.int64)
+    return in_file(numbers[numbers != NO_STEP])
 
 
 def _add_workers(
     lanes: list[Lane], spans: SpanTable, called: NDArray[np.signedinteger], origin_ns: int
 ) -> None:
-    step = spans.step
-    detail = np.searchsorted(np.array(_numbers(spans), dtype=np.int64), step) + 1
-    detail[step == NO_STEP] = 0
+    numbers = _numbers(spans)
+    detail = piecewise(
+        lambda step: np.where(step == NO_STEP, 0, np.searchsorted(numbers, step) + 1),
+        spans.step,
+        dtype=np.int32,
+    )
     workers = grouped(spans.worker)
     for codes, rows in sorted(workers, key=lambda item: _last(item[0], spans.workers)):
         host = len(lanes)

@@ -77,7 +77,7 @@ class PackedPart:
             self._lane_ids[[member for member, _ in shown.members]] = number
         self._blocks = blocks
         self._names = np.full(len(self.about.names), -1, dtype=np.int64)
-        self._details = np.full(len(self.about.details), -1, dtype=np.int64)
+        self._details = np.full(len(staged.details), -1, dtype=np.int64)
 
     def events(self, lane: ShownLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
         """Return the events that begin in a range of the part's time, or reach into it.
@@ -195,7 +195,7 @@ class PackedPart:
         return _recoded(codes, self._names, self.about.names, self._blocks.names)
 
     def _coded_details(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        return _recoded(codes, self._details, self.about.details, self._blocks.details)
+        return _recoded(codes, self._details, self.staged.details, self._blocks.details)
 
 
 def _chunk_end(start_ns: Times, first: int) -> int:

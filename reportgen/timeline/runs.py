@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from reportgen.merging import sums_by_code
 from reportgen.profile.mapped import forget
+from reportgen.profile.memo import let_go
 from reportgen.timeline.lanes import Codes, Numbers, Strips, Times, Track
 
 Mask = NDArray[np.bool_]
 _AT_ONCE = 1 << 16
 """Values of a counter."""
+_EVENTS_AT_ONCE = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +57,25 @@ def pieces_of(strips: Strips, lane: int) -> Pieces:
         count=np.ones(strips.n, dtype=np.int64),
         busy_ns=duration_ns,
     )
+
+
+def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
+    """Return the pieces of a lane at a resolution, made of some events at a time."""
+    found: list[Pieces] = []
+    begin = 0
+    while begin < strips.n or not found:
+        end = min(begin + _EVENTS_AT_ONCE, strips.n)
+        if end < strips.n:  # all of an interval together
+            until_ns = (strips.start_ns[end - 1] // resolution_ns + 1) * resolution_ns
+            end = int(np.searchsorted(strips.start_ns, until_ns))
+        found.append(coarser(pieces_of(strips.taken(slice(begin, end)), lane), resolution_ns))
+        begin = end
+        let_go(strips)
+    names = [column.name for column in fields(Pieces)]
+    joined = Pieces(
+        **{name: np.concatenate([getattr(one, name) for one in found]) for name in names}
+    )
+    return joined.taken(np.lexsort((joined.start_ns, joined.row))) if len(found) > 1 else joined
 
 
 def coarser(pieces: Pieces, resolution_ns: int) -> Pieces:

@@ -13,8 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile.mapped import forget
-from reportgen.timeline.lanes import Arrows, Lane, LaneKind, PartLanes, Strips, Track
-from reportgen.timeline.runs import Pieces, coarser, pieces_of
+from reportgen.timeline.lanes import (
+    Arrows,
+    Lane,
+    LaneKind,
+    PartLanes,
+    StepTexts,
+    StepTimes,
+    Strips,
+    Track,
+)
+from reportgen.timeline.runs import Pieces, coarse_pieces
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
@@ -52,10 +61,18 @@ class StagedPart(msgspec.Struct, kw_only=True):
     names: list[str]
     details: list[str]
     lanes: list[StagedLane]
-    step_number: list[int]
-    step_start_ns: list[int]
-    step_end_ns: list[int]
+    n_steps: int
+    typical: list[TypicalStep]
     types: dict[str, str]
+
+
+class TypicalStep(msgspec.Struct, kw_only=True):
+    """A step that is shown in full: the median one or the slowest one."""
+
+    what: str
+    number: int
+    start_ns: int
+    end_ns: int
 
 
 def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
@@ -67,10 +84,11 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
     n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
     finest_ns = (last_ns - first_ns) // n_intervals + 1
     pieces = [
-        coarser(pieces_of(lane.strips, number), finest_ns)
+        coarse_pieces(lane.strips, number, finest_ns)
         for number, lane in enumerate(part.lanes)
         if lane.strips is not None
     ]
+    numbered = [part.details] if isinstance(part.details, StepTexts) else []
     about = StagedPart(
         node=part.node,
         host=part.host,
@@ -80,12 +98,12 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         last_ns=last_ns,
         finest_ns=finest_ns,
         names=list(part.names),
-        details=list(part.details),
+        details=[] if isinstance(part.details, StepTexts) else list(part.details),
         lanes=list(_staged_lanes(part.lanes)),
-        step_number=part.steps.number.tolist(),
-        step_start_ns=part.steps.start_ns.tolist(),
-        step_end_ns=part.steps.end_ns.tolist(),
+        n_steps=part.steps.number.size,
+        typical=list(_typical(part.steps)),
         types={
+            **_save(folder, "detail", StepTexts, numbered),
             **_save(folder, "strip", Strips, strips),
             **_save(folder, "track", Track, tracks),
             **_save(folder, "arrow", Arrows, [part.arrows]),
@@ -93,6 +111,19 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         },
     )
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
+
+
+def _typical(steps: StepTimes) -> Iterator[TypicalStep]:
+    """Yield the median and the slowest step."""
+    by_length = np.argsort(steps.end_ns - steps.start_ns, kind="stable")
+    if not by_length.size:
+        return
+    chosen = {int(by_length[-1]): "slowest step"}
+    chosen[int(by_length[by_length.size // 2])] = "median step"
+    for row, what in reversed(chosen.items()):
+        columns = (steps.number, steps.start_ns, steps.end_ns)
+        number, start_ns, end_ns = (int(column[row]) for column in columns)
+        yield TypicalStep(what=what, number=number, start_ns=start_ns, end_ns=end_ns)
 
 
 def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
@@ -157,6 +188,11 @@ class Staged:
         """Return when the strips of a lane begin, or the times of a counter."""
         times = self.track.time_ns if lane.kind == LaneKind.COUNTER else self.strips.start_ns
         return times[lane.first : lane.first + lane.n_events]
+
+    @cached_property
+    def details(self) -> Sequence[str]:
+        """Return the meanings of the codes of details."""
+        return self.about.details or StepTexts(**self._columns("detail", StepTexts))
 
     @cached_property
     def strips(self) -> Strips:

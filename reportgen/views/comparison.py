@@ -77,7 +77,7 @@ def _verdict(comparison: Comparison) -> PageSection:
     kind = _KINDS[comparison.verdict]
     html = render(
         "header",
-        kind="Comparison of two jobs",
+        kind="Comparison of two jobs, before → after",
         job_name=shorten(f"{comparison.before.name} → {comparison.after.name}"),
         verdict=ReportVerdict(
             kind=kind, headline=prose(comparison.headline), lead=prose(comparison.lead)

@@ -85,10 +85,18 @@ def _room_of(exhibit: Exhibit) -> str:
 
 
 def _said(exhibit: Exhibit) -> str:
-    """Return an exhibit's caption, its columns called as their headings call them."""
+    """Return an exhibit's caption, its columns called as their headings call them.
+
+    A name without an underscore may be a common word, but not where it begins the caption.
+    """
     pairs = zip(exhibit.columns, headings_of(exhibit.columns), strict=True)
-    called = {column.name: f"“{heading}”" for column, heading in pairs if "_" in column.name}
-    return _WORD.sub(lambda word: called.get(word[0], word[0]), exhibit.caption)
+    called = {column.name: f"“{heading}”" for column, heading in pairs}
+
+    def said(word: re.Match[str]) -> str:
+        is_name = "_" in word[0] or word.start() == 0
+        return called.get(word[0], word[0]) if is_name else word[0]
+
+    return _WORD.sub(said, exhibit.caption)
 
 
 def exhibit_block(exhibit: Exhibit, context: ChartContext, *, title: str = "") -> Block:

@@ -70,7 +70,7 @@ function cell(job, column) {
     made.className = "rgi-text";
     made.append(...findingOf(job));
   } else made.append(String(cellText(job, column)));
-  if (column.name === "step_p50_s" && job.trend?.length > 1) made.append(sparkline(job.trend));
+  if (column.name === "step_period_p50_s" && job.trend?.length > 1) made.append(sparkline(job.trend));
   return made;
 }
 

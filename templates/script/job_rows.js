@@ -63,7 +63,7 @@ export function grouped(jobs) {
   return Array.from(groups, ([name, members]) => {
     const latest = members.reduce((a, b) => ((a.created || "") > (b.created || "") ? a : b));
     const total = (/** @type {string} */ key) => members.reduce((sum, job) => sum + (job[key] || 0), 0);
-    const timed = members.filter((job) => job.created && job.step_p50_s);
+    const timed = members.filter((job) => job.created && job.step_period_p50_s);
     timed.sort((a, b) => inOrder(a.created, b.created));
     return {
       ...latest,
@@ -71,7 +71,7 @@ export function grouped(jobs) {
       duration_s: total("duration_s"),
       wasted_gpu_hours: total("wasted_gpu_hours"),
       wasted_usd: members.some((job) => job.wasted_usd !== null) ? total("wasted_usd") : null,
-      trend: timed.map((job) => job.step_p50_s)
+      trend: timed.map((job) => job.step_period_p50_s)
     };
   });
 }

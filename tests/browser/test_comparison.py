@@ -11,7 +11,7 @@ import pytest
 from reportgen import store
 from reportgen.comparison.waterfall import WORDS
 from reportgen.pipeline.compare import CompareOptions, make_comparison
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from tests.browser.watching import opened
 from tests.comparison.builders import budget_table, report_of, steps_table
 from tests.pipeline.test_watch import Silent

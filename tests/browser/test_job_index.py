@@ -24,7 +24,7 @@ ROWS = [
         path=f"/jobs/{number}",
         created=f"2026-03-{1 + number % 28:02d}T10:00:00Z",
         status="Failed" if number % 50 == 0 else "Completed",
-        step_p50_s=0.1 + number / 1000,
+        step_period_p50_s=0.1 + number / 1000,
         wasted_gpu_hours=float(number),
         top_cause="io_wait",
         top_severity="warning",
@@ -60,7 +60,7 @@ def test_a_reader_searches_sorts_and_groups(browser: Any, path: Path) -> None:
         page.locator("[name=status]").select_option("Failed")
         assert page.locator("tbody tr").count() == 7
         page.locator("[name=status]").select_option("")
-        page.get_by_label("by group").check()
+        page.get_by_label("group by name").check()
         assert page.locator("tbody tr").count() == 2
         assert "run (300 jobs)" in page.locator("tbody").inner_text()
         assert page.locator(".rgi-trend").count() == 1

@@ -324,10 +324,16 @@ def test_jobs_without_a_value_come_last_and_equal_jobs_newest_first(page):
 
 
 def test_a_group_of_jobs_is_one_row_with_sums_and_a_trend(page):
-    job = {"group": "g", "wasted_usd": None, "step_p50_s": 0.5, "duration_s": 10}
+    job = {"group": "g", "wasted_usd": None, "step_period_p50_s": 0.5, "duration_s": 10}
     jobs = [
         {**job, "job": "g-2", "created": "2026-01-02", "wasted_gpu_hours": 2},
-        {**job, "job": "g-1", "created": "2026-01-01", "wasted_gpu_hours": 1, "step_p50_s": 0.7},
+        {
+            **job,
+            "job": "g-1",
+            "created": "2026-01-01",
+            "wasted_gpu_hours": 1,
+            "step_period_p50_s": 0.7,
+        },
         {**job, "job": "alone", "group": "h", "created": "", "wasted_gpu_hours": None},
     ]
     both, alone = run(page, "job_rows", "own.grouped(it)", jobs)

@@ -17,7 +17,7 @@ from reportgen.report import (
     Setup,
 )
 from reportgen.results import Finding, PackedTable, RuleId, RuleResult, Severity, Status
-from reportgen.results.packed import pack
+from reportgen.results.packed_columns import pack
 from reportgen.rules.kit import estimate_of
 
 MS = 1_000_000

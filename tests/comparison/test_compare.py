@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare
+from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare, exhibits
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
 from reportgen.results import Severity, Status, Where
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
 
@@ -46,13 +46,34 @@ def test_the_waterfall_names_the_cause_and_adds_up() -> None:
         mean_s = getattr(comparison.step, side.replace("_s", "_mean_s"))
         assert sum(getattr(row, side) for row in comparison.waterfall) == pytest.approx(mean_s)
     assert comparison.headline == (
-        "“after” is 1.38× faster: a step takes 105 ms instead of 145 ms, mostly because of less "
+        "“wait-0” is 1.38× faster: a step takes 105 ms instead of 145 ms, mostly because of less "
         "“waiting for data between steps” (-40 ms)."
     )
     assert comparison.lead.endswith(
         "The mean step changed by -39.9 ms: “waiting for data between steps” by -40 ms and all "
         "other parts together by +121 µs."
     )
+
+
+def test_labels_stand_in_place_of_the_names_of_the_jobs() -> None:
+    jobs = waiting(1, 40.0), waiting(2, 0.0)
+    equal = [replace(job, job=replace(job.job, name="run")) for job in jobs]
+
+    said = compare(*jobs, labels=("main", "branch")), compare(*equal)
+
+    assert [its.headline.split(" is ")[0] for its in said] == ["“branch”", "“after”"]
+
+
+def test_the_chart_of_the_parts_speaks_of_gpus_where_there_are_any() -> None:
+    steps = [report_of(steps_table(np.full(50, ms))) for ms in (100.0, 90.0)]
+    charts = [
+        exhibits.waterfall(compare(*jobs))[0]
+        for jobs in ((waiting(1, 40.0), waiting(2, 0.0)), steps)
+    ]
+
+    starts = [chart.caption.partition(".")[0] for chart in charts]
+    assert starts[0] == "Means over the compared steps and all GPUs"
+    assert starts[1] == "Means over the compared steps and all training processes"
 
 
 def test_medians_and_means_that_move_apart_are_both_said() -> None:

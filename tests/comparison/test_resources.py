@@ -14,7 +14,7 @@ from reportgen.report import Report, Setup
 from reportgen.results import ExhibitKind, RuleId, RuleResult, Status
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import ColumnType, Scalar
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from tests.comparison.builders import budget_table, report_of, steps_table
 
 TIMES = np.random.default_rng(1).lognormal(0, 0.02, 400)

@@ -15,6 +15,8 @@ from typing import Any
 _PERCENT = {
     "GPUUtilization", "GPUMemoryUtilization", "CPUUtilization", "I/OWaitPercentage",
 }  # fmt: skip
+_UNSURE = object()
+"""An object with a key twice: some readers take the first value, some the last."""
 _KNOWN_PHASES = {"X", "B", "E", "i", "I", "R", "M", "C"}
 
 
@@ -22,6 +24,8 @@ def damaged_minute(content: bytes, minute_s: float) -> bool:
     """Return whether a minute file holds something that cannot be a sample of its minute."""
 
     def is_sample(item: Any) -> bool:
+        if item is _UNSURE:
+            return True
         if not isinstance(item, dict) or not isinstance(item.get("Type"), str):
             return False
         value: Any = item.get("Value")
@@ -41,7 +45,7 @@ def damaged_timeline(content: bytes) -> bool:
     def is_event(item: Any) -> bool:
         if isinstance(item, list):
             return all(map(is_event, item))  # brackets more than needed
-        if item == {}:
+        if item == {} or item is _UNSURE:
             return True
         if not isinstance(item, dict):
             return False
@@ -80,8 +84,11 @@ def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
 
 
 def _value_of(text: str) -> Any:
+    def object_of(pairs: list[tuple[str, Any]]) -> Any:
+        return dict(pairs) if len(dict(pairs)) == len(pairs) else _UNSURE
+
     try:
-        return json.loads(text)
+        return json.loads(text, object_pairs_hook=object_of)
     except (ValueError, RecursionError):
         return None
 

@@ -21,14 +21,14 @@ def wasteful(name: str, hours: float | None, usd: float | None = None) -> Report
     return replace(
         report_of(
             name=name,
-            findings={"A": [finding("A-1", severity=Severity.INFO), finding("A-2")]},
+            findings={"A": [finding("A-1", severity=Severity.INFO), finding("A-2", share=0.3125)]},
             setup=Setup(n_gpus=4),
         ),
         summary=JobSummary(start_time="2026-03-01T10:00:00.000000Z", job_duration_in_seconds=60.0),
         figures=Figures(
             data="framework events",
             status=JobStatus.COMPLETED,
-            step_p50_s=0.25,
+            step_period_p50_s=0.25,
             steps_per_s=4.0,
             samples_per_s=128.0,
             gpu_busy_ratio=0.5,
@@ -58,6 +58,7 @@ def test_jobs_stand_in_order_of_their_waste_and_sums_are_theirs(tmp_path: Path) 
     assert (first.status, first.n_gpus) == ("Completed", 4)
     assert (first.steps_per_s, first.samples_per_s) == (4.0, 128.0)
     assert (first.n_findings, first.top_finding) == (1, "title of A-2")
+    assert (first.top_saves_pct, first.step_period_p50_s) == (31.25, 0.25)
     assert first.page == ""
 
 

@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -139,3 +140,27 @@ def test_no_copy_is_left_when_a_rule_is_interrupted(monkeypatch: pytest.MonkeyPa
         measured(interrupted, meeting.second)
     with pytest.raises(ChildProcessError):
         os.waitpid(copies[0], os.WNOHANG)
+
+
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_what_is_aside_is_done_once_and_to_its_end(tmp_path: Path, *, is_killed: bool) -> None:
+    def aside() -> None:
+        (tmp_path / f"{os.getpid()}").touch()
+        if is_killed and os.getpid() != HERE:
+            os.kill(os.getpid(), signal.SIGKILL)
+        (tmp_path / f"{os.getpid()} done").touch()
+
+    rules = rules_of(lambda *_: 1, lambda *_: 2)
+    found = measure_shared(busy_trace(), rules, {rule.id: None for rule in rules}, aside)
+    assert list(found.values()) == [1, 2]
+    (done,) = (path.name for path in tmp_path.glob("* done"))
+    assert (done == f"{HERE} done") == is_killed
+
+
+def test_an_error_aside_is_the_error_of_this_process() -> None:
+    def aside() -> None:
+        raise OSError("disk full")
+
+    rules = rules_of(lambda *_: 1, lambda *_: 2)
+    with pytest.raises(OSError, match="disk full"):
+        measure_shared(busy_trace(), rules, {rule.id: None for rule in rules}, aside)

@@ -37,7 +37,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.results.codec import decode, encode
-from reportgen.results.packed import pack
+from reportgen.results.packed_columns import pack
 
 
 def full_result() -> RuleResult:

@@ -13,7 +13,7 @@ from reportgen.errors import ConfigError
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, RuleResult, Status
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
 from reportgen.units import NS_PER_S

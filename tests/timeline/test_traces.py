@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from reportgen.timeline import lanes_of, stage, timeline_of
 from sample_data.kernel_trace import FOLDER
 from sample_data.record_trace import FILE as RECORDED
 from tests.shared_data import SHARED_DATA
-from tests.timeline.reading import ReadFile, count_trace, read_file
+from tests.timeline.reading import CountedTrace, ReadFile, Strip, count_trace, read_file
 
 _SHARED = sorted(SHARED_DATA.glob("kineto/**/*.json.gz")) + sorted(
     SHARED_DATA.glob("kineto/**/*.json")
@@ -26,22 +25,39 @@ TRACES = [
     *(p for p in _SHARED if "expected" not in p.parts),
 ]
 
-Staging = Callable[[Path], Path]
+# Fixtures of the module: the tests of a trace come one after the other and share its readings.
+
+
+@pytest.fixture(scope="module", params=TRACES, ids=lambda path: path.name)
+def path(request: pytest.FixtureRequest) -> Path:
+    found: Path = request.param
+    return found
 
 
 @pytest.fixture(scope="module")
-def staged(tmp_path_factory: pytest.TempPathFactory) -> Staging:
-    """Return the staged lanes of a trace, made once."""
-    place = tmp_path_factory.mktemp("lanes")
+def expected(path: Path) -> CountedTrace:
+    return count_trace(path)
 
-    @cache
-    def folder_of(path: Path) -> Path:
-        (part,) = discover(str(path)).parts
-        folder = place / str(TRACES.index(path))
-        stage(lanes_of(read(part)), folder)
-        return folder
 
-    return folder_of
+@pytest.fixture(scope="module")
+def staged(path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the staged lanes of the trace."""
+    folder = tmp_path_factory.mktemp("lanes") / "staged"
+    (part,) = discover(str(path)).parts
+    stage(lanes_of(read(part)), folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(staged: Path) -> ReadFile:
+    return timeline(staged, budget_bytes=None)
+
+
+@pytest.fixture(scope="module")
+def strips(whole: ReadFile) -> dict[int, list[Strip]]:
+    """Return the strips of each lane of the whole file by the lane's id."""
+    lanes = [lane for lane in whole.header["lanes"] if lane["kind"] != "counter"]
+    return {lane["id"]: whole.strips(lane) for lane in lanes}
 
 
 def timeline(folder: Path, **options: Any) -> ReadFile:
@@ -65,55 +81,51 @@ def counts(file: ReadFile) -> Counter[str]:
     return found
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_each_lane_has_the_events_of_the_trace(path: Path, staged: Staging) -> None:
-    file = timeline(staged(path), budget_bytes=None)
-    expected = count_trace(path)
-
-    assert counts(file) == expected.by_lane
-    for lane in file.header["lanes"]:
+def test_each_lane_has_the_events_of_the_trace(
+    whole: ReadFile, strips: dict[int, list[Strip]], expected: CountedTrace
+) -> None:
+    assert counts(whole) == expected.by_lane
+    for lane in whole.header["lanes"]:
         if lane["kind"] == "counter":
-            assert len(file.values(lane)) == lane["n_events"]
+            assert len(whole.values(lane)) == lane["n_events"]
         else:
-            strips = file.strips(lane)
-            assert len(strips) == lane["n_events"]
-            assert lane["rows"] == max((row + 1 for _, _, row, *_ in strips), default=0)
+            its = strips[lane["id"]]
+            assert len(its) == lane["n_events"]
+            assert lane["rows"] == max((row + 1 for _, _, row, *_ in its), default=0)
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_arrows_are_the_correlation_pairs(path: Path, staged: Staging) -> None:
-    file = timeline(staged(path), budget_bytes=None)
-    lanes = file.header["lanes"]
+def test_arrows_are_the_correlation_pairs(
+    whole: ReadFile, strips: dict[int, list[Strip]], expected: CountedTrace
+) -> None:
+    lanes, arrows = whole.header["lanes"], whole.arrows()
 
     found = Counter(
         (full_label(lanes[from_lane], lanes), full_label(lanes[to_lane], lanes))
-        for _, from_lane, _, to_lane, _, _ in file.arrows()
+        for _, from_lane, _, to_lane, _, _ in arrows
     )
 
-    assert found == count_trace(path).pairs
+    assert found == expected.pairs
     ends = {
         (flow, lane["id"], start)
         for lane in lanes
         if lane["kind"] in {"thread", "stream"}
-        for start, _, _, _, _, flow in file.strips(lane)
+        for start, _, _, _, _, flow in strips[lane["id"]]
         if flow
     }
-    assert {(flow, lane, start) for flow, lane, start, *_ in file.arrows()} <= ends
-    assert {(flow, lane, start) for flow, _, _, lane, start, _ in file.arrows()} <= ends
+    assert {(flow, lane, start) for flow, lane, start, *_ in arrows} <= ends
+    assert {(flow, lane, start) for flow, _, _, lane, start, _ in arrows} <= ends
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
 @pytest.mark.parametrize("budget_bytes", [25_000])
 def test_windows_hold_every_event_that_begins_in_them(
-    path: Path, budget_bytes: int, staged: Staging
+    budget_bytes: int, staged: Path, whole: ReadFile, strips: dict[int, list[Strip]]
 ) -> None:
-    whole = timeline(staged(path), budget_bytes=None)
-    file = timeline(staged(path), budget_bytes=budget_bytes)
+    file = timeline(staged, budget_bytes=budget_bytes)
 
     for lane, full in zip(file.header["lanes"], whole.header["lanes"], strict=True):
         if lane["kind"] in {"node", "rank", "host", "gpu", "counter"}:
             continue
-        shown, every = Counter(file.strips(lane)), Counter(whole.strips(full))
+        shown, every = Counter(file.strips(lane)), Counter(strips[full["id"]])
         windows = [(window["start"], window["end"]) for window in file.header["windows"]]
         expected = Counter(
             {
@@ -128,10 +140,11 @@ def test_windows_hold_every_event_that_begins_in_them(
         assert shown == expected
 
 
-@pytest.mark.parametrize("path", TRACES, ids=lambda path: path.name)
-def test_a_window_counts_what_the_trace_counts(path: Path, staged: Staging) -> None:
-    file = timeline(staged(path), budget_bytes=40_000)
-    lanes, expected = file.header["lanes"], count_trace(path)
+def test_a_window_counts_what_the_trace_counts(
+    path: Path, staged: Path, expected: CountedTrace
+) -> None:
+    file = timeline(staged, budget_bytes=40_000)
+    lanes = file.header["lanes"]
     (part,) = discover(str(path)).parts
     trace: Any = read(part)
     first_us = (int(file.header["start_ns"]) - trace.base_ns) / 1000

@@ -252,6 +252,17 @@ def test_a_caption_calls_columns_as_their_headings_do():
     assert "“GPU busy” is the union, gpu_busy_us_max is not named." in _html_of_own(table)
 
 
+def test_a_caption_that_begins_with_the_name_of_a_column_says_so():
+    table = exhibit(
+        "t",
+        ExhibitKind.TABLE,
+        title="T",
+        caption="count is the number of calls; a count of 0 is left out.",
+        columns=[("count", "", [1])],
+    )
+    assert "“count” is the number of calls; a count of 0 is left out." in _html_of_own(table)
+
+
 def _html_of_own(*exhibits: Exhibit) -> str:
     own = reports.result("Own", Status.OK, exhibits=exhibits)
     return _html(views.rule_section(reports.report_of((own,)), "Own"))

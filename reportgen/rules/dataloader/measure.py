@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen import merging
 from reportgen.facts import loader as loading
@@ -16,6 +18,7 @@ from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_o
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
+from reportgen.profile.mapped import blank_column, forget, in_file, pieces, taken
 from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
@@ -210,13 +213,13 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         is_pipeline_known=rows.is_pipeline_known,
         has_prefetch=rows.has_prefetch,
         seconds=loading.busy_seconds(spans),
-        wait_ns=np.sort(waits.duration_ns),
+        wait_ns=in_file(np.sort(waits.duration_ns)),
         waiting=waiting,
         load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
-        step_wait_ns=loading.step_waits_ns(spans),
+        step_wait_ns=in_file(loading.step_waits_ns(spans)),
         steps_ns=max(lasts_ns, default=0),
-        least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
-        opens_epoch=loading.opens_epoch(spans),
+        least_cycle_ns=in_file(loading.least_of(loading.cycles_without_waits_ns(spans))),
+        opens_epoch=in_file(loading.opens_epoch(spans)),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=loading.hand_over_ns(spans),
@@ -345,7 +348,11 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     is_unrecorded = is_same & ~is_gap & loading.too_many_steps(n_steps, is_same & ~is_gap)
     at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
     calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
-    times = _Times(start_ns=start_ns[at], end_ns=start_ns[at + 1], loader=loader[at + 1])
+    times = _Times(
+        start_ns=taken(start_ns, at),
+        end_ns=taken(start_ns, at + 1),
+        loader=taken(loader, at + 1),
+    )
     own, is_slow = spans.where(spans.worker == worker), times.is_slow
     samples = _samples(part.system, times)
     return WorkerBatches(
@@ -358,23 +365,25 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
         n_slow_waits=int(calls.is_slow.sum()),
         n_gaps=int(is_gap.sum()),
         n_unrecorded=int(is_unrecorded.sum()),
-        slow_batches=tuple(_slowest(own, times, means(*samples))),
-        slow_waits=tuple(_slowest(own, calls, np.full((pid.size, len(DEVICES)), np.nan))),
+        slow_batches=tuple(_slowest(own, times, samples)),
+        slow_waits=tuple(_slowest(own, calls)),
         contents=_contents(own, times, samples) if is_slow.any() else None,
     )
 
 
-def _slowest(spans: SpanTable, times: _Times, use_pct: Floats) -> Iterator[tables.Slow]:
-    """Yield the slowest of the process with these events, the longest first.
-
-    ``use_pct`` is (n, 3), of ``DEVICES``.
-    """
+def _slowest(
+    spans: SpanTable, times: _Times, samples: tuple[Floats, Integers] | None = None
+) -> Iterator[tables.Slow]:
+    """Yield the slowest of the process with these events, the longest first."""
     slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
     slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
-    columns = (times.start_ns, times.end_ns, times.loader, use_pct)
+    use_pct = np.full((slow.size, len(DEVICES)), np.nan)
+    if samples is not None:
+        use_pct = means(samples[0][slow], samples[1][slow])
     is_in = overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[slow], times.end_ns[slow])
     functions = spans.where(is_in & is_function(spans))
-    for start_ns, end_ns, loader, use in zip(*(of[slow].tolist() for of in columns), strict=True):
+    columns = (of[slow].tolist() for of in (times.start_ns, times.end_ns, times.loader))
+    for start_ns, end_ns, loader, use in zip(*columns, use_pct.tolist(), strict=True):
         yield tables.Slow(
             worker=spans.workers[spans.worker[0]],
             start_ns=start_ns,
@@ -399,20 +408,35 @@ def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
 
 def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
     """Return (n, 3) sums and counts of the samples of ``DEVICES`` from each start to each end."""
-    first, after = (np.searchsorted(system.tick_ns, at) for at in (times.start_ns, times.end_ns))
-    totals, counts = [], []
-    for kind in DEVICES.values():
+    shape = (times.start_ns.size, len(DEVICES))
+    total, count = (
+        blank_column(shape[0] * shape[1], kind).reshape(shape) for kind in (np.float64, np.int64)
+    )
+    for column, kind in enumerate(DEVICES.values()):
         of_ticks = totals_of(system.each(kind), system.n_ticks)
-        total, count = (np.append(0, np.cumsum(of)) for of in of_ticks)
-        totals.append(total[after] - total[first])
-        counts.append(count[after] - count[first])
-    return np.column_stack(totals), np.column_stack(counts)
+        until = [np.append(0, np.cumsum(of)) for of in of_ticks]
+        for rows in pieces(shape[0]):
+            ends_ns = (times.start_ns[rows], times.end_ns[rows])
+            first, after = (np.searchsorted(system.tick_ns, at) for at in ends_ns)
+            for found, of in zip((total, count), until, strict=True):
+                found[rows, column] = of[after] - of[first]
+                forget(found)
+    return total, count
+
+
+def _added(values: NDArray[Any], rows: Mask) -> NDArray[Any]:
+    """Return (3,) sums of chosen rows of (n, 3) values, added one row after the other."""
+    total: NDArray[Any] = np.zeros((1, values.shape[1]), dtype=values.dtype)
+    for piece in pieces(rows.size):
+        total = np.concatenate([total, values[piece][rows[piece]]]).sum(axis=0, keepdims=True)
+        forget(values)
+    return np.asarray(total[0])
 
 
 def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
     """Return the functions in slow and in other batches of the process with these events."""
     sides = (times.is_slow, ~times.is_slow)
-    totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
+    totals, counts = (np.array([_added(of, side) for side in sides]) for of in samples)
     ends = (spans.start_ns, spans.end_ns)
     functions, other_functions = (
         function_sums(spans, overlaps_any(*ends, times.start_ns[side], times.end_ns[side]))

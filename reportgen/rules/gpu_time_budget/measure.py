@@ -26,7 +26,7 @@ from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import PackedTable
-from reportgen.results.packed import pack
+from reportgen.results.packed_columns import pack
 from reportgen.rules.base import param
 from reportgen.rules.gpu_time_budget import tables
 from reportgen.rules.gpu_time_budget.tables import SAMPLED, TRACED, Budget, GpuBudget, Part

@@ -39,8 +39,9 @@ NAMES: Mapping[str, tuple[str, Role]] = {
 
 TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launched the next
     operation. Before the call the host was late: the cause is the work of its thread. The second
-    part is the call. After the call it is kernel_gap (less than {_SMALL_GAP}) or waiting. tail is
-    the idle time after the last operation. The rows of one window add up to its idle time."""
+    part is the call. After the call it is a “kernel gap” (less than {_SMALL_GAP}) or “waiting”.
+    The “tail” is the idle time after the last operation. The rows of one window add up to its idle
+    time."""
 STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
     {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
     {counts}.{apart}{rest}"""

@@ -22,6 +22,7 @@ from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.profile.mapped import in_file, piecewise, taken
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
@@ -106,7 +107,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
     spans = part.spans
     return FrameworkSums(
         loop=loop_of(spans),
-        n_lasting=int((spans.duration_ns > 0).sum()),
+        n_lasting=int(_lasts(spans).sum()),
         breakdown=sums.breakdown_of(spans),
         cpu_operators=tuple(operators_of(spans, SpanClass.CPU)),
         gpu_operators=tuple(operators_of(spans, SpanClass.GPU)),
@@ -122,11 +123,17 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
     )
 
 
+def _lasts(spans: SpanTable) -> Mask:
+    """Return (n,) whether an event is more than an instant."""
+    mask: Mask = piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
+    return mask
+
+
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
     is_whole = loader_rows(part.spans).is_tensorflow
     idle = None if is_whole else between_steps.idle_between_of(part)
+    is_unpinned = (part.spans.pin_memory == 0).any()
     for item in between_steps.between_steps_of(part):
-        is_unpinned = (part.spans.pin_memory == 0).any()
         yield tables.Between(
             worker=item.worker,
             n_steps=item.n_steps,
@@ -209,12 +216,12 @@ def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
     A function's time within one worker is the union of its events, so that recursion and threads
     count once; the workers are added up.
     """
-    its = part.spans.where(sums.is_function(part.spans) & (part.spans.duration_ns > 0))
+    its = part.spans.where(sums.is_function(part.spans) & _lasts(part.spans))
     if its.n_spans == 0:
         return
     codes, labels = sums.labels_of(its)
     order = np.lexsort((np.array(labels), -sums_by_code(codes, its.duration_ns, len(labels))))
-    rank = np.minimum(np.argsort(order), tables.MOST_FUNCTIONS)
+    rank = np.minimum(np.argsort(order), tables.MOST_FUNCTIONS).astype(np.int16)
     names = [*(labels[code] for code in order[: tables.MOST_FUNCTIONS]), tables.OTHER_FUNCTIONS]
     reach_ns = int(its.end_ns.max()) - int(its.start_ns[0])
     width_ns = 1 << (reach_ns // (tables.MOST_BUCKETS - 1)).bit_length()
@@ -276,7 +283,7 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
             _stages_of_worker(
                 spans.where(is_own := spans.worker == worker),
                 steps.where(rows),
-                {stage: mask[is_own] for stage, mask in masks.items()},
+                {stage: taken(mask, is_own) for stage, mask in masks.items()},
             )
             for worker, rows in rows_by_code(steps.worker)
         ]
@@ -293,7 +300,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     )
     is_loading = loader.fetch | loader.process | spans.in_phases((INITIALIZE,))
     is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | is_loading)
-    return {
+    masks = {
         Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
         Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
         Stage.WAIT: loader.fetch | (loader.next_call & ~loader.fetch.any()),
@@ -303,6 +310,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
         Stage.COMMUNICATION: sums.exchanges_data(spans) & (classes != SpanClass.STEP),
         Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
     }
+    return {stage: in_file(mask) for stage, mask in masks.items()}
 
 
 def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:
@@ -333,9 +341,8 @@ def _stages_of_worker(
     functions = spans.where(sums.is_function(spans))
     busy = intervals.union_of(functions.start_ns, functions.end_ns)
     in_steps = intervals.union_of(steps.start_ns, steps.end_ns)
-    yield whole.stage(
-        Stage.BETWEEN, loop.length_ns - intervals.overlap_ns(loop, intervals.join((busy, in_steps)))
-    )
+    covered_ns = intervals.overlap_ns(loop, busy) - intervals.overlap_ns(in_steps, busy)
+    yield whole.stage(Stage.BETWEEN, loop.length_ns - covered_ns - in_steps.length_ns)
     if by_passes.n_steps:
         ends_ns = (in_steps.start_ns, in_steps.end_ns)
         is_seen = intervals.overlaps_any(

@@ -117,6 +117,13 @@ SLOWER = kit.Message(
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
+JUMPED = replace(
+    SLOWER,
+    cause=results.Cause.WORK_BETWEEN_STEPS,
+    advice="""Look for what the script does between two steps from then on: metrics that are read
+        with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
+)
+"""Pauses that become longer at once and stay so do not grow: some work began between the steps."""
 IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
 BETWEEN = {
     "what": "The pauses behind",
@@ -301,12 +308,12 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         advice = IN_RHYTHM + OF_DEBUGGER
     elif named and not period:
         advice = OF_ONE_WORKER
-    limits = (float(worst.n_outliers), params.n_outliers)
+    measured, threshold = float(worst.n_outliers), float(params.n_outliers)
     if not worst.are_outliers:
-        limits = (100 * (share or 0.0), 100 * kit.CHEAP_RATIO)
+        measured, threshold = 100 * (share or 0.0), 100 * kit.CHEAP_RATIO
     return message.finding(
-        measured=limits[0],
-        threshold=limits[1],
+        measured=measured,
+        threshold=threshold,
         where=worst.where,
         severity=severity,
         share=share,
@@ -342,7 +349,7 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return SLOWER.finding(
+    return (JUMPED if found.is_between and found.is_jump else SLOWER).finding(
         measured=100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),

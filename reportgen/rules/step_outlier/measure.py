@@ -26,7 +26,7 @@ from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import Details, PackedTable
-from reportgen.results.packed import pack
+from reportgen.results.packed_columns import pack
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row

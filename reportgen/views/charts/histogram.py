@@ -107,7 +107,7 @@ def _marked(exhibit: Exhibit, found: HistogramInfo) -> Drawing:
         names,
         traces=[_marks(found, group, row) for row, group in enumerate(found.groups)],
         height_px=_MARKS_PX + _MARK_ROW_PX * len(names),
-        remark="Each mark is one value; its position within a bin has no meaning.",
+        remark="Each mark is one value; marks of one bin are spread evenly over it.",
         showlegend=False,
         xaxis=layout.axis("" if suffix else found.scale.label, ticksuffix=suffix),
         yaxis=layout.row_axis(names),

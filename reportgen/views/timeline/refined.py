@@ -8,7 +8,7 @@ from typing import Any
 from reportgen.errors import FormatError
 from reportgen.report import Report
 from reportgen.results import PackedTable
-from reportgen.results.packed import unpack
+from reportgen.results.packed_columns import unpack
 from reportgen.units import NS_PER_S
 from reportgen.views.charts.arrays import float32
 from reportgen.views.charts.band import Band

@@ -5,6 +5,7 @@ Nothing of the package is used, so that reader and analyses are checked together
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import re
@@ -35,8 +36,9 @@ LOADER = re.compile(r"^enumerate\(DataLoader\)#.*__next__")
 SMALL_GAP_US = 30.0
 
 
+@functools.lru_cache(maxsize=1)
 def events_of(path: Path) -> list[Event]:
-    """Return all trace events of a file."""
+    """Return all trace events of a file; those of the last file are kept."""
     content = path.read_bytes()
     if content[:2] == b"\x1f\x8b":
         content = gzip.decompress(content)
@@ -109,6 +111,12 @@ class RawTrace:
     def after_base(self, times: list[float]) -> Floats:
         """Return times after a whole microsecond, rid of what float64 adds to their decimals."""
         return np.round(np.array(times, dtype=np.float64) - self.base, 3)
+
+
+@functools.cache
+def raw_trace(path: Path) -> RawTrace:
+    """Read a file's raw JSON; only arrays are kept."""
+    return RawTrace(path)
 
 
 def basics(trace: RawTrace) -> dict[str, float]:
@@ -216,7 +224,7 @@ def gpu_time_during(path: Path, name: str) -> float:
 
     Added up over ranges.
     """
-    raw = RawTrace(path)
+    raw = raw_trace(path)
     ranges = [e for e in events_of(path) if e.get("ph") == "X" and e["name"] == name]
     ranges = [e for e in ranges if e.get("cat") in OPERATORS or e["cat"] == "user_annotation"]
     total = 0.0
@@ -229,7 +237,8 @@ def gpu_time_during(path: Path, name: str) -> float:
 
 def step_spans(path: Path) -> list[float]:
     """Return the µs from the first to the last GPU operation that each profiler step launched."""
-    raw, spans = RawTrace(path), []
+    raw = raw_trace(path)
+    spans = []
     steps = [e for e in events_of(path) if str(e.get("name")).startswith("ProfilerStep")]
     steps = [e for e in steps if e.get("ph") == "X" and e["cat"] in (*OPERATORS, "user_annotation")]
     for event in sorted(steps, key=lambda event: float(event["ts"])):

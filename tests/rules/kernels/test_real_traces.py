@@ -38,8 +38,16 @@ MEASURED_SPEEDUP = 1.39
 """ResNet-50 with 4 loader workers instead of none: median step 176.3 to 126.5 ms."""
 
 pytestmark = needs_shared_data
-every_set = pytest.mark.parametrize("name", EXPECTED)
+every_set = pytest.mark.parametrize("name", EXPECTED, scope="module")
+"""By module: the tests of a set come one after the other and share what was read of it."""
 with_steps_only = [name for name in EXPECTED if "alexnet" not in name]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forgotten_events() -> Iterator[None]:
+    """Keep no events behind the last test: they take hundreds of megabytes."""
+    yield
+    second.events_of.cache_clear()
 
 
 def place_of(name: str) -> Path:
@@ -76,12 +84,6 @@ def raw_of(name: str) -> dict[str, Any]:
     return content
 
 
-@functools.cache
-def second_of(path: Path) -> second.RawTrace:
-    """Read a file's raw JSON; only arrays are kept."""
-    return second.RawTrace(path)
-
-
 def rows_of(name: str, rule: str, exhibit_id: str) -> list[dict[str, Any]]:
     """Return the rows of an exhibit as mappings."""
     exhibit: Exhibit | None = results_of(name)[rule].exhibit(exhibit_id)
@@ -97,7 +99,7 @@ def by_rank(name: str) -> Iterator[tuple[int, dict[str, Any], second.RawTrace]]:
     """Yield each rank's number, expected figures and raw trace."""
     pairs = zip(traces_of(name), raw_of(name)["raw"], files_of(name), strict=True)
     for trace, raw, path in pairs:
-        yield trace.rank, raw, second_of(path)
+        yield trace.rank, raw, second.raw_trace(path)
 
 
 def agree(found: float, *own: float, published: float | None = None) -> None:
@@ -165,7 +167,7 @@ def test_utilization_over_time_has_the_mean_of_the_window(name: str) -> None:
 @every_set
 def test_kernels_equal_the_sums_of_the_raw_trace(name: str) -> None:
     rows = {row["name"]: row for row in rows_of(name, "KernelTime", "kernels")}
-    raws, own = raw_of(name)["raw"], [second_of(path) for path in files_of(name)]
+    raws, own = raw_of(name)["raw"], [second.raw_trace(path) for path in files_of(name)]
     agree(sum(row["sum_us"] for row in rows.values()), sum(raw["kernel_time_sum"] for raw in raws))
     assert sum(row["count"] for row in rows.values()) == sum(raw["kernels"] for raw in raws)
     agree(sum(row["pct_of_kernel_time"] for row in rows.values()), 100.0)
@@ -248,7 +250,7 @@ def test_idle_causes_equal_the_raw_trace_and_add_up(name: str) -> None:
         agree(sum(causes), item["idle_us"])
 
 
-@pytest.mark.parametrize("name", with_steps_only)
+@pytest.mark.parametrize("name", with_steps_only, scope="module")
 def test_steps_equal_the_raw_trace(name: str) -> None:
     rows = rows_of(name, "StepTime", "steps")
     for rank, raw, _ in by_rank(name):
@@ -380,7 +382,7 @@ def test_the_finding_that_matters_most_comes_first(name: str, first: str) -> Non
 def test_pinning_wins_what_the_copies_last_too_long(name: str) -> None:
     """Here the host and the GPU wait for each copy, though its call returns before it is done."""
     (path,) = files_of(name)
-    raw = second_of(path)
+    raw = second.raw_trace(path)
     is_pageable = np.array(["Pageable" in text for text in raw.names]) & (raw.bytes >= 65_536)
     too_long_us = (raw.duration - raw.bytes / 25_000)[is_pageable].sum()
     copies = next(item for item in results_of(name)["MemoryOperations"].findings)
@@ -413,7 +415,7 @@ def test_kernels_are_labelled_without_operators_as_with_them(name: str) -> None:
     assert right_ns >= 0.95 * every_ns
 
 
-@pytest.mark.parametrize("name", with_steps_only)
+@pytest.mark.parametrize("name", with_steps_only, scope="module")
 def test_steps_on_the_gpu_equal_the_raw_trace(name: str) -> None:
     found = [row["gpu_span_us"] for row in rows_of(name, "StepTime", "steps")]
 
@@ -422,7 +424,9 @@ def test_steps_on_the_gpu_equal_the_raw_trace(name: str) -> None:
     assert found == pytest.approx(own, abs=CLOSE_US)
 
 
-@pytest.mark.parametrize("name", ["a100_dlrm_rank3of8", "v100_dlrm_rank1of2", "v100_ns"])
+@pytest.mark.parametrize(
+    "name", ["a100_dlrm_rank3of8", "v100_dlrm_rank1of2", "v100_ns"], scope="module"
+)
 def test_the_backward_pass_owns_what_autograd_launched(name: str) -> None:
     rows = {row["name"]: row for row in rows_of(name, "Annotations", "annotations")}
     own_us = sum(second.gpu_time_during(path, "## backward ##") for path in files_of(name))

@@ -5,19 +5,19 @@ from __future__ import annotations
 import copyreg
 import pickle
 import zlib
-from base64 import b64decode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
 from reportgen.results import RuleId
 from reportgen.results.model import PackedColumn
-from reportgen.results.packed import as_text
+from reportgen.results.packed_columns import as_text, numbers_of
 
-_SCALES = (1, 10, 100, 1_000, 10_000)
+_SCALES = (1, 10, 100, 1_000, 10_000, 1_000_000, 1_000_000_000)
 _ABSENT = -(1 << 53)
 
 
@@ -28,17 +28,17 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     A value that cannot be pickled stays as it is.
     """
 
-    def __init__(self, pickled: Mapping[RuleId, Any]) -> None:
-        """Pack measurements: bytes are pickled ones."""
+    def __init__(self, pickled: Iterable[tuple[RuleId, Any]]) -> None:
+        """Pack measurements one by one: bytes are pickled ones."""
         self._packed = {
             rule: zlib.compress(item, 1) if isinstance(item, bytes) else item
-            for rule, item in pickled.items()
+            for rule, item in pickled
         }
 
     @classmethod
     def of(cls, measurements: Mapping[RuleId, Any]) -> PackedMeasurements:
         """Return the measurements of a part, packed."""
-        return cls({rule: _pickled(item) for rule, item in measurements.items()})
+        return cls((rule, _pickled(item)) for rule, item in measurements.items())
 
     def __getitem__(self, rule: RuleId) -> Any:
         found = self._packed[rule]
@@ -50,12 +50,12 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     def __len__(self) -> int:
         return len(self._packed)
 
-    def __reduce__(self) -> tuple[type[PackedMeasurements], tuple[dict[RuleId, Any]]]:
-        raw = {
-            rule: zlib.decompress(item) if isinstance(item, bytes) else item
+    def __reduce__(self) -> tuple[type[PackedMeasurements], tuple[tuple[tuple[RuleId, Any], ...]]]:
+        raw = (
+            (rule, zlib.decompress(item) if isinstance(item, bytes) else item)
             for rule, item in self._packed.items()
-        }
-        return PackedMeasurements, (raw,)
+        )
+        return PackedMeasurements, (tuple(raw),)
 
 
 def _pickled(item: Any) -> Any:
@@ -70,26 +70,27 @@ def _pickled(item: Any) -> Any:
 def _taken_apart(values: NDArray[Any]) -> Any:
     """Return how to pickle numbers: whole or with few decimals, so that they compress well.
 
-    These become whole numbers, those of clocks their differences; bytes of one weight lie together.
+    These become whole numbers, those of clocks their differences, all divided by what divides all:
+    most times are whole microseconds. Bytes of one weight lie together.
     """
     scale, whole = _scaled(values) if values.dtype == np.float64 else (0, values)
     if whole.dtype.kind not in "iu" or whole.ndim == 0 or not whole.dtype.isnative:
         return values.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-    steps = np.diff(whole, axis=0, prepend=np.zeros_like(whole[:1]))
+    steps = differences(whole)
     is_clock = bool(np.abs(steps[1:]).max(initial=0) < np.abs(whole).max(initial=0) // 8)
-    planes = np.ascontiguousarray(steps if is_clock else whole).view(np.uint8)
-    text = planes.reshape(-1, whole.dtype.itemsize).T.tobytes()
-    return _put_together, (text, whole.dtype.str, whole.shape, is_clock, scale)
+    sent = steps if is_clock else whole
+    factor = int(np.gcd.reduce(sent, axis=None, initial=0)) or 1
+    planes = in_planes(sent // sent.dtype.type(factor))
+    return _put_together, (planes, whole.dtype.str, whole.shape, is_clock, factor, scale)
 
 
 def _put_together(
-    planes: bytes, kind: str, shape: tuple[int, ...], is_clock: bool, scale: int
+    planes: bytes, kind: str, shape: tuple[int, ...], is_clock: bool, factor: int, scale: int
 ) -> NDArray[Any]:
     """Return the array that was taken apart."""
-    dtype = np.dtype(kind)
-    numbers = np.frombuffer(planes, dtype=np.uint8).reshape(dtype.itemsize, -1).T
-    whole = numbers.copy(order="C").reshape(-1).view(dtype).reshape(shape)
-    whole = np.cumsum(whole, axis=0, dtype=dtype) if is_clock else whole
+    whole = from_planes(planes, kind).reshape(shape)
+    whole *= whole.dtype.type(factor)
+    whole = summed(whole) if is_clock else whole
     return _divided(whole, scale) if scale else whole
 
 
@@ -110,11 +111,11 @@ def _divided(whole: NDArray[np.int64], scale: int) -> NDArray[np.float64]:
 
 def _unpacked(column: PackedColumn) -> Any:
     """Return how to pickle a column: packed data do not compress again."""
-    return _packed_again, (column.name, column.unit, zlib.decompress(b64decode(column.packed)))
+    return _packed_again, (column.name, column.unit, numbers_of(column))
 
 
-def _packed_again(name: str, unit: str, planes: bytes) -> PackedColumn:
-    return PackedColumn(name=name, unit=unit, packed=as_text(planes))
+def _packed_again(name: str, unit: str, numbers: NDArray[np.int64]) -> PackedColumn:
+    return PackedColumn(name=name, unit=unit, packed=as_text(numbers))
 
 
 class _Pickler(pickle.Pickler):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.packed import BLOCK_ROWS, Packed, Packer, pack
+from reportgen.packed_records import BLOCK_ROWS, Packed, Packer, pack
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

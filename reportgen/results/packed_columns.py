@@ -20,6 +20,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from reportgen.byte_planes import differences, from_planes, in_planes, summed
 from reportgen.errors import FormatError
 from reportgen.results.model import PackedColumn, PackedTable
 
@@ -66,7 +67,7 @@ def pack(
         n_rows=min(n_measured, N_BLOCKS) if n_measured > MOST_ROWS else n_measured,
         n_measured=n_measured,
         columns=tuple(
-            PackedColumn(name=name, unit=_unit(name), packed=_packed(values))
+            PackedColumn(name=name, unit=_unit(name), packed=as_text(values))
             for name, values in arrays.items()
         ),
     )
@@ -81,8 +82,7 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
     found = {}
     for column in table.columns:
         try:
-            planes = np.frombuffer(zlib.decompress(b64decode(column.packed, validate=True)), "u1")
-            values = planes.reshape(8, -1).T.copy().view("<i8").ravel()
+            values = numbers_of(column)
         except (ValueError, zlib.error) as err:
             raise FormatError(
                 f"Column {column.name} of data {table.id} cannot be read ({err}).",
@@ -94,8 +94,18 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
                 f"{table.n_rows}.",
                 hint="Run make-profiler-report on the job again.",
             )
-        found[column.name] = np.cumsum(values, dtype=np.int64)
+        found[column.name] = values
     return found
+
+
+def numbers_of(column: PackedColumn) -> NDArray[np.int64]:
+    """Return the (n,) numbers of a column.
+
+    Raises:
+        ValueError, zlib.error: it is not written as this module says.
+    """
+    planes = zlib.decompress(b64decode(column.packed, validate=True))
+    return summed(from_planes(planes, "<i8").astype(np.int64, copy=False))
 
 
 def _whole(name: str, values: ArrayLike) -> NDArray[np.int64]:
@@ -120,14 +130,9 @@ def _in_blocks(arrays: Mapping[str, NDArray[np.int64]], n: int) -> dict[str, NDA
     return found | {COUNT: counts}
 
 
-def _packed(values: NDArray[np.int64]) -> str:
-    steps = np.diff(values, prepend=np.int64(0)).astype("<i8")
-    planes = steps.view("u1").reshape(-1, 8).T
-    return as_text(planes.tobytes())
-
-
-def as_text(planes: bytes) -> str:
-    """Return the planes of a column as the text of a ``PackedColumn``."""
+def as_text(values: NDArray[np.int64]) -> str:
+    """Return the text of a ``PackedColumn``."""
+    planes = in_planes(differences(values).astype("<i8", copy=False))
     return b64encode(zlib.compress(planes, _COMPRESSION)).decode("ascii")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.errors import FormatError
-from reportgen.results.packed import COUNT, MOST_ROWS, N_BLOCKS, pack, unpack
+from reportgen.results.packed_columns import COUNT, MOST_ROWS, N_BLOCKS, pack, unpack
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 
-from reportgen.pipeline.packed import PackedMeasurements
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.results import RuleId
-from reportgen.results.packed import pack
+from reportgen.results.packed_columns import pack
 
 FIRST, SECOND = RuleId("First"), RuleId("Second")
 

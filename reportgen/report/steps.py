@@ -1,0 +1,38 @@
+"""The steps that stand for the training, among all that a report keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.results import PackedTable
+
+_PREFERRED = ("TRAIN", "GLOBAL")
+"""Phases that stand for the training, the better one first; any other comes after them."""
+_EVALUATION = "EVAL"
+
+
+def training_tables(tables: Sequence[PackedTable]) -> list[PackedTable]:
+    """Return the steps of the phase that stands for the training, of each worker with the most."""
+    steps = [table for table in tables if table.id == "steps" and table.n_rows]
+    phase = min(map(phase_of, steps), key=_preference, default=None)
+    own = [table for table in steps if phase_of(table) == phase]
+    most = max((table.n_measured for table in own), default=0)
+    return [table for table in own if table.n_measured == most]
+
+
+def phase_of(table: PackedTable) -> str:
+    """Return the phase in a word: ``TRAIN`` of ``Step:ModeKeys.TRAIN``."""
+    return table.of.get("phase", "").rpartition(".")[2]
+
+
+def cycle_ns(columns: Mapping[str, NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Return the time to the next step; of reports that do not have it, that of the step."""
+    return columns.get("cycle_ns", columns["duration_ns"])
+
+
+def _preference(phase: str) -> tuple[int, str]:
+    order = (*_PREFERRED, "", _EVALUATION)
+    return (order.index(phase) if phase in order else order.index(""), phase)
