@@ -13,6 +13,10 @@ NO_STEPS_HINT = (
     "No step was seen. Steps come from PyTorch's optimizers and data loaders, from Lightning, "
     "Hugging Face and Keras, or from reportgen.step() in the script."
 )
+MARK_STEPS = (
+    "No step was seen, so most checks had nothing to look at. Write the training loop as "
+    "for batch in reportgen.steps(loader): and record the job again."
+)
 TRACE_HINT = "To record them, take a trace of some steps: reportgen record --trace 20:25."
 _SOURCES = {
     "loader": "the data loader's requests",

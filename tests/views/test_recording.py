@@ -13,6 +13,7 @@ from reportgen.results import ReasonCode, Status
 from reportgen.views.recording import NO_STEPS_HINT, recording_table
 from reportgen.views.sections.walk import section
 from reportgen.views.status import hint_of
+from reportgen.views.verdict import verdict_of
 from tests.views import reports
 
 GPU = RecordedGpu(index=0, name="Fake GPU", is_used=True)
@@ -95,3 +96,17 @@ def test_operators_that_were_not_recorded_are_got_by_a_trace() -> None:
 
     assert ("DetailedProfilingConfig" in of_sagemaker, "--trace" in of_sagemaker) == (True, False)
     assert ("DetailedProfilingConfig" in ours, "--trace" in ours) == (False, True)
+
+
+@pytest.mark.parametrize(("sources", "is_said"), [((), True), (("explicit",), False)])
+def test_the_verdict_on_a_recording_without_steps_says_how_to_mark_them(
+    sources: tuple[str, ...], is_said: bool
+) -> None:
+    results = (
+        reports.result("OverallSystemUsage", Status.OK),
+        reports.skipped("StepOutlier", ReasonCode.NO_EVENTS, "No events."),
+    )
+    recording = Recording(nodes=(NODE,), step_sources=sources)
+    verdict = verdict_of(replace(reports.report_of(results), recording=recording))
+
+    assert ("reportgen.steps(loader)" in verdict.lead) is is_said
