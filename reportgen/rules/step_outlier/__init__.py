@@ -120,9 +120,8 @@ SLOWER = kit.Message(
 JUMPED = replace(
     SLOWER,
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    advice="""Look for work that the script does between two steps since that time: metrics that are
-        read with .item(), logging, callbacks. Do it less often, in its own thread, or on the
-        GPU.""",
+    advice="""Look for what the script does between two steps since this time: metrics that are read
+        with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
 )
 """Pauses that become longer at once and stay so do not grow: some work began between the steps."""
 IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
