@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
-from reportgen.comparison.model import Comparison, FindingState, Moved, WaterfallPart
+from reportgen.comparison.model import Comparison, Moved, WaterfallPart
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
@@ -16,10 +16,6 @@ from reportgen.text import format_duration, plural
 MOST_MOVED = 25
 """Limit of kernels or operators of a kind on the page; the JSON has all of them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_STATE_WORDS: dict[FindingState, str] = {
-    FindingState.NOT_CHECKED: "could not look",
-    **{state: state.value for state in tuple(FindingState)[:-1]},
-}
 _OF_MOVED = ("before_us", "after_us", "difference_us", "before_count", "after_count")
 _SAME_WORDS: dict[bool | None, str] = {True: "equal", False: "differs", None: "unknown"}
 
@@ -141,7 +137,7 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
         ),
         columns=[
             _texts("id", [row.id for row in rows]),
-            _texts("state", [_STATE_WORDS[row.state] for row in rows]),
+            _texts("state", [row.state.value.replace("_", " ") for row in rows]),
             _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
             _texts(
                 "may_save",
