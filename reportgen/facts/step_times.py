@@ -29,6 +29,8 @@ AGREEMENT_FROM = 0.7
 """Kendall's tau of the medians at which they clearly rise."""
 JUMP_RATIO = 1.2
 """All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
+AT_ONCE_RATIO = 0.8
+"""A rise at once has this share of it in two of the blocks; one that grows late has a third."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 SHORT_RATIO = 0.5
@@ -91,6 +93,7 @@ class Slowdown:
         first_ns, last_ns: the usual length at the start and at the end of the job.
         extra_ns: time of all above the usual length at the start.
         begin_ns, end_ns: from when to when it was looked at.
+        is_jump: whether it became longer at once and stayed so.
     """
 
     is_between: bool
@@ -99,6 +102,7 @@ class Slowdown:
     extra_ns: float
     begin_ns: int
     end_ns: int
+    is_jump: bool
 
 
 def slowdown_of(times: StepTimes) -> Slowdown | None:
@@ -112,7 +116,8 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
     if steps.n_steps < 2 * N_BLOCKS:
         return None
     whole_ns, end = times.own_ns + times.rest_ns, steps.n_steps
-    if not (_rises(whole_ns) or _jumps(times.own_ns)):
+    is_work = _jumps(times.rest_ns) and _growth(times.rest_ns)[2] >= _growth(times.own_ns)[2]
+    if not (is_work or _rises(whole_ns) or _jumps(times.own_ns)):
         end -= _n_validating(whole_ns) * end // N_BLOCKS
         if not _rises(whole_ns[:end]):
             return None
@@ -126,7 +131,14 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         extra_ns=_growth(whole_ns[:end])[2],
         begin_ns=int(steps.start_ns[0]),
         end_ns=int(steps.end_ns.max()),
+        is_jump=_is_jump((times.rest_ns if is_between else times.own_ns)[:end]),
     )
+
+
+def _is_jump(length_ns: Integers) -> bool:
+    """Return whether two blocks hold most of the rise; a steady growth has a fifth there."""
+    usual = _medians(length_ns)[1:]
+    return bool((usual[2:] - usual[:-2]).max() >= AT_ONCE_RATIO * (usual.max() - usual.min()))
 
 
 def _n_validating(length_ns: Integers) -> int:
@@ -141,9 +153,9 @@ def _rises(length_ns: Integers) -> bool:
     return trend_of(_medians(length_ns)[1:]).agreement >= AGREEMENT_FROM
 
 
-def _jumps(own_ns: Integers) -> bool:
-    """Return whether steps become slow at once and stay so; between them that is work."""
-    usual = _medians(own_ns)[1:]
+def _jumps(length_ns: Integers) -> bool:
+    """Return whether steps, or what lies between them, become longer at once and stay so."""
+    usual = _medians(length_ns)[1:]
     at = int(np.argmax(np.diff(usual))) + 1
     stays = _AT_AN_END <= at <= usual.size - _AT_AN_END
     return bool(stays and usual[at:].min() >= JUMP_RATIO * usual[:at].max())

@@ -36,6 +36,7 @@ class Cause(StrEnum):
     SLOWING_DOWN = "slowing_down"
     LONG_PAUSE = "long_pause"
     PROFILER_OVERHEAD = "profiler_overhead"
+    MUCH_VALIDATION = "much_validation"
 
     # Who is slower than the others
     SLOW_WORKER = "slow_worker"

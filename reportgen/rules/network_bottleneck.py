@@ -211,13 +211,14 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     share = counters.violations / counters.datapoints if counters.datapoints else 0.0
     episodes = kit.concat(node.episodes for node in nodes)
     is_found = episodes and counters.rule_triggered
+    worst = max((its.n_starved / its.n_both for its in nodes if its.n_both), default=0.0)
     in_gaps = _in_gaps(nodes)
     return Outcome(
         missing=None if in_gaps else _reason(nodes, params),
         counters=counters,
         details=_details(nodes, params),
         metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
-        findings=in_gaps or ([_finding(episodes, share, params)] if is_found else []),
+        findings=in_gaps or ([_finding(episodes, share, worst, params)] if is_found else []),
         exhibits=_exhibits(episodes) if episodes else [],
     )
 
@@ -259,7 +260,13 @@ def _details(nodes: Sequence[NodeNetwork], params: Params) -> results.Details:
     return {"limit_bytes_per_s": limits, "limit_source": source, "episodes": episodes}
 
 
-def _finding(episodes: Sequence[Episode], share: float, params: Params) -> results.Finding:
+def _finding(
+    episodes: Sequence[Episode], share: float, worst: float, params: Params
+) -> results.Finding:
+    """Return the finding; ``share`` is of all nodes, ``worst`` that of the node with most of it.
+
+    That the job's own maximum is the limit is a guess, hence no more than a warning.
+    """
     longest = max(episodes, key=lambda item: item.duration_s)
     least = usage.busy_from(
         longest.limit_bytes_per_s,
@@ -267,11 +274,12 @@ def _finding(episodes: Sequence[Episode], share: float, params: Params) -> resul
         floor_bytes_per_s=params.floor_bytes_per_s,
     )
     is_own = params.limit_bytes_per_s is None
+    own = results.Severity.INFO if worst < kit.CHEAP_RATIO else results.Severity.WARNING
     return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
         measured=round(longest.mean_bytes_per_s, 1),
         threshold=round(least, 1),
         where=longest.where,
-        severity=results.Severity.WARNING if is_own else kit.fault_severity(share),
+        severity=own if is_own else kit.fault_severity(share),
         share=None if is_own else share,
         share_pct=100 * share,
         n_episodes=len(episodes),

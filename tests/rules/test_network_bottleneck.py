@@ -69,6 +69,18 @@ def test_a_job_of_a_few_minutes_is_judged_without_any_setting(
     assert result.status is (Status.TRIGGERED if is_told else Status.OK)
 
 
+@pytest.mark.parametrize(("n_ticks", "severity"), [(900, "warning"), (1500, "info")])
+def test_an_episode_that_costs_less_than_three_percent_is_a_reading(
+    n_ticks: int, severity: str
+) -> None:
+    gpu = [95.0] * 200 + [4.0] * 35 + [95.0] * (n_ticks - 235)
+    received = [1e6] * 200 + [FAST] * 35 + [1e6] * (n_ticks - 235)
+    found = finding(run(RULE, node(gpu, received)), "SYS-5")
+
+    assert found is not None
+    assert found.severity == severity
+
+
 def test_an_hour_of_thirty_kilobytes_with_an_idle_gpu_is_quiet() -> None:
     result = run(RULE, node([0.0] * 3600, [30_000.0] * 3600), **SMALL)
     assert result.status is Status.OK

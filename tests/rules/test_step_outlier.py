@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, Details, ReasonCode, Severity, Status
 from reportgen.results.packed_columns import unpack
 from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE, named_worker
@@ -600,6 +600,19 @@ def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were()
     assert found.title.startswith("The TRAIN steps grow slower: from 25")
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(50 / 110, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("begins", "cause"), [(120, Cause.WORK_BETWEEN_STEPS), (0, Cause.SLOWING_DOWN)]
+)
+def test_pauses_that_become_longer_at_once_are_work_between_steps(
+    begins: int, cause: Cause
+) -> None:
+    pauses = [0.02 + (0.1 if begins else step / 2400) * (step >= begins) for step in range(240)]
+    found = finding(one_after_the_other([0.28] * 240, pauses), "STEP-2")
+
+    assert found is not None
+    assert found.cause == cause
 
 
 @pytest.mark.parametrize(("n_validating", "first"), [(20, "309 ms"), (46, "308 ms")])

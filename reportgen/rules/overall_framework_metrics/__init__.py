@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.between_steps import waited_for_ns
 from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
-from reportgen.facts.steps import Loop
+from reportgen.facts.steps import Loop, phase_word
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
 from reportgen.rules import kit
@@ -109,6 +109,19 @@ RECORDING = kit.Message(
     advice="Record the details of few steps, and judge the speed by the other steps.",
     exhibit="overhead",
 )
+VALIDATION = kit.Message(
+    id="FW-5",
+    cause=results.Cause.MUCH_VALIDATION,
+    title="Validation takes {measured:pct} of the time of all steps",
+    text="""Steps of validation take {validation:ns} and those of training {training:ns} (added up
+        over the training processes).""",
+    advice="""Validate less often or on a part of the data, with larger batches and without
+        gradients.""",
+    exhibit="phase_shares",
+)
+VALIDATION_FROM_RATIO = 0.2
+"""Validation of each epoch on a fifth of the data takes less than a tenth of the time, as it has no
+backward pass."""
 STRAGGLER = kit.Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
@@ -152,6 +165,7 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
             _passes(job, details, params),
             _top_operator(job),
             _recording(job),
+            _validation(job.breakdown.step_ns),
         ),
         exhibits=_exhibits(job),
         metrics={} if missing else _metrics(job),
@@ -316,6 +330,21 @@ def _recording(job: FrameworkSums) -> Finding | None:
         worst=worst,
         n_with=plural(worst.n_with, f"{worst.phase} step"),
         sampling=sampling(job.interval_ns),
+    )
+
+
+def _validation(step_ns: Mapping[str, int]) -> Finding | None:
+    """Return the finding on jobs that train, and spend much time on validation."""
+    sums_ns = kit.sum_by_key({phase_word(phase): time_ns} for phase, time_ns in step_ns.items())
+    training_ns, validation_ns = sums_ns.get("TRAIN", 0), sums_ns.get("EVAL", 0)
+    ratio = validation_ns / max(sum(sums_ns.values()), 1)
+    if not training_ns or ratio < VALIDATION_FROM_RATIO:
+        return None
+    return VALIDATION.fault(
+        100 * ratio,
+        threshold=100 * VALIDATION_FROM_RATIO,
+        validation=validation_ns,
+        training=training_ns,
     )
 
 

@@ -117,6 +117,13 @@ SLOWER = kit.Message(
     severity=results.Severity.WARNING,
     exhibit="step_series",
 )
+JUMPED = replace(
+    SLOWER,
+    cause=results.Cause.WORK_BETWEEN_STEPS,
+    advice="""Look for what the script does between two steps since this time: metrics that are read
+        with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
+)
+"""Pauses that become longer at once and stay so do not grow: some work began between the steps."""
 IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
 BETWEEN = {
     "what": "The pauses behind",
@@ -342,7 +349,7 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return SLOWER.finding(
+    return (JUMPED if found.is_between and found.is_jump else SLOWER).finding(
         measured=100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),

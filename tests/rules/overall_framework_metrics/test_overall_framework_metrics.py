@@ -114,6 +114,22 @@ def test_a_pass_is_told_above_eighty_percent(backward_s: float, is_told: bool) -
         assert found.title.startswith("Backward pass takes 80.1 %")
 
 
+@pytest.mark.parametrize(
+    ("phase", "eval_s", "is_told"),
+    [(TRAIN, 24.0, False), (TRAIN, 26.0, True), ("Step:ModeKeys.PREDICT", 60.0, False)],
+)
+def test_validation_is_told_from_a_fifth_of_the_time_of_all_steps_on(
+    phase: str, eval_s: float, is_told: bool
+) -> None:
+    rows = [at(phase, phase, 0, 100), at("Step:ModeKeys.EVAL", "e", 100, 100 + eval_s)]
+    found = finding(run(RULE, node(rows)), "FW-5")
+
+    assert (found is not None) == is_told
+    if found is not None:
+        assert found.title == "Validation takes 20.6 % of the time of all steps"
+        assert found.severity is Severity.WARNING
+
+
 def test_the_top_operator_is_told_by_its_self_time() -> None:
     rows = [
         at("cpu_functions", "aten::conv2d", 0, 10),
