@@ -88,12 +88,14 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
     rows = comparison.waterfall
     if not rows:
         return ()
+    has_budget = all(row.key != "inside_steps" for row in rows)
+    measured = "GPUs" if has_budget else "training processes"
     made = exhibit(
         "waterfall",
         ExhibitKind.BARS,
         title="Where the difference comes from, per step",
         caption=(
-            f"Means over the compared steps and all {_measured(rows)}. The parts of a job add up "
+            f"Means over the compared steps and all {measured}. The parts of a job add up "
             f"to its mean time per step: {_total(rows, 'before_s')} before, "
             f"{_total(rows, 'after_s')} after, a difference of {_total(rows, 'difference_s')}."
         ),
@@ -111,10 +113,6 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )
     return (made,)
-
-
-def _measured(rows: Sequence[WaterfallPart]) -> str:
-    return "training processes" if any(row.key == "inside_steps" for row in rows) else "GPUs"
 
 
 def _total(rows: Sequence[WaterfallPart], name: str) -> str:
