@@ -30,7 +30,7 @@ AGREEMENT_FROM = 0.7
 JUMP_RATIO = 1.2
 """All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
 AT_ONCE_RATIO = 0.8
-"""Two of the blocks hold so much of a rise at once; one that begins late and grows has a third."""
+"""A rise at once has this share of it in two of the blocks; one that grows late has a third."""
 _AT_AN_END = 3
 """Blocks at the start, and at the end, whose medians stand for it."""
 SHORT_RATIO = 0.5

@@ -120,7 +120,7 @@ SLOWER = kit.Message(
 JUMPED = replace(
     SLOWER,
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    advice="""Look for what the script does between two steps from then on: metrics that are read
+    advice="""Look for what the script does between two steps since this time: metrics that are read
         with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
 )
 """Pauses that become longer at once and stay so do not grow: some work began between the steps."""
