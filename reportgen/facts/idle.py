@@ -20,6 +20,7 @@ from reportgen.facts import device_busy
 from reportgen.facts.device_busy import Mask, Window, rows_named
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
 from reportgen.facts.traced_steps import waiting_for_batches
+from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind, Times
@@ -121,9 +122,8 @@ def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, NDArray[np.in
     The stretches, (m,) starts and ends, are in order and do not overlap.
     """
     first = np.searchsorted(end_ns, gaps.low_ns, side="right")
-    n_each = np.maximum(np.searchsorted(start_ns, gaps.high_ns, side="left") - first, 0)
-    gap = np.repeat(np.arange(first.size), n_each)
-    stretch = np.arange(gap.size) + np.repeat(first - (np.cumsum(n_each) - n_each), n_each)
+    after = np.searchsorted(start_ns, gaps.high_ns, side="left")
+    gap, stretch = rows_between(first, np.maximum(after, first))
     low = np.maximum(gaps.low_ns[gap], start_ns[stretch])
     high = np.minimum(gaps.high_ns[gap], end_ns[stretch])
     call, returned = gaps.call_ns[gap], gaps.returned_ns[gap]

@@ -94,10 +94,20 @@ def minus(union: Union, other: Union) -> Union:
     """Return the part of a union that another does not cover."""
     if overlap_ns(union, other) == 0:
         return union
-    edges = np.unique(np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns]))
-    low, high = edges[:-1], edges[1:]
-    is_kept = (covered_each(union, low, high) > 0) & (covered_each(other, low, high) == 0)
-    return union_of(low[is_kept], high[is_kept])
+    edges = np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns])
+    edges.sort()
+
+    def is_left(begin_ns: Instants) -> NDArray[np.bool_]:
+        return _goes_on(union, begin_ns) & ~_goes_on(other, begin_ns)
+
+    is_kept = piecewise(is_left, edges[:-1], dtype=np.bool_)
+    return union_of(taken(edges[:-1], is_kept), taken(edges[1:], is_kept))
+
+
+def _goes_on(union: Union, at_ns: Instants) -> NDArray[np.bool_]:
+    """Return (m,) whether a union covers what follows each of (m,) instants."""
+    place = np.searchsorted(union.start_ns, at_ns, side="right") - 1
+    return np.asarray((place >= 0) & (union.end_ns[np.maximum(place, 0)] > at_ns))
 
 
 def overlap_ns(one: Union, other: Union) -> int:

@@ -22,6 +22,7 @@ from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask
 from reportgen.facts.usage import at_work
 from reportgen.profile import NO_STEP, SpanTable, SystemTable
+from reportgen.profile.mapped import in_file
 from reportgen.profile.system import Instants
 from reportgen.units import NS_PER_S
 
@@ -170,7 +171,7 @@ def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
         for name in ("start_ns", "end_ns", "next_ns", "step")
     }
     order = np.argsort(columns["start_ns"], kind="stable")
-    ordered = {name: values[order] for name, values in columns.items()}
+    ordered = {name: in_file(values[order]) for name, values in columns.items()}
     return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import Mask, launch_start_ns, rows_named, unions_of
 from reportgen.facts.intervals import Union, covered_each, union_of
-from reportgen.merging import sums_by_code
+from reportgen.merging import rows_between, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, NUMBERED_STEP, PROFILER_STEP, SliceKind, Times
@@ -184,12 +184,11 @@ def _on_gpu(
         first = np.searchsorted(launched[order], start_ns, side="left")
         after = np.searchsorted(launched[order], end_ns, side="left")
         count += after - first
-        n_each = after - first
-        step = np.repeat(np.arange(n_each.size), n_each)
-        rows = order[np.arange(step.size) + np.repeat(first - np.cumsum(n_each) + n_each, n_each)]
+        step, places = rows_between(first, after)
+        rows = order[places]
         np.minimum.at(begun, step, ops.start_ns[rows])
         np.maximum.at(done, step, ops.end_ns[rows])
-        busy += _union_ns(step, ops.start_ns[rows], ops.end_ns[rows], n_each.size)
+        busy += _union_ns(step, ops.start_ns[rows], ops.end_ns[rows], start_ns.size)
     return busy, count, begun, done
 
 

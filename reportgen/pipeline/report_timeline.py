@@ -11,6 +11,7 @@ from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt
 from reportgen.profile import JobProfile
+from reportgen.profile.mapped import give_back_memory
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.store import with_timeline
@@ -45,6 +46,7 @@ def add_timeline(
         return report
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
     with timed(watcher, "timeline") as step, writing(lanes.folder):
+        give_back_memory()
         pieces = timeline_of(
             folders, list(marks_of(report.findings).values()), budget_bytes=budget_bytes
         )

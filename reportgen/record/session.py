@@ -242,6 +242,10 @@ def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) 
     if n_faulty:
         processes = "1 process" if n_faulty == 1 else f"{n_faulty} processes"
         say(f"not all of {processes} could be recorded; the report says what is missing")
+    if not (recording.root / "framework").exists():
+        say(
+            "no step was seen; for a loop without a framework: for batch in reportgen.steps(loader)"
+        )
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
     command = f"reportgen report {folder} --output {page}"

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reportgen.errors import FormatError
-from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
+from reportgen.results.model import COLUMNAR, ColumnType, Exhibit, RuleResult
 
 FORMAT, FIRST_FORMAT = 2, 1
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
@@ -122,12 +122,14 @@ def _with_values(tree: dict[str, Any]) -> dict[str, Any]:
     if "data" in tree:
         values = [tree["data"][head["name"]] for head in heads]
     else:
-        values = list(zip(*tree["rows"], strict=True)) or [() for _ in heads]
+        values = list(zip(*tree.pop("rows"), strict=True)) or [() for _ in heads]
     if len(set(map(len, values))) > 1:
         raise ValueError(f"columns of {tree['id']} differ in length")
     for head, items in zip(heads, values, strict=True):
         msgspec.convert(items, GenericAlias(list, (_TYPES[head["type"]] | None,)))
-        head["values"] = items
+        known: dict[Any, Any] = {}  # a group of ranks is named in thousands of rows
+        is_text = head["type"] == ColumnType.TEXT
+        head["values"] = [known.setdefault(item, item) for item in items] if is_text else items
     return tree
 
 

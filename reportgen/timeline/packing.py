@@ -95,11 +95,11 @@ class PackedPart:
         return joined.taken(np.lexsort((joined.row, joined.start_ns)))
 
     def _events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
-        strips = self.staged.strips.taken(slice(lane.first, lane.first + lane.n_events))
-        low, first, end = np.searchsorted(strips.start_ns, (after_ns, start_ns, end_ns)).tolist()
+        begins_ns, times_ns = self.staged.begins_ns(lane), (after_ns, start_ns, end_ns)
+        low, first, end = (np.searchsorted(begins_ns, times_ns) + lane.first).tolist()
+        strips = self.staged.strips
         before = strips.start_ns[low:first] + strips.duration_ns[low:first] > start_ns
-        rows = np.concatenate([low + np.flatnonzero(before), np.arange(first, end)])
-        return strips.taken(rows)
+        return strips.taken(np.append(low + np.flatnonzero(before), np.arange(first, end)))
 
     def values(self, shown: ShownLane, start_ns: int, end_ns: int) -> Track:
         """Return the values of a counter in a range, and the one that holds at its begin."""
@@ -211,8 +211,7 @@ def _recoded(
     codes: NDArray[Any], known: NDArray[np.int64], texts: Sequence[str], words: Vocabulary
 ) -> NDArray[np.int64]:
     """Return codes of a part as numbers of the file; ``known`` has those that were met before."""
-    for code in np.unique(codes).tolist():
-        if known[code] < 0:
-            known[code] = words.of(texts[code])
+    for code in np.unique(codes[known[codes] < 0]).tolist():
+        known[code] = words.of(texts[code])
     numbers: NDArray[np.int64] = known[codes]
     return numbers

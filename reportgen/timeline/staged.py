@@ -23,7 +23,7 @@ from reportgen.timeline.lanes import (
     Strips,
     Track,
 )
-from reportgen.timeline.runs import Pieces, coarse_pieces
+from reportgen.timeline.runs import Pieces, coarse_pieces, runs_of
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
@@ -182,6 +182,7 @@ class Staged:
             OSError: it is not there.
         """
         self._folder = folder
+        self._runs: tuple[int, Pieces] | None = None
         self.about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=StagedPart)
 
     def begins_ns(self, lane: StagedLane) -> NDArray[np.int64]:
@@ -210,10 +211,16 @@ class Staged:
         """Return the arrows."""
         return Arrows(**self._columns("arrow", Arrows))
 
-    @cached_property
+    @property
     def pieces(self) -> Pieces:
-        """Return the pieces of the finest coarse picture."""
+        """Return the pieces of the finest coarse picture, read each time."""
         return Pieces(**self._columns("piece", Pieces))
+
+    def runs(self, resolution_ns: int) -> Pieces:
+        """Return the runs of a resolution; the last ones are kept, as a file is tried often."""
+        if self._runs is None or self._runs[0] != resolution_ns:
+            self._runs = resolution_ns, runs_of(self.pieces, resolution_ns)
+        return self._runs[1]
 
     def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
         return {column: self._column(f"{name}.{column}") for column in _columns(kind)}

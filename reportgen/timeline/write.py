@@ -18,7 +18,7 @@ from reportgen.text import format_count
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
 from reportgen.timeline.packing import Block, Blocks, PackedPart
-from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
+from reportgen.timeline.runs import coarser, count_runs, thinned
 from reportgen.timeline.shown import MOST_PARTS, lanes_of_each
 from reportgen.timeline.staged import Staged
 
@@ -118,12 +118,14 @@ def timeline_of(
     resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
     left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
     n_events = max(left, 0) // _BYTES_OF_EVENT_AT_MOST
-    begins = Begins(parts, axis)
+    begins, pieces, made_of = Begins(parts, axis), [], None
     while True:
         windows = planned(parts, axis, marks, n_events, begins)
-        pieces = _File(parts, axis, marks, most).made(
-            windows, resolution_ns=resolution_ns, n_parts=len(folders)
-        )
+        if made_of != (windows, resolution_ns):  # else a smaller number gave the same windows
+            made_of = windows, resolution_ns
+            pieces = _File(parts, axis, marks, most).made(
+                windows, resolution_ns=resolution_ns, n_parts=len(folders)
+            )
         if _size(pieces) <= budget_bytes or resolution_ns > axis.length_ns:
             return pieces
         over = _size(pieces) / budget_bytes
@@ -198,7 +200,7 @@ class _File:
 
     def _add_runs(self, part: PackedPart, resolution_ns: int) -> None:
         start_ns, end_ns = -part.shift_ns, self.axis.length_ns - part.shift_ns
-        runs = runs_of(part.staged.pieces, resolution_ns)
+        runs = part.staged.runs(resolution_ns)
         for number, lane in enumerate(part.lanes, start=part.lane):
             blocks = self.of_lane[number]
             if lane.kind == LaneKind.COUNTER:

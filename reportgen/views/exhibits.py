@@ -131,7 +131,8 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
     if exhibit.kind is ExhibitKind.SHARES:
         found = shares.info(exhibit)
         picture = pie_html(found.parts, frame["title"]) if shares.is_pie(exhibit) else ""
-        return block_of("shares", **frame, info=found, pie=picture)
+        is_drawn = shares.are_several(found.parts)
+        return block_of("shares", **frame, info=found, pie=picture, is_drawn=is_drawn)
     if exhibit.kind is ExhibitKind.BARS:
         return _as_bars(exhibit, frame, file)
     drawing = _DRAW[exhibit.kind](exhibit, context)

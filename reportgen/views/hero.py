@@ -132,7 +132,8 @@ def _cpu_picture(report: Report) -> Picture | None:
         for (name, value), ink in zip(shown.items(), colours, strict=True)
     ]
     return Picture(
-        says=f"No GPU was recorded. The mean utilization of the CPU cores is {format_pct(used)}.",
+        says="No GPU was recorded. The mean utilization of the CPU cores, by all programs, is "
+        f"{format_pct(used)}.",
         whole="the time of all CPU cores, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
         link=f"#{section_of(usage.id, report).id}",

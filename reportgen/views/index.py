@@ -76,15 +76,11 @@ def _text(*names: str) -> str:
 
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
     yield "Jobs", format_count(len(index.jobs))
-    yield "GPU time without work", _hours(index.wasted_gpu_hours)
+    yield "GPU time without work", format_value(index.wasted_gpu_hours * _S_PER_HOUR, "s")
     if index.wasted_usd is not None:
         yield "They cost", f"{index.wasted_usd:,.2f} USD"
     if index.n_unreadable:
         yield "Could not be read", plural(index.n_unreadable, "report")
-
-
-def _hours(value_hours: float) -> str:
-    return format_value(value_hours * _S_PER_HOUR, "s")
 
 
 def _is_told(row: JobRow, column: _Column) -> bool:
@@ -98,8 +94,6 @@ def _cell(row: JobRow, column: _Column) -> str:
         return row.problem
     if value is None or value == "":
         return ABSENT
-    if column.unit == "h":
-        return _hours(value)
     if column.unit:
-        return format_value(value, column.unit)
+        return format_value(value * (_S_PER_HOUR if column.unit == "h" else 1), "s")
     return format_number(value) if column.is_number else str(value)

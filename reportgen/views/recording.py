@@ -13,6 +13,17 @@ NO_STEPS_HINT = (
     "No step was seen. Steps come from PyTorch's optimizers and data loaders, from Lightning, "
     "Hugging Face and Keras, or from reportgen.step() in the script."
 )
+MARK_STEPS = (
+    "No step was seen, so most checks had nothing to look at. Write the training loop as "
+    "for batch in reportgen.steps(loader): and record the job again."
+)
+TRACE_HINT = "To record them, take a trace of some steps: reportgen record --trace 20:25."
+_SOURCES = {
+    "loader": "the data loader's requests",
+    "optimizer": "PyTorch's optimizers",
+    "trainer": "the trainer's callbacks",
+    "explicit": "reportgen.step() or reportgen.steps() in the script",
+}
 
 
 def recording_table(recording: Recording) -> Exhibit:
@@ -39,7 +50,8 @@ def _caption(recording: Recording) -> str:
         return NO_STEPS_HINT
     frameworks = [f"{name} {version}" for name, version in recording.frameworks.items()]
     within = f", with {join_names(frameworks)}" if frameworks else ""
-    return f"Steps come from the {join_names(recording.step_sources)}{within}."
+    sources = [_SOURCES.get(source, source) for source in recording.step_sources]
+    return f"Steps come from {join_names(sources)}{within}."
 
 
 def _interval(node: RecordedNode) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from reportgen.report import Report
-from reportgen.results import ReasonCode, RuleId, Severity, Status
+from reportgen.results import Cause, ReasonCode, RuleId, Severity, Status
 from reportgen.views.cell_output import State
 from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_of_traces, section_of
 from reportgen.views.profiling import was_asked_for, why_not_recorded
@@ -38,6 +38,7 @@ _TOO_FEW_EVENTS_HINT = "Profile for longer."
 _NO_SAMPLES_HINT = (
     "To record them, leave SageMaker's profiler on: it samples the machines unless it is disabled."
 )
+_INSTALL_HINT = "To record them, install make-profiler-report with its extra record."
 _UNRECORDED = frozenset(
     {ReasonCode.NO_STEPS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_EVENTS}
 )
@@ -53,7 +54,7 @@ _ERROR_HINT = "The other checks are not affected. Run with --verbose to see wher
 def rule_state(rule_id: str, report: Report) -> State:
     """Return a rule's state: its worst finding if it has any, else its status.
 
-    Source: CONVENTIONS, ``ok`` means "looked and found nothing".
+    ``ok`` means "looked and found nothing"; one that names a cause of lost time is no ``ok``.
     """
     entry = report.rules[RuleId(rule_id)]
     if entry.status is Status.FAILED:
@@ -63,7 +64,8 @@ def rule_state(rule_id: str, report: Report) -> State:
         lacking = "not applicable" if is_without_gpu else "not recorded"
         word = "not checked" if is_applicable(rule_id, report) else lacking
         return State(kind="skipped", word=word)
-    counts = Counter(item.finding.severity for item in report.findings if item.rule == rule_id)
+    found = [item.finding for item in report.findings if item.rule == rule_id]
+    counts = Counter(item.severity for item in found)
     worst = next((severity for severity in Severity if counts[severity]), None)
     if worst in {Severity.CRITICAL, Severity.WARNING}:
         assert worst is not None
@@ -71,6 +73,8 @@ def rule_state(rule_id: str, report: Report) -> State:
         return State(kind=worst.value, word=f"{counts[worst]} {worst.value}{plural}")
     if entry.status is Status.TRIGGERED:
         return State(kind="info", word="triggered")
+    if any(item.cause != Cause.OBSERVATION for item in found):
+        return State(kind="info", word=f"{counts[Severity.INFO]} info")
     return State(kind="ok", word="ok")
 
 
@@ -122,9 +126,9 @@ def hint_of(rule_id: str, report: Report) -> str:
     is_known = code is ReasonCode.NO_EVENTS or (
         code is ReasonCode.NO_GPU and not _others_lack_gpu(rule_id, report)
     )
-    if code is ReasonCode.NO_EVENTS and report.recording is not None:
+    if code in _UNRECORDED and report.recording is not None:
         return "" if report.recording.step_sources else NO_STEPS_HINT
-    if is_known and about.hint_when_skipped is not None:
+    if is_known and about.hint_when_skipped is not None and report.recording is None:
         hint = about.hint_when_skipped
     if code in _UNRECORDED:
         hint = f"{why_not_recorded(about.recorded_by, report)} {hint}".strip()
@@ -145,6 +149,6 @@ def _hint_for_samples(rule_id: str, needs: tuple[str, ...], report: Report) -> s
     if not has_patience and needs[:1] != (SYSTEM,):
         return _TOO_FEW_EVENTS_HINT
     if report.sampling_interval_ms is None:
-        return _NO_SAMPLES_HINT
+        return _NO_SAMPLES_HINT if report.recording is None else _INSTALL_HINT
     hint = _HINTS[ReasonCode.TOO_FEW_SAMPLES]
     return hint + _PATIENCE_HINT.format(rule_id=rule_id) if has_patience else hint

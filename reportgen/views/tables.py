@@ -19,7 +19,6 @@ from reportgen.views.values import (
     is_instant,
     is_moment,
     shown_value,
-    with_sign,
 )
 
 WHOLE_UP_TO_ROWS = 15
@@ -90,17 +89,7 @@ def table_of(
         if (row_units is None or column.name != UNIT_COLUMN) and _holds_something(column)
     ]
     day = _common_day(columns) if is_unix else None
-    cells = [
-        [
-            with_sign(item, value, column.name)
-            for item, value in zip(
-                _cells(column, row_units, day, stop=shown, is_unix=is_unix),
-                column.values[:shown],
-                strict=True,
-            )
-        ]
-        for column in columns
-    ]
+    cells = [_cells(column, row_units, day, stop=shown, is_unix=is_unix) for column in columns]
     rows = tuple(zip(*cells, strict=True))
     first = shown if shown <= WHOLE_UP_TO_ROWS else FIRST_ROWS
     hidden = f"{n_rows - shown:,} more rows are in {file}, under “{exhibit.id}”."
@@ -199,8 +188,8 @@ def _cells(
         return [Shown(text=text, exact=exactly(value)) for text, value in texts]
     if row_units is not None and not column.unit:
         pairs = zip(values, row_units[:stop], strict=True)
-        return [shown_value(value, unit, row_unit=unit) for value, unit in pairs]
-    return [shown_value(value, column.unit) for value in values]
+        return [shown_value(value, unit, row_unit=unit, name=column.name) for value, unit in pairs]
+    return [shown_value(value, column.unit, name=column.name) for value in values]
 
 
 def _moment(value: Scalar, scale: float) -> Shown:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache, partial
 
@@ -168,17 +168,12 @@ def _three_digits(value: float) -> float:
     return float(f"{value:.3g}")
 
 
-def shown_value(value: Scalar, unit: str, *, row_unit: str = "") -> Shown:
-    """Write a value for a table's cell, its exact number beside it."""
+def shown_value(value: Scalar, unit: str, *, row_unit: str = "", name: str = "") -> Shown:
+    """Write a value for a cell of the column ``name``, its exact number beside it."""
     if isinstance(value, str):
         return shorten(value)
-    return Shown(text=format_value(value, unit), exact=exactly(value), unit=row_unit)
-
-
-def with_sign(shown: Shown, value: Scalar, name: str) -> Shown:
-    """Return a cell of the column ``name``: a difference above zero with its plus."""
-    is_more = name.startswith("difference") and isinstance(value, int | float) and value > 0
-    return replace(shown, text=f"+{shown.text}") if is_more else shown
+    plus = "+" if name.startswith("difference") and value and value > 0 else ""
+    return Shown(text=f"{plus}{format_value(value, unit)}", exact=exactly(value), unit=row_unit)
 
 
 def exactly(value: Scalar) -> str:
@@ -216,11 +211,7 @@ def format_column(values: Sequence[float | None]) -> list[str]:
         decimals = 1
     else:
         decimals = 2 if top >= 1 else 4
-    # the added zero takes the sign from what is rounded to it
-    return [
-        ABSENT if value is None else f"{round(value, decimals) + 0.0:,.{decimals}f}"
-        for value in values
-    ]
+    return [ABSENT if value is None else f"{value:,.{decimals}f}" for value in values]
 
 
 def format_instant(time_s: float, *, is_unix: bool = True) -> str:

@@ -9,6 +9,7 @@ from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, Severity, Status
 from reportgen.text import plural
 from reportgen.views.findings import LONGEST_TITLE
+from reportgen.views.recording import MARK_STEPS
 from reportgen.views.status import is_applicable
 from reportgen.views.values import prose, shorten
 
@@ -103,6 +104,8 @@ def _without_faults(report: Report) -> ReportVerdict:
         )
     is_told = unlooked <= looked
     lead = f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}"
+    if report.recording is not None and not report.recording.step_sources:
+        lead = f"{MARK_STEPS} {lead}"
     return ReportVerdict(
         kind="ok" if is_told else "skipped",
         headline="No problem found." if is_told else _MOST_UNLOOKED,

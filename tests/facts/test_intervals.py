@@ -402,3 +402,16 @@ def test_many_moments_are_looked_up_as_few_are(monkeypatch: pytest.MonkeyPatch) 
     assert whole.tolist()[4:8] == [1, 1, 2, 2]
     monkeypatch.setattr(intervals, "_MOMENTS_AT_ONCE", 3)
     assert innermost_at(nesting, time_ns).tolist() == whole.tolist()
+
+
+def test_a_union_of_many_intervals_does_not_depend_on_where_they_are_cut() -> None:
+    rng = np.random.default_rng(1)
+    start_ns = np.sort(rng.integers(0, 10**7, 400_000))
+    end_ns = start_ns + rng.integers(0, 50, start_ns.size)
+    order = rng.permutation(start_ns.size)
+    union = union_of(start_ns[order], end_ns[order])
+
+    assert (union.start_ns[1:] > union.end_ns[:-1]).all()
+    assert covered_each(union, start_ns, end_ns).tolist() == (end_ns - start_ns).tolist()
+    assert np.isin(union.start_ns, start_ns).all()
+    assert np.isin(union.end_ns, end_ns).all()

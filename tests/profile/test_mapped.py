@@ -17,6 +17,8 @@ from reportgen.profile.mapped import (
     forget,
     in_file,
     in_turn,
+    piecewise,
+    taken,
 )
 
 N_ROWS, N_COLUMNS = 100_000, 20
@@ -111,3 +113,13 @@ def test_a_column_keeps_its_type(temporary: Path, monkeypatch: pytest.MonkeyPatc
 
     assert found.tolist() == [1 << 62, -1]
     assert found.dtype == column.dtype
+
+
+def test_many_rows_are_computed_and_taken_in_pieces(temporary: Path) -> None:
+    values = in_file(np.arange(300_001, dtype=np.int64) * 7 % 1_000)
+    is_even, rows = values % 2 == 0, np.arange(300_000, -1, -1)
+
+    assert np.array_equal(piecewise(np.add, values, rows, dtype=np.int64), values + rows)
+    assert np.array_equal(taken(values, is_even), values[is_even])
+    assert np.array_equal(taken(values, rows), values[::-1])
+    assert not list(temporary.iterdir())

@@ -158,6 +158,21 @@ def test_too_few_loaders_for_a_loop_that_waits_is_a_fault_with_numbers() -> None
     assert [row["time_s"] for row in rows_of(result, "loop_share")] == [14.75, 45.0]
 
 
+def test_an_iterable_that_the_training_process_reads_itself_has_no_loader_process() -> None:
+    rows = [
+        (phase, name.replace(ITERATOR, "generator"), begin, end, {**args, "os_pid": 27})
+        for phase, name, begin, end, args in training(wait_s=0.25)
+        if "num_workers" not in args
+    ]
+    result = judged(rows, cores=4)
+    found = finding(result, "DL-1")
+
+    assert found is not None
+    assert found.title.endswith("no loader process on 4 cores")
+    assert (found.measured, result.metrics["loaders_p50"]) == (0.0, 0.0)
+    assert result.details["dataloaders"] == 1  # SageMaker counts the process itself
+
+
 @pytest.mark.parametrize(("gpus", "expected"), [(0, 0.2), (1, 59 * 0.25 / 59.75)])
 def test_without_a_gpu_more_loaders_save_at_most_what_the_cores_have_left(
     gpus: int, expected: float

@@ -13,6 +13,7 @@ from reportgen.rules.horovod_negotiation import RULE, Params
 from reportgen.rules.runner import judge_all, measure_part
 from sample_data.horovod import Ready, late_rank
 from tests.builders import START_S, node_profile, span_table
+from tests.rules.framework_jobs import rows_of
 
 US = 1e-6
 
@@ -36,14 +37,6 @@ def run(*parts: NodeProfile, params: Params | None = None) -> RuleResult:
     return result
 
 
-def rows(result: RuleResult, exhibit_id: str) -> list[dict[str, Any]]:
-    exhibit = result.exhibit(exhibit_id)
-    assert exhibit is not None
-    names = [column.name for column in exhibit.columns]
-    values = zip(*(column.values for column in exhibit.columns), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in values]
-
-
 def only(result: RuleResult) -> Finding:
     (finding,) = result.findings
     return finding
@@ -56,13 +49,13 @@ def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
     assert finding.title == "The other ranks wait for rank 2"
     assert finding.where.device == "rank 2"
     assert (finding.measured, finding.threshold) == (100.0, 50.0)
-    rank = rows(result, "ranks")[2]
+    rank = rows_of(result, "ranks")[2]
     assert (rank["negotiations"], rank["last"], rank["fair_pct"]) == (100, 100, 25.0)
     # ranks 0, 1 and 3 are ready after 0, 10 and 30 µs, rank 2 after 4,000
     assert rank["others_waited_s"] == pytest.approx(100 * (4000 + 3990 + 3970) * US)
     assert rank["held_up_s"] == pytest.approx(100 * 3970 * US)
     assert rank["own_wait_s"] == 0
-    assert rows(result, "ranks")[0]["own_wait_s"] == pytest.approx(100 * 4000 * US)
+    assert rows_of(result, "ranks")[0]["own_wait_s"] == pytest.approx(100 * 4000 * US)
     recorded_s = 99 * 0.01 + 4002 * US
     assert result.metrics["held_up_ratio"] == pytest.approx(100 * 3970 * US / recorded_s, abs=1e-6)
     assert finding.severity is Severity.WARNING
@@ -75,7 +68,7 @@ def test_ranks_that_take_turns_are_nobodys_fault() -> None:
     result = run(job(turns))
     assert result.status is Status.OK
     assert result.findings == ()
-    assert sum(row["last"] for row in rows(result, "ranks")) == 25
+    assert sum(row["last"] for row in rows_of(result, "ranks")) == 25
 
 
 @pytest.mark.parametrize(("n_last", "is_told"), [(50, False), (51, True)])
@@ -132,8 +125,8 @@ def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
     )
     joined = _joined(spans, more)
     result = run(node_profile(spans=joined))
-    assert [row["rank"] for row in rows(result, "ranks")] == [0, 1, 2, 3]
-    first = rows(result, "ranks")[0]
+    assert [row["rank"] for row in rows_of(result, "ranks")] == [0, 1, 2, 3]
+    first = rows_of(result, "ranks")[0]
     assert first["own_wait_s"] == pytest.approx(20 * 4000 * US)
 
 
@@ -171,5 +164,5 @@ def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
 def test_several_timelines_are_added_up() -> None:
     one = run(job(late_rank(100)))
     both = run(job(late_rank(100)), job(late_rank(100), node="algo-2"))
-    assert rows(both, "ranks")[2]["last"] == 2 * rows(one, "ranks")[2]["last"]
+    assert rows_of(both, "ranks")[2]["last"] == 2 * rows_of(one, "ranks")[2]["last"]
     assert both.metrics["held_up_ratio"] == one.metrics["held_up_ratio"]

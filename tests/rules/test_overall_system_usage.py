@@ -124,7 +124,8 @@ def test_gpus_that_are_busy_together_are_not_each_called_well_used() -> None:
 def test_a_cpu_only_job_is_told_whether_its_cpus_have_room() -> None:
     used, room = (run(RULE, steady(gpu=None, cpu=cpu)).findings[0] for cpu in (70.0, 69.0))
 
-    assert "well used" in used.title
+    assert "the CPU cores are busy" in used.title
+    assert "all programs" in used.text
     assert "not fully used" in room.title
 
 

@@ -24,6 +24,7 @@ from sample_data.python_profiles import (
     write_python_profiles,
 )
 from tests.builders import START_S, Row, ns, timeline_lines, write_timeline
+from tests.rules.framework_jobs import rows_of
 
 T = ns(START_S) // 1000
 S = 1_000_000
@@ -69,14 +70,6 @@ def run(job: Path, params: Params | None = None) -> RuleResult:
     return result
 
 
-def rows(result: RuleResult, exhibit_id: str) -> list[dict[str, Any]]:
-    exhibit = result.exhibit(exhibit_id)
-    assert exhibit is not None
-    names = [column.name for column in exhibit.columns]
-    values = zip(*(column.values for column in exhibit.columns), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in values]
-
-
 def found(result: RuleResult, finding_id: str) -> list[Finding]:
     return [finding for finding in result.findings if finding.id == finding_id]
 
@@ -84,19 +77,19 @@ def found(result: RuleResult, finding_id: str) -> list[Finding]:
 def test_functions_are_merged_by_stage_with_hand_made_sums(tmp_path: Path) -> None:
     write_python_profiles(tmp_path / "profiler-output", moments(range(4)))
     result = run(tmp_path)
-    assert [(row["stage"], row["profiles"]) for row in rows(result, "stages")] == [
+    assert [(row["stage"], row["profiles"]) for row in rows_of(result, "stages")] == [
         ("training: forward", 4),
         ("training: backward, between steps", 4),
     ]
-    assert [row["profiled_s"] for row in rows(result, "stages")] == pytest.approx([0.8, 2.4])
-    assert [row["covered_s"] for row in rows(result, "stages")] == pytest.approx([0.8, 2.4])
-    functions = rows(result, "functions")
+    assert [row["profiled_s"] for row in rows_of(result, "stages")] == pytest.approx([0.8, 2.4])
+    assert [row["covered_s"] for row in rows_of(result, "stages")] == pytest.approx([0.8, 2.4])
+    functions = rows_of(result, "functions")
     assert len(functions) == len(FORWARD) + len(BETWEEN)
     (write,) = [row for row in functions if row["function"] == "_io.TextIOWrapper.write"]
     assert (write["place"], write["calls"]) == ("built-in", 160)
     assert (write["own_s"], write["cumulative_s"]) == pytest.approx((1.0, 1.0))
     assert write["cumulative_pct"] == pytest.approx(100 * 1.0 / 2.4, abs=1e-4)
-    assert rows(result, "own_time")[0] == {
+    assert rows_of(result, "own_time")[0] == {
         "name": "_io.TextIOWrapper.write (built-in)",
         "own_s": pytest.approx(1.0),
     }
@@ -144,14 +137,14 @@ def test_what_runs_before_the_first_step_is_no_training(tmp_path: Path) -> None:
     profile(tmp_path, BETWEEN, start=f"prestepzero-*-start-{T}")
     result = run(tmp_path)
     assert (result.status, result.findings) == (Status.OK, ())
-    assert [row["stage"] for row in rows(result, "stages")] == ["before the first step"]
+    assert [row["stage"] for row in rows_of(result, "stages")] == ["before the first step"]
 
 
 def test_the_functions_between_batch_and_forward_pass_are_named(tmp_path: Path) -> None:
     write_python_profiles(tmp_path / "profiler-output", moments(range(4)))
     write_timeline(tmp_path, timeline_lines(events(range(6))))
     result = run(tmp_path)
-    (gaps,) = rows(result, "gaps")
+    (gaps,) = rows_of(result, "gaps")
     assert (gaps["worker"], gaps["gaps"], gaps["profiled_gaps"]) == ("algo-1-27", 6, 4)
     assert (gaps["gap_s"], gaps["profiled_s"]) == pytest.approx((1.5, 1.0))
     assert gaps["remark"] == ""
@@ -162,7 +155,7 @@ def test_the_functions_between_batch_and_forward_pass_are_named(tmp_path: Path) 
         == "Before the forward pass most of the time is spent in _io.TextIOWrapper.write"
     )
     assert "4 of 6 times from the batch to the forward pass (1 s)" in finding.text
-    before = rows(result, "before_forward")
+    before = rows_of(result, "before_forward")
     assert len(before) == len(BETWEEN)
     kinds = {row["function"]: row["kind"] for row in before}
     assert kinds["__next__"] == "loading data"
@@ -182,7 +175,9 @@ def test_windows_without_a_profile_are_said_to_have_none(tmp_path: Path) -> None
     profile(tmp_path, FORWARD, step=500)
     write_timeline(tmp_path, timeline_lines(events(range(6))))
     result = run(tmp_path)
-    assert [row["remark"] for row in rows(result, "gaps")] == ["no Python profile for this window"]
+    assert [row["remark"] for row in rows_of(result, "gaps")] == [
+        "no Python profile for this window"
+    ]
     assert result.exhibit("before_forward") is None
     assert found(result, "PY-2") == []
 
@@ -197,7 +192,7 @@ def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(
     content = dump_bytes(BETWEEN)
     write_profile(tmp_path / "profiler-output", content, start=start, end=end)
     write_timeline(tmp_path, timeline_lines(events(range(2))))
-    (gaps,) = rows(run(tmp_path), "gaps")
+    (gaps,) = rows_of(run(tmp_path), "gaps")
     assert gaps["profiled_gaps"] == n_covered
     # names tell whole microseconds
     assert gaps["profiled_s"] == pytest.approx(n_covered * (0.25 - early_us / 1e6), abs=1.1e-6)
@@ -206,7 +201,7 @@ def test_a_profile_may_end_a_little_before_the_forward_pass_is_noted(
 def test_a_profile_of_another_process_covers_nothing(tmp_path: Path) -> None:
     profile(tmp_path, BETWEEN, step=0, node_id="99-algo-1", start=f"train-0-stepstart-{T - S}")
     write_timeline(tmp_path, timeline_lines(events(range(2))))
-    assert rows(run(tmp_path), "gaps")[0]["profiled_gaps"] == 0
+    assert rows_of(run(tmp_path), "gaps")[0]["profiled_gaps"] == 0
 
 
 def test_the_shortest_profile_that_covers_a_window_speaks_for_it(tmp_path: Path) -> None:
@@ -214,7 +209,7 @@ def test_the_shortest_profile_that_covers_a_window_speaks_for_it(tmp_path: Path)
     profile(tmp_path, {("a.py", 1, "whole"): (1, 9.0, 9.0)}, step=20, start=whole)
     write_python_profiles(tmp_path / "profiler-output", moments(range(1)))
     write_timeline(tmp_path, timeline_lines(events(range(1, 2))))
-    names = {row["function"] for row in rows(run(tmp_path), "before_forward")}
+    names = {row["function"] for row in rows_of(run(tmp_path), "before_forward")}
     assert "log_metrics" in names
     assert "whole" not in names
 
@@ -222,17 +217,19 @@ def test_the_shortest_profile_that_covers_a_window_speaks_for_it(tmp_path: Path)
 def test_the_two_profilers_are_never_added_up(tmp_path: Path) -> None:
     profile(tmp_path, BETWEEN, step=5)
     profile(tmp_path, BETWEEN, step=6, profiler="pyinstrument")
-    stages = rows(run(tmp_path), "stages")
+    stages = rows_of(run(tmp_path), "stages")
     assert [row["profiler"] for row in stages] == ["cprofile", "pyinstrument"]
     assert [row["profiled_s"] for row in stages] == pytest.approx([0.6, 0.6])
-    calls = {row["calls"] for row in rows(run(tmp_path), "functions") if row["function"] == "info"}
+    calls = {
+        row["calls"] for row in rows_of(run(tmp_path), "functions") if row["function"] == "info"
+    }
     assert calls == {40, None}
 
 
 def test_each_profile_names_its_longest_function(tmp_path: Path) -> None:
     for step, functions in ((1, FORWARD), (2, {}), (3, BETWEEN)):
         profile(tmp_path, functions, step=step)
-    told = rows(run(tmp_path), "profiles")
+    told = rows_of(run(tmp_path), "profiles")
     assert [(row["first_step"], row["longest"], row["longest_own_s"]) for row in told] == [
         (1, "torch.conv2d", 0.15),
         (2, None, 0.0),
@@ -243,17 +240,20 @@ def test_each_profile_names_its_longest_function(tmp_path: Path) -> None:
 def test_nodes_are_added_up(tmp_path: Path) -> None:
     for node in (1, 2):
         profile(tmp_path, BETWEEN, node_id=f"27-algo-{node}")
-    (stage,) = rows(run(tmp_path), "stages")
+    (stage,) = rows_of(run(tmp_path), "stages")
     assert (stage["profiles"], stage["functions"]) == (2, len(BETWEEN))
     assert stage["profiled_s"] == pytest.approx(1.2)
-    assert [row["worker"] for row in rows(run(tmp_path), "profiles")] == ["algo-1-27", "algo-2-27"]
+    assert [row["worker"] for row in rows_of(run(tmp_path), "profiles")] == [
+        "algo-1-27",
+        "algo-2-27",
+    ]
 
 
 def test_no_home_folder_reaches_the_result(tmp_path: Path) -> None:
     write_python_profiles(tmp_path / "profiler-output", moments(range(2)))
     text = encode(run(tmp_path)).decode()
     assert "ann" not in text.replace("annotation", "")
-    assert "job/train.py:30" in json.dumps(rows(run(tmp_path), "functions"))
+    assert "job/train.py:30" in json.dumps(rows_of(run(tmp_path), "functions"))
 
 
 def test_a_job_without_profiles_is_skipped_with_its_reason(tmp_path: Path) -> None:
@@ -268,5 +268,5 @@ def test_a_profile_without_functions_is_shown_as_one(tmp_path: Path) -> None:
     profile(tmp_path, {})
     result = run(tmp_path)
     assert result.status is Status.OK
-    (row,) = rows(result, "profiles")
+    (row,) = rows_of(result, "profiles")
     assert (row["profiled_s"], row["longest"], row["longest_own_s"]) == (0.0, None, 0.0)

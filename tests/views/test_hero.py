@@ -180,7 +180,10 @@ def test_without_gpus_the_picture_is_of_the_cpu():
     )
     picture = picture_of(reports.report_of((skipped, usage)))
     assert picture is not None
-    assert picture.says == "No GPU was recorded. The mean utilization of the CPU cores is 69.7 %."
+    assert (
+        picture.says
+        == "No GPU was recorded. The mean utilization of the CPU cores, by all programs, is 69.7 %."
+    )
     assert [(item.name, item.pct) for item in picture.segments] == [
         ("CPU in use", "69.7 %"),
         ("waits for I/O", "4.3 %"),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+import pytest
+
+from reportgen.record.injected.reportgen_injected.steps import SOURCE_NAMES
 from reportgen.recording import RecordedGpu, RecordedNode, Recording
-from reportgen.results import ReasonCode
+from reportgen.results import ReasonCode, Status
 from reportgen.views.recording import NO_STEPS_HINT, recording_table
+from reportgen.views.sections.walk import section
 from reportgen.views.status import hint_of
+from reportgen.views.verdict import verdict_of
 from tests.views import reports
 
 GPU = RecordedGpu(index=0, name="Fake GPU", is_used=True)
@@ -56,18 +62,51 @@ def test_the_source_of_the_steps_is_named() -> None:
     )
 
     assert recording_table(recording).caption == (
-        "Steps come from the optimizer, with torch 2.4 and lightning 2.5."
+        "Steps come from PyTorch's optimizers, with torch 2.4 and lightning 2.5."
     )
+
+
+def test_each_source_of_steps_has_words() -> None:
+    for source in SOURCE_NAMES[1:]:
+        caption = recording_table(Recording(nodes=(NODE,), step_sources=(source,))).caption
+        assert re.fullmatch(r"Steps come from [A-Za-z'., ()]+\.", caption)
+        assert f"the {source}." not in caption
 
 
 def test_a_recording_without_steps_says_where_they_come_from() -> None:
     assert recording_table(Recording(nodes=(NODE,))).caption == NO_STEPS_HINT
 
 
-def test_the_hint_of_a_check_without_events_is_about_recordings() -> None:
-    skipped = reports.skipped("StepOutlier", ReasonCode.NO_EVENTS, "Because.")
+@pytest.mark.parametrize(
+    "code", [ReasonCode.NO_EVENTS, ReasonCode.NO_FRAMEWORK_METRICS, ReasonCode.NO_STEPS]
+)
+def test_the_hint_of_a_check_without_events_is_about_recordings(code: ReasonCode) -> None:
+    skipped = reports.skipped("StepOutlier", code, "Because.")
     report = reports.report_of((skipped,))
 
     assert "FrameworkProfile" in hint_of("StepOutlier", report)
     recorded = replace(report, recording=Recording(nodes=(NODE,)))
     assert hint_of("StepOutlier", recorded) == NO_STEPS_HINT
+
+
+def test_operators_that_were_not_recorded_are_got_by_a_trace() -> None:
+    report = reports.report_of((reports.result("OverallFrameworkMetrics", Status.OK),))
+    recorded = replace(report, recording=Recording(nodes=(NODE,)))
+    of_sagemaker, ours = (str(section(of, "operators")) for of in (report, recorded))
+
+    assert ("DetailedProfilingConfig" in of_sagemaker, "--trace" in of_sagemaker) == (True, False)
+    assert ("DetailedProfilingConfig" in ours, "--trace" in ours) == (False, True)
+
+
+@pytest.mark.parametrize(("sources", "is_said"), [((), True), (("explicit",), False)])
+def test_the_verdict_on_a_recording_without_steps_says_how_to_mark_them(
+    sources: tuple[str, ...], is_said: bool
+) -> None:
+    results = (
+        reports.result("OverallSystemUsage", Status.OK),
+        reports.skipped("StepOutlier", ReasonCode.NO_EVENTS, "No events."),
+    )
+    recording = Recording(nodes=(NODE,), step_sources=sources)
+    verdict = verdict_of(replace(reports.report_of(results), recording=recording))
+
+    assert ("reportgen.steps(loader)" in verdict.lead) is is_said

@@ -8,6 +8,7 @@ from reportgen import views
 from reportgen.errors import PluginError
 from reportgen.report import JobSummary
 from reportgen.results import (
+    Cause,
     Exhibit,
     ExhibitKind,
     Finding,
@@ -95,6 +96,16 @@ def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
     assert kinds["OverallSystemUsage"] == "ok"
     assert kinds["Dataloader"] == "skipped"
     assert kinds["GPUMemoryIncrease"] == "failed"
+
+
+def test_a_reading_that_names_a_loss_has_no_tick():
+    kinds = []
+    for cause in (Cause.OBSERVATION, Cause.GPU_SWINGS):
+        found = reports.finding("SYS-6", Severity.INFO, "GPUs work at times.", cause=cause)
+        result = reports.result("OverallSystemUsage", Status.OK, findings=(found,))
+        report = reports.report_of((result,))
+        kinds.append(rule_state("OverallSystemUsage", report).kind)
+    assert kinds == ["ok", "info"]
 
 
 def test_a_section_without_a_fault_is_folded_and_says_its_first_finding(busy):

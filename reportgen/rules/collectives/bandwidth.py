@@ -201,15 +201,16 @@ def share_of_link(transfers: Sequence[Transfers], link_gb_per_s: float | None) -
 
 def _bandwidths(every: Exchanges) -> list[Bandwidth]:
     """Return transfers by name and size of the group, most time first."""
-    known = every.take(np.flatnonzero(every.bytes != NONE))
+    known = np.flatnonzero(every.bytes != NONE)
+    alike = joint_codes(every.name[known], every.group_size[known])
     found = [
         Bandwidth(
-            name=known.labels[known.name[rows[0]]],
-            group_size=None if (size := int(known.group_size[rows[0]])) == NONE else size,
+            name=every.labels[every.name[rows[0]]],
+            group_size=None if (size := int(every.group_size[rows[0]])) == NONE else size,
             count=rows.size,
-            time_ns=int(known.duration_ns[rows].sum()),
-            bytes=int(known.bytes[rows].sum()),
+            time_ns=int(every.duration_ns[rows].sum()),
+            bytes=int(every.bytes[rows].sum()),
         )
-        for _, rows in rows_by_code(joint_codes(known.name, known.group_size))
+        for rows in (known[places] for _, places in rows_by_code(alike))
     ]
     return sorted(found, key=lambda item: -item.time_ns)

@@ -110,7 +110,7 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
         "slow_batches": sum(item.n_slow_batches for item in job.batches),
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
-        "loaders_p50": job.median_loaders,
+        "loaders_p50": job.usual_loaders,
     }
 
 

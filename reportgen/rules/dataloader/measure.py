@@ -128,6 +128,13 @@ class NodeLoaders:
         return float(np.median(list(self.seconds.values()))) if self.seconds else None
 
     @property
+    def usual_loaders(self) -> float | None:
+        """Return the median of the loader processes at work, ``None`` where threads load."""
+        if not self.has_processes:
+            return None
+        return 0.0 if self.told_loaders == 0 else self.median_loaders
+
+    @property
     def worst(self) -> Waiting | None:
         """Return the loop that waited for the largest share, ``None`` without waits."""
         return max(self.waiting, key=lambda item: (item.ratio, item.worker), default=None)
@@ -235,12 +242,19 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
 def _told_loaders(spans: SpanTable) -> int | None:
     """Return how many loader processes the workers of a node were configured to start, where known.
 
-    Of several loaders of a worker, as for training and for validation, the larger counts.
+    Of several loaders of a worker, as for training and for validation, the larger counts. None are
+    known, but the training processes alone read, and no loader with processes: there are none.
     """
-    set_up = spans.where(loader_rows(spans).initialize)
+    rows = loader_rows(spans)
+    set_up = spans.where(rows.initialize)
     known = set_up.where(set_up.num_workers != UNKNOWN)
     most = [int(known.num_workers[its].max()) for _, its in merging.rows_by_code(known.worker)]
-    return sum(most) if most else None
+    if most:
+        return sum(most)
+    reads = spans.where(rows.fetch | rows.process)
+    has_own = reads.named(lambda name: "MultiProcess" in name) | (reads.os_pid < 0)
+    is_alone = np.isin(reads.os_pid, spans.steps().os_pid) & ~has_own
+    return 0 if rows.is_pytorch and is_alone.all() else None
 
 
 # Loaders

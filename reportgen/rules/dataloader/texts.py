@@ -56,8 +56,8 @@ WHY: Mapping[Cause, Why] = {
             of data that are read again; or take an instance with more network bandwidth.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
-        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %, so more loader
-            processes would hardly help.""",
+        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %, with work of this job
+            or of others; as long as they are, more loader processes would hardly help.""",
         advice=CHEAPER_BATCHES,
     ),
     Cause.TOO_MANY_LOADERS: Why(

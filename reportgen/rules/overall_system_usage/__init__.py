@@ -82,8 +82,10 @@ CPUS_WELL_USED = replace(
     BOTH_HAVE_ROOM,
     id="SYS-4",
     cause=results.Cause.OBSERVATION,
-    title="The job runs on CPUs, which{on} are well used: 95th percentile {measured:pct}",
-    advice="Try an instance with a GPU or with more cores, and compare the cost of a step.",
+    title="No GPU was recorded, and the CPU cores{on} are busy: 95th percentile {measured:pct}",
+    text="{scope}On {node}, {levels}. This is the work of all programs on it.",
+    advice="""If other programs share the machine, look at their use first. Otherwise try an
+        instance with a GPU or with more cores, and compare the cost of a step.""",
 )
 CPUS_HAVE_ROOM = replace(
     CPUS_WELL_USED,

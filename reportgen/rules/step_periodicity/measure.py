@@ -19,6 +19,7 @@ from reportgen.facts.rhythm import (
 )
 from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.facts.trend import Mask, excess_of
+from reportgen.merging import rows_between
 from reportgen.profile import NodeProfile
 from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
@@ -89,10 +90,7 @@ class Events:
     @property
     def cycles(self) -> Integers:
         """Return the rows of all cycles of all events."""
-        sizes = self.last - self.first + 1
-        before = np.cumsum(sizes) - sizes
-        rows = np.arange(int(sizes.sum())) + np.repeat(self.first - before, sizes)
-        return np.asarray(rows, dtype=np.int64)
+        return rows_between(self.first, self.last + 1)[1]
 
     def where(self, rows: Mask | Integers) -> Events:
         """Return some of the events."""

@@ -10,15 +10,7 @@ from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.shares import FULL_NAME, named
 from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of, inks_of_columns
 from reportgen.views.tables import MOST_CELLS, headings_of
-from reportgen.views.values import (
-    Shown,
-    exact_name,
-    format_value,
-    heading_of,
-    shorten,
-    shown_value,
-    with_sign,
-)
+from reportgen.views.values import Shown, exact_name, format_value, heading_of, shorten, shown_value
 
 _LONE_BARS_PCT, _BARS_PCT = 50, 64
 _WHOLE_UP_TO_ROWS, _FIRST_ROWS = 20, 15
@@ -103,9 +95,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
             name=named(name_column.values[at], full_names[at] if full_names else None),
             bars=tuple(
                 Bar(
-                    value=with_sign(
-                        shown_value(column.values[at], column.unit), column.values[at], column.name
-                    ),
+                    value=shown_value(column.values[at], column.unit, name=column.name),
                     width_pct=_width(items[at], longest),
                     ink=(row_inks[at] if row_inks else ink.css_class) if is_drawn else "",
                 )

@@ -65,11 +65,6 @@ class SharesInfo:
     folded: tuple[SharePart, ...] = ()
     has_amounts: bool = True
 
-    @property
-    def is_drawn(self) -> bool:
-        """Return whether it has several parts: one alone is only listed."""
-        return are_several(self.parts)
-
 
 def are_several(parts: Sequence[SharePart]) -> bool:
     """Return whether more than one of some parts is larger than nothing."""

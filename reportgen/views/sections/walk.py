@@ -10,6 +10,7 @@ from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
+from reportgen.views.recording import TRACE_HINT
 from reportgen.views.sections import rule
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.dashboard import gpu_dashboard
@@ -158,5 +159,7 @@ def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Bl
     if not place.missing:
         return [], None
     hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
+    if report.recording is not None:
+        hint = TRACE_HINT
     state = State(kind="skipped", word="not recorded")
     return [rule.notice_block("skipped", place.missing, hint)], state

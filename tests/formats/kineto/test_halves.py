@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,11 @@ def content() -> bytes:
     return b"".join(trace_chunks(0, n_steps=60))
 
 
-@pytest.fixture(autouse=True)
-def two_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, params=["interpreter", "copy"])
+def two_cores(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
+    if request.param == "copy" and sys.platform != "linux":
+        pytest.skip("only Linux can copy processes")
+    monkeypatch.setattr(halves, "may_copy", lambda: request.param == "copy")
     monkeypatch.setattr(halves, "spare_cores", lambda: 1)
     monkeypatch.setattr(halves, "LEAST_BYTES", 1 << 20)
     monkeypatch.setattr(halves, "_HEAD_START_BYTES", 0)
