@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
-from reportgen.comparison.model import Comparison, FindingState, Moved, WaterfallPart
+from reportgen.comparison.model import Comparison, Moved, WaterfallPart
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
@@ -16,10 +16,6 @@ from reportgen.text import format_duration, plural
 MOST_MOVED = 25
 """Limit of kernels or operators of a kind on the page; the JSON has all of them."""
 _NO_BREAK = "\N{NO-BREAK SPACE}"
-_STATE_WORDS: dict[FindingState, str] = {
-    FindingState.NOT_CHECKED: "could not look",
-    **{state: state.value for state in tuple(FindingState)[:-1]},
-}
 _OF_MOVED = ("before_us", "after_us", "difference_us", "before_count", "after_count")
 _SAME_WORDS: dict[bool | None, str] = {True: "equal", False: "differs", None: "unknown"}
 
@@ -92,12 +88,14 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
     rows = comparison.waterfall
     if not rows:
         return ()
+    has_budget = all(row.key != "inside_steps" for row in rows)
+    measured = "GPUs" if has_budget else "training processes"
     made = exhibit(
         "waterfall",
         ExhibitKind.BARS,
         title="Where the difference comes from, per step",
         caption=(
-            f"Means over the compared steps and all {_measured(rows)}. The parts of a job add up "
+            f"Means over the compared steps and all {measured}. The parts of a job add up "
             f"to its mean time per step: {_total(rows, 'before_s')} before, "
             f"{_total(rows, 'after_s')} after, a difference of {_total(rows, 'difference_s')}."
         ),
@@ -115,10 +113,6 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )
     return (made,)
-
-
-def _measured(rows: Sequence[WaterfallPart]) -> str:
-    return "training processes" if any(row.key == "inside_steps" for row in rows) else "GPUs"
 
 
 def _total(rows: Sequence[WaterfallPart], name: str) -> str:
@@ -141,7 +135,7 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
         ),
         columns=[
             _texts("id", [row.id for row in rows]),
-            _texts("state", [_STATE_WORDS[row.state] for row in rows]),
+            _texts("state", [row.state.value.replace("_", " ") for row in rows]),
             _texts("severity", [_both(row.severity_before, row.severity_after) for row in rows]),
             _texts(
                 "may_save",

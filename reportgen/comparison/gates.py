@@ -118,16 +118,13 @@ def _finding_met(comparison: Comparison, gate: Gate) -> str:
 
     They are findings of the job after; a finding that only the job before has meets no condition.
     """
-    order = tuple(Severity)
-    worst = order.index(gate.severity) if gate.severity is not None else len(order)
-    ids = [
+    order = [item.value for item in Severity]
+    enough = order[: order.index(gate.severity) + 1] if gate.severity is not None else order
+    return ", ".join(
         row.id
         for row in comparison.findings
-        if row.state is gate.state
-        and row.severity_after is not None
-        and order.index(Severity(row.severity_after)) <= worst
-    ]
-    return ", ".join(ids)
+        if row.state is gate.state and row.severity_after in enough
+    )
 
 
 def _number_met(comparison: Comparison, gate: Gate) -> str:

@@ -138,7 +138,8 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
 def _is_jump(length_ns: Integers) -> bool:
     """Return whether two blocks hold most of the rise; a steady growth has a fifth there."""
     usual = _medians(length_ns)[1:]
-    return bool((usual[2:] - usual[:-2]).max() >= AT_ONCE_RATIO * (usual.max() - usual.min()))
+    begin, end = np.median(usual[:_AT_AN_END]), np.median(usual[-_AT_AN_END:])
+    return bool((usual[2:] - usual[:-2]).max() >= AT_ONCE_RATIO * (end - begin))
 
 
 def _n_validating(length_ns: Integers) -> int:

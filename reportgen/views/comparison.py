@@ -16,34 +16,19 @@ from reportgen.views.sections.dashboard import words_of
 from reportgen.views.values import format_value, prose, shorten
 from reportgen.views.verdict import ReportVerdict
 
-_KINDS = {
-    Verdict.FASTER: "ok",
-    Verdict.SLOWER: "critical",
-    Verdict.NO_DIFFERENCE: "info",
-    Verdict.NOT_COMPARABLE: "skipped",
-}
-_WORDS = {
-    Verdict.FASTER: "faster",
-    Verdict.SLOWER: "slower",
-    Verdict.NO_DIFFERENCE: "no difference",
-    Verdict.NOT_COMPARABLE: "cannot be compared",
+_STATES = {
+    Verdict.FASTER: ("ok", "faster"),
+    Verdict.SLOWER: ("critical", "slower"),
+    Verdict.NO_DIFFERENCE: ("info", "no difference"),
+    Verdict.NOT_COMPARABLE: ("skipped", "cannot be compared"),
 }
 _LEADS = {
-    "comparability": (
-        "Comparability",
-        "Other differences between the jobs, which may be the reason: look at them first.",
-    ),
-    "step-time": (
-        "Time per step",
-        "How long the steps of both jobs took, and how sure the difference is.",
-    ),
+    "comparability": ("Comparability", "Other differences may be the reason: look at them first."),
+    "step-time": ("Time per step", "How long steps took, and how sure the difference is."),
     "waterfall": ("Where the difference comes from", "Parts of the mean step, before and after."),
     "findings": ("Findings", "Which findings are new, worse, better, resolved or unchanged."),
     "moved": ("Changed times", "Kernels, operators and functions whose time changed."),
-    "resources": (
-        "System and settings",
-        "Changed settings, the cost of a thousand steps, and the use of the machines.",
-    ),
+    "resources": ("System and settings", "Settings, costs of 1,000 steps, use of the machines."),
     "metrics": ("Numbers", "Every number of both reports side by side."),
 }
 
@@ -74,7 +59,7 @@ def comparison_section(comparison: Comparison, section_id: str) -> PageSection:
 
 
 def _verdict(comparison: Comparison) -> PageSection:
-    kind = _KINDS[comparison.verdict]
+    kind, word = _STATES[comparison.verdict]
     html = render(
         "header",
         kind="Comparison of two jobs, before → after",
@@ -93,7 +78,7 @@ def _verdict(comparison: Comparison) -> PageSection:
     if comparison.warnings:
         text = f"The jobs differ: {'; '.join(comparison.warnings)}."
         blocks.insert(1, Block(html=render("notice", kind="warning", text=text, hint="")))
-    state = State(kind=kind, word=_WORDS[comparison.verdict])
+    state = State(kind=kind, word=word)
     return PageSection(id="verdict", title="Verdict", state=state, blocks=tuple(blocks))
 
 

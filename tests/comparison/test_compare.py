@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.comparison import Comparison, FindingState, Verdict, codec, compare, exhibits
+from reportgen.comparison import Comparison, Verdict, codec, compare, exhibits
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
 from reportgen.results import Severity, Status, Where
@@ -249,10 +249,14 @@ def test_what_is_no_comparison_is_named(tmp_path) -> None:
         codec.load(tmp_path)
 
 
-def test_every_state_has_a_word_for_the_page() -> None:
-    from reportgen.comparison.exhibits import _STATE_WORDS
+def test_a_finding_that_was_not_checked_is_called_so_on_the_page() -> None:
+    steps = steps_table(np.full(40, 10.0))
+    faulty = report_of(steps, findings={"Dataloader": [finding("DL-1")]})
 
-    assert set(_STATE_WORDS) == set(FindingState)
+    (table,) = exhibits.findings(compare(report_of(steps), faulty))
+
+    (states,) = (column.values for column in table.columns if column.name == "state")
+    assert list(states) == ["not checked"]
 
 
 def test_of_workers_that_meet_the_longest_wait_is_that_of_all() -> None:

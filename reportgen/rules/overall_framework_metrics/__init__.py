@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from reportgen import results
@@ -112,7 +112,7 @@ RECORDING = kit.Message(
 VALIDATION = kit.Message(
     id="FW-5",
     cause=results.Cause.MUCH_VALIDATION,
-    title="Validation takes {measured:pct} of the time of all steps",
+    title="Steps of validation take {measured:pct} of the loop",
     text="""Steps of validation take {validation:ns} and those of training {training:ns} (added up
         over the training processes).""",
     advice="""Validate less often or on a part of the data, with larger batches and without
@@ -165,7 +165,7 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
             _passes(job, details, params),
             _top_operator(job),
             _recording(job),
-            _validation(job.breakdown.step_ns),
+            _validation(job),
         ),
         exhibits=_exhibits(job),
         metrics={} if missing else _metrics(job),
@@ -333,11 +333,12 @@ def _recording(job: FrameworkSums) -> Finding | None:
     )
 
 
-def _validation(step_ns: Mapping[str, int]) -> Finding | None:
+def _validation(job: FrameworkSums) -> Finding | None:
     """Return the finding on jobs that train, and spend much time on validation."""
-    sums_ns = kit.sum_by_key({phase_word(phase): time_ns} for phase, time_ns in step_ns.items())
+    steps_ns = job.breakdown.step_ns.items()
+    sums_ns = kit.sum_by_key({phase_word(phase): time_ns} for phase, time_ns in steps_ns)
     training_ns, validation_ns = sums_ns.get("TRAIN", 0), sums_ns.get("EVAL", 0)
-    ratio = validation_ns / max(sum(sums_ns.values()), 1)
+    ratio = validation_ns / max(sum(sums_ns.values()) + _between_ns(job), 1)
     if not training_ns or ratio < VALIDATION_FROM_RATIO:
         return None
     return VALIDATION.fault(
