@@ -83,8 +83,9 @@ def command(
     reportgen record --report -- torchrun --nproc-per-node 8 train.py
     srun reportgen record --out shared/run-1 -- python train.py
 
-    The command's input, output, signals and exit code are as without this program. Nothing in
-    the script has to change. docs/record.md lists the recorded data, and their limits.
+    The command's input, output, signals and exit code are as without this program. A script that
+    uses PyTorch, Lightning, Hugging Face or Keras needs no change. docs/record.md lists the
+    recorded data, and their limits.
     """  # noqa: D301  # click's mark
     if sys.platform == "win32":
         hint = "On Windows, record inside WSL."
