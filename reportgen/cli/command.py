@@ -6,6 +6,7 @@ import contextlib
 import gc
 import logging
 import os
+import shlex
 import signal
 import sys
 import webbrowser
@@ -61,7 +62,19 @@ _GROUPS = {
 _WORST_FIRST = ("critical", "warning", "info")
 
 
-@click.command(cls=Grouped, groups=_GROUPS)
+class _Report(Grouped):
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse the name of another command in the place of a job."""
+        from reportgen.cli.family import FAMILY
+
+        if args and args[0] in FAMILY and not Path(args[0]).exists():
+            raise click.UsageError(
+                f"There is no job {args[0]!r} here. It is a command: reportgen {shlex.join(args)}"
+            )
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Report, groups=_GROUPS)
 @click.argument("path")
 @click.option(
     "-o",

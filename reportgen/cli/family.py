@@ -12,7 +12,7 @@ from reportgen.cli.command import leave_with, run_command
 from reportgen.cli.grouped import CONTEXT
 from reportgen.cli.streams import open_closed_streams
 
-_FAMILY = {
+FAMILY = {
     "report": ("reportgen.cli.command", "Make the report of a job, like make-profiler-report."),
     "compare": ("reportgen.cli.compare", "Compare two jobs: did a change help, and why."),
     "index": ("reportgen.cli.index", "List many jobs in one page: which wastes most."),
@@ -22,7 +22,7 @@ _FAMILY = {
     "watch": ("reportgen.cli.watch", "Make the report of a running job again and again."),
     "doctor": ("reportgen.cli.doctor", "Say what is installed and what would be recorded here."),
 }
-"""The home of each subcommand, whose name there is ``command``, and what it does."""
+"""The home of each subcommand, whose name there is ``command``, and a line for ``--help``."""
 
 
 class _Family(click.Group):
@@ -30,19 +30,19 @@ class _Family(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """Return the names in the order of their use."""
-        return list(_FAMILY)
+        return list(FAMILY)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002  # click's signature
         """Import a member."""
-        if cmd_name not in _FAMILY:
+        if cmd_name not in FAMILY:
             return None
-        found: click.Command = import_module(_FAMILY[cmd_name][0]).command
+        found: click.Command = import_module(FAMILY[cmd_name][0]).command
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002  # click's signature
         """Write the list of members."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in _FAMILY.items()])
+            formatter.write_dl([(name, about) for name, (_, about) in FAMILY.items()])
 
 
 @click.command(cls=_Family, context_settings=CONTEXT)

@@ -30,6 +30,13 @@ def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_name_of_another_command_in_the_place_of_a_job(tmp_path: Path) -> None:
+    assert_refused(run_command("compare", "a", "b", cwd=tmp_path), 2, "reportgen compare a b")
+
+    (tmp_path / "compare").mkdir()
+    assert_refused(run_command("compare", cwd=tmp_path), 1, "profiler-output")
+
+
 def test_an_empty_folder_and_a_folder_without_a_job(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert_refused(run_command("empty", cwd=tmp_path), 1, "empty")
