@@ -100,6 +100,8 @@ def meetings_of(every: Exchanges) -> Meetings:
     and name, counted from the first, or, where that fits better because a recording began later,
     from the one that ends with the rank's first.
     """
+    if (every.rank == every.rank[:1]).all():
+        every = every.take(np.empty(0, dtype=np.int64))  # one rank meets no other
     meetings = _match(every, by_time=False)
     if end_together(meetings) >= AGREE_RATIO:
         return meetings

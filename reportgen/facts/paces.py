@@ -9,9 +9,10 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.steps import FORWARD, PREFERRED_PHASES, Integers, phase_word, steps_of
+from reportgen.facts.steps import FORWARD, Integers, phase_word, steps_of
 from reportgen.merging import sum_by_key
 from reportgen.profile import SpanTable
+from reportgen.profile.spans import TRAINING_PHASES
 
 LEAST_STEPS = 10
 """With fewer steps of a worker its pace is chance."""
@@ -154,7 +155,7 @@ def main_paces(paces: Sequence[Pace]) -> list[Pace]:
     if not totals:
         return []
     named = (
-        phase for word in PREFERRED_PHASES for phase in sorted(totals) if phase_word(phase) == word
+        phase for word in TRAINING_PHASES for phase in sorted(totals) if phase_word(phase) == word
     )
     main = next(named, max(sorted(totals), key=lambda phase: totals[phase]))
     return [pace for pace in paces if pace.phase == main]

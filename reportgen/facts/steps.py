@@ -13,9 +13,7 @@ from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
-from reportgen.profile.spans import TRAINING_PHASES
 
-PREFERRED_PHASES = TRAINING_PHASES
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"

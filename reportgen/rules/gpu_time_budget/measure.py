@@ -19,11 +19,12 @@ from reportgen.facts.idle import causes_of, cut, gaps_in
 from reportgen.facts.intervals import covered_each, overlaps_any, runs_of, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import count_where, mean_of, tick_lengths_ns, training_loop_ns
-from reportgen.facts.steps import PREFERRED_PHASES, PhaseSteps, phase_word, steps_of
+from reportgen.facts.steps import PhaseSteps, phase_word, steps_of
 from reportgen.facts.traced_steps import step_rows
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_cores, starvation_of
 from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind, SpanTable, SystemTable
+from reportgen.profile.spans import TRAINING_PHASES
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import PackedTable
 from reportgen.results.packed_columns import pack
@@ -226,7 +227,7 @@ def _rows(part: NodeProfile, length_ns: Instants) -> Rows:
     """Return the steps of the worker that has most in the training phase, else equal blocks."""
 
     def preference(steps: PhaseSteps) -> tuple[list[bool], int]:
-        return [phase_word(steps.phase) == word for word in PREFERRED_PHASES], steps.n_steps
+        return [phase_word(steps.phase) == word for word in TRAINING_PHASES], steps.n_steps
 
     steps = max(steps_of(part.spans), key=preference, default=None)
     if steps:

@@ -11,8 +11,9 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
-from reportgen.facts.steps import PREFERRED_PHASES, phase_word
+from reportgen.facts.steps import phase_word
 from reportgen.facts.trend import MEDIAN_FACTOR
+from reportgen.profile.spans import TRAINING_PHASES
 from reportgen.profile.system import Floats, Instants
 from reportgen.results import Details, Exhibit, ExhibitKind
 from reportgen.rules import kit
@@ -38,7 +39,7 @@ _DURING = " during slow steps"
 
 def preferred(series: Sequence[StepSeries]) -> StepSeries:
     """Return the series that stands for the others: TRAIN, GLOBAL, or most steps."""
-    named = (item for word in PREFERRED_PHASES for item in series if item.word == word)
+    named = (item for word in TRAINING_PHASES for item in series if item.word == word)
     return next(named, max(series, key=lambda item: (item.n_steps, item.phase)))
 
 
@@ -159,7 +160,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
 def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
     """Give lines of training their own colour where there are other phases."""
     named = list(zip(_line_names(series), series, strict=True))
-    trained = {name for name, item in named if item.word in PREFERRED_PHASES}
+    trained = {name for name, item in named if item.word in TRAINING_PHASES}
     if len(trained) == len(named):
         return made
     columns = (
