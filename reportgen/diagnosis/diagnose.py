@@ -108,10 +108,14 @@ def _raised(
 
 
 def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
+    is_same = roots[0].cause == finding.cause
+    relation = (
+        "both findings have the same cause" if is_same else "this is probably an effect of it"
+    )
     return replace(
         finding,
         symptom_of=tuple(dict.fromkeys(root.id for root in roots)),
-        advice=f"Do first what {roots[0].id} advises: this is probably an effect of it.",
+        advice=f"Do first what {roots[0].id} advises: {relation}.",
     )
 
 

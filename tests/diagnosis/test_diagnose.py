@@ -34,6 +34,16 @@ def test_a_symptom_names_its_cause_and_points_to_its_advice() -> None:
     assert found["DL-1"].symptom_of == ()
 
 
+def test_two_findings_of_one_cause_say_so() -> None:
+    late = finding("COMM-1", Severity.WARNING, 0.5, cause=Cause.SLOW_RANK)
+    found = diagnosed(late, finding("ACT-2", Severity.WARNING, 0.3, cause=Cause.SLOW_RANK))
+
+    assert found["ACT-2"].symptom_of == ("COMM-1",)
+    assert (
+        found["ACT-2"].advice == "Do first what COMM-1 advises: both findings have the same cause."
+    )
+
+
 @pytest.mark.parametrize(
     "cause",
     [
