@@ -67,6 +67,12 @@ class Meetings:
         return self.last_ns[self.of_row] - self.members.start_ns
 
     @property
+    def alone_ns(self) -> Integers:
+        """Return (n_members,) how long each waited with nothing computed beside it."""
+        until_ns = np.minimum(self.last_ns[self.of_row], self.members.end_ns)
+        return self.members.alone_between_ns(self.members.start_ns, until_ns)
+
+    @property
     def transfer_ns(self) -> Integers:
         """Return the time of the rank that waited least: the transfer itself."""
         return np.minimum.reduceat(self.members.duration_ns, self.first)

@@ -38,19 +38,12 @@ class Waiting:
     lost_ns: Integers
 
 
-def waited_ns(meetings: Meetings) -> Integers:
-    """Return (n_members,) how long each waited with nothing computed beside it."""
-    members = meetings.members
-    until_ns = np.minimum(meetings.last_ns[meetings.of_row], members.end_ns)
-    return members.alone_between_ns(members.start_ns, until_ns)
-
-
 def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
     """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     own_ns = np.array([begins_ns[rank] for rank in ranks.tolist()], dtype=np.int64)
     budget_ns = own_ns.max() - own_ns
-    lost_ns = waited_ns(meetings)
+    lost_ns = meetings.alone_ns
     apart_ns = np.zeros(ranks.size, dtype=np.int64)
     for at, rows in rows_by_code(place):
         so_far_ns = np.minimum(np.cumsum(lost_ns[rows]), budget_ns[at])

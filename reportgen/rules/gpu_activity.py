@@ -13,7 +13,6 @@ from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
 from reportgen.facts.exchanges import Exchanges, exchanges_of, joined
 from reportgen.facts.meetings import comparable, meetings_of
-from reportgen.facts.waiting import waited_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -341,7 +340,7 @@ def _exposed(
     """Return communication with nothing beside it, without the waiting where that is known."""
     every = joined([rank.exchanges for rank in ranks])
     meetings = comparable(meetings_of(every))
-    waiting_ns = int(waited_ns(meetings).sum()) if meetings.n else None
+    waiting_ns = int(meetings.alone_ns.sum()) if meetings.n else None
     exposed_ns = max(total.exposed_communication_ns - (waiting_ns or 0), 0)
     share_pct = pct_of(exposed_ns, total.window_ns)
     if share_pct < limit_pct or exposed_ns <= 0:

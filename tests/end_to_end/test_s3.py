@@ -73,7 +73,9 @@ def test_a_job_in_a_bucket_gives_every_byte_of_the_report_of_the_same_job_on_dis
     in_bucket = files_in(s3, "reports/1/")
     assert list(in_bucket) == sorted(on_disk)
     listed = [f"wrote {s3.url}/reports/1/{key}" for key in in_bucket]
-    assert sorted(into_bucket.stderr.splitlines()) == sorted(listed)
+    met, *said = sorted(into_bucket.stderr.splitlines())
+    assert met.startswith("met: --fail-on critical: DL-1 ")
+    assert said == sorted(listed)
     for key, content in in_bucket.items():
         assert content == on_disk[key], key
     page = s3.client.head_object(Bucket=s3.name, Key="reports/1/profiler-report.html")

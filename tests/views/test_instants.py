@@ -33,7 +33,7 @@ def test_an_id_of_a_finding_stays_in_one_line(found):
     html = timed(f"Do first what {found} advises: a < b.")
     assert html == Markup(f'Do first what <span class="rg-id">{found}</span> advises: a &lt; b.')
     sheet = (templates_dir() / "style" / "components.css").read_text(encoding="utf-8")
-    assert re.search(r"\.rg-id \{[^}]*white-space: nowrap", sheet)
+    assert re.search(r"\.rg-id \{[^}]*display: inline-block", sheet)
 
 
 @pytest.mark.parametrize("text", ["", "step 12", "2026-07-03", "12:00 UTC", "a < b"])
