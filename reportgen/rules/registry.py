@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     TRACE_RULES: tuple[AnyRule, ...]
     """The rules that read kernel traces alone."""
 
+_HINT = "docs/adding-a-rule.md (in the source distribution) shows a rule outside reportgen."
+
 _GROUPS = {
     "BUILTIN_RULES": (*_OF_SAMPLES, *_OF_TRACES, *_OF_BOTH),
     "SAMPLED_RULES": (*_OF_SAMPLES, *_OF_BOTH),
@@ -141,7 +143,7 @@ def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:
             raise PluginError(
                 f"{source} holds no rule: expected a `reportgen.rules.base.Rule` named RULE, or "
                 f"a tuple of them named RULES, saw {type(rule).__name__}.",
-                hint="See docs/adding-a-rule.md.",
+                hint=_HINT,
                 rule_id=source,
             )
         try:
@@ -149,7 +151,7 @@ def _checked(loaded: object, source: str) -> tuple[AnyRule, ...]:
         except TypeError as err:
             raise PluginError(
                 f"The rule {rule.id} of {source} has parameters that cannot be set ({err}).",
-                hint="See docs/adding-a-rule.md.",
+                hint=_HINT,
                 rule_id=rule.id,
             ) from err
     return tuple(rule for rule in rules if isinstance(rule, Rule))

@@ -67,7 +67,7 @@ def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
     picture = picture_of(budget_report({"memory_operations": 60.0, "host_late": 40.0}))
     assert picture is not None
     assert [item.name for item in picture.segments] == [
-        "copies and memsets",
+        "memory operations",
         "waits for a slow host",
     ]
     assert picture.says.startswith("The GPUs computed in 0.0 % of their time; another 40.0 %")

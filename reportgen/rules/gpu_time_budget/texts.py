@@ -231,8 +231,8 @@ _COMMUNICATION = "exposed_communication"
 _TRACED = PartWords(
     names={
         "compute": "compute",
-        _COMMUNICATION: "communication alone",
-        "memory_operations": "copies and memsets",
+        _COMMUNICATION: "exposed communication",
+        "memory_operations": "memory operations",
         "cpu_input": "waits for the data loader",
         "host_blocked": "waits for a blocked host",
         "host_late": "waits for a slow host",
@@ -245,7 +245,7 @@ _TRACED = PartWords(
     work=("compute",),
     causes=_TRACED_CAUSES,
     gaps=("launch", "kernel_gap"),
-    aside={_COMMUNICATION: "communication alone"},
+    aside={_COMMUNICATION: "exposed communication"},
     aside_says="was communication while nothing was computed",
     tells_aside=True,
     groups={
