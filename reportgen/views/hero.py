@@ -136,7 +136,7 @@ def _cpu_picture(report: Report) -> Picture | None:
         f"{format_pct(used)}.",
         whole="the time of all CPU cores, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
-        link=f"#{section_of(usage.id, report).id}",
+        link=f"#{section_of(usage.id, report).id}" if len(parts) > 1 else "",
         segments=_segments(parts, ["" for _ in parts]),
     )
 

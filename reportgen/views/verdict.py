@@ -41,7 +41,7 @@ def verdict_of(report: Report) -> ReportVerdict:
     if named is None:
         return _without_faults(report)
     top = named.finding
-    lead = [_what_it_wins(top, report), _among(report), _unlooked(report)]
+    lead = [_what_it_wins(top, report), _among(top, report), _unlooked(report)]
     if top.severity in _FAULTS:
         lead = [lead[1], lead[0], lead[2]]
     return ReportVerdict(
@@ -113,7 +113,8 @@ def _without_faults(report: Report) -> ReportVerdict:
     )
 
 
-def _among(report: Report) -> str:
+def _among(top: Finding, report: Report) -> str:
+    """Count the findings, and those that the top one explains."""
     n_findings = len(report.findings)
     if n_findings == 1:
         return "It is the only finding."
@@ -123,7 +124,10 @@ def _among(report: Report) -> str:
         for word, count in severity_counts(report).items()
         if count
     )
-    return f"The most important of {n_findings} findings ({counted})."
+    n_effects = sum(top.id in item.finding.symptom_of for item in report.findings)
+    effects = plural(n_effects, "is probably an effect of it", "are probably effects of it")
+    said = f"The most important of {n_findings} findings ({counted})"
+    return f"{said}; {effects}." if n_effects else f"{said}."
 
 
 def _unlooked(report: Report) -> str:

@@ -65,6 +65,13 @@ def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     )
 
 
+def test_the_verdict_counts_the_effects_of_its_finding(busy):
+    first, second, *others = busy.findings
+    effect = replace(second.finding, symptom_of=(first.finding.id,))
+    report = replace(busy, findings=(first, replace(second, finding=effect), *others))
+    assert "2 warnings, 2 info); 1 is probably an effect of it. " in verdict_of(report).lead
+
+
 def test_a_job_without_faults_says_who_looked():
     verdict = verdict_of(reports.healthy_report())
     assert (verdict.kind, verdict.headline) == ("ok", "No problem found.")

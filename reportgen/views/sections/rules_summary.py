@@ -12,7 +12,7 @@ from reportgen.text import plural
 from reportgen.views.cell_output import PageSection, block_of, headed_section
 from reportgen.views.outline import ALL_CHECKS_ID, about_of
 from reportgen.views.sections.rule import format_counters, format_params
-from reportgen.views.status import MILDEST_FIRST, link_to, rule_state
+from reportgen.views.status import MILDEST_FIRST, is_applicable, link_to, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
@@ -52,17 +52,19 @@ def rules_summary(report: Report) -> PageSection:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
     blocks = [block_of("rules_table", rows=rows)] if rows else []
-    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD, said=_said(rows))
+    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD, said=_said(rows, report))
 
 
-def _said(rows: Sequence[RuleRow]) -> str:
+def _said(rows: Sequence[RuleRow], report: Report) -> str:
     """Count the checks by how they ended."""
+    n_outside = sum(not is_applicable(row.rule_id, report) for row in rows)
     kinds = Counter(row.kind for row in rows)
     quiet, unlooked = kinds.pop("ok", 0), kinds.pop("skipped", 0)
     counts = {
         "found something": kinds.total() - kinds["failed"],
         "found nothing wrong": quiet,
-        "could not be made": unlooked,
+        "could not be made": unlooked - n_outside,
+        "do not apply": n_outside,
         "failed": kinds["failed"],
     }
     return ", ".join(f"{count} {words}" for words, count in counts.items() if count)
