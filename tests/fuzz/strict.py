@@ -68,11 +68,19 @@ def _is_damaged(content: bytes, is_good: Callable[[Any], bool]) -> bool:
     whole = _value_of(text)
     if isinstance(whole, list):
         return not all(map(is_good, whole))
-    return any(_is_lost(line, is_good) for line in text.split("\n"))
+    # An object on two lines, split where JSON may be, can still be read whole.
+    lines = ["", *text.split("\n"), ""]
+    return any(
+        _is_lost(line, is_good)
+        and not any(
+            is_good(_value_of(_bare(pair))) for pair in (f"{before}\n{line}", f"{line}\n{after}")
+        )
+        for before, line, after in zip(lines, lines[1:], lines[2:], strict=False)
+    )
 
 
 def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
-    bare = line.strip().strip("[], \t\r")
+    bare = _bare(line)
     if not bare:
         return False
     item = _value_of(bare)
@@ -81,6 +89,11 @@ def _is_lost(line: str, is_good: Callable[[Any], bool]) -> bool:
     if not bare.isprintable() and is_good(item):
         return False  # bytes that are no UTF-8, perhaps in a key that nobody reads
     return not is_good(item)
+
+
+def _bare(line: str) -> str:
+    """Return a line without what stands around its object."""
+    return line.strip().strip("[], \t\r")
 
 
 def _value_of(text: str) -> Any:
