@@ -55,9 +55,12 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the samples of a recording that are not packed."""
-    paths = sorted(folder.glob("system/incremental/*/*.json"))
-    return [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    """Return the samples of a recording that are not packed.
+
+    A file can be read while a line is being written to it: what has no end yet does not count.
+    """
+    texts = [path.read_text() for path in sorted(folder.glob("system/incremental/*/*.json"))]
+    return [json.loads(line) for text in texts for line in text.split("\n")[:-1]]
 
 
 class Terminal:
