@@ -21,6 +21,8 @@ from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, st
 from reportgen.facts.trend import excess_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
+from reportgen.profile.mapped import in_file
+from reportgen.profile.memo import fact
 from reportgen.profile.system import Floats, Instants
 
 SLOW_FROM_RATIO = 3.0
@@ -153,6 +155,7 @@ def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
     return waited_ns
 
 
+@fact
 def _regular_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
     rest_ns = times.rest_ns.astype(np.float64)
@@ -160,8 +163,8 @@ def _regular_ns(times: StepTimes) -> Floats:
     regular_ns = np.where(is_slow, rest_ns - excess_ns, rest_ns)
     slowdown = slowdown_of(times)
     if slowdown is not None and slowdown.is_between:
-        return np.minimum(regular_ns, slowdown.first_ns)
-    return regular_ns
+        regular_ns = np.minimum(regular_ns, slowdown.first_ns)
+    return in_file(regular_ns)
 
 
 def _copied_ns(times: StepTimes, waits: Union) -> float:
