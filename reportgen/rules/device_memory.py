@@ -179,9 +179,9 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
         (GROWING, curve.at_steps, curve.peak_allocated_bytes),
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
     ):
-        if at_steps.size < LEAST_STEPS or not (np.diff(at_steps) > 0).all():
+        grown_bytes = _grown(at_steps)
+        if grown_bytes is None or at_steps.size < LEAST_STEPS or (np.diff(at_steps) <= 0).any():
             continue
-        grown_bytes = float(at_steps[-1] - at_steps[0])
         share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:
             yield message.finding(

@@ -165,17 +165,11 @@ def measure(part: NodeProfile, _params: Params) -> NodePower:
     return NodePower(
         node=part.node,
         n_gpus=len(gpus),
-        n_steps=_most_steps(part),
+        n_steps=int(np.bincount(part.spans.steps().worker).max(initial=0)),
         mean_w=sum(watts) if watts else None,
         loop_kj=sum(in_loop) / 1000 if in_loop else None,
         gpus=gpus,
     )
-
-
-def _most_steps(part: NodeProfile) -> int:
-    steps = part.spans.steps()
-    counts = np.bincount(steps.worker) if steps.n_spans else np.zeros(1, dtype=np.int64)
-    return int(counts.max())
 
 
 def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
@@ -264,8 +258,7 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        missing = "Power and clock speeds were not recorded."
-        return Outcome(missing=missing)
+        return Outcome(missing="Power and clock speeds were not recorded.")
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],
         exhibits=[

@@ -373,8 +373,8 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
 def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
     caption = "Share of the negotiations in which a rank took part, and its fair share."
-    if len(shown) < len(job.ranks):
-        caption += f" The first {MOST_BARS} of {len(job.ranks):,} are shown."
+    first = " The first {shown} of {every:n} are shown."
+    caption += kit.left_out(first, shown=len(shown), every=len(job.ranks))
     yield kit.table(
         "last_ranks",
         shown,

@@ -353,10 +353,13 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         return None
     if not most.won_ns[Cost.SMALL]:
         return None
+    where = results.Where(node=most.node)
+    if row := most.longest_row:
+        where = kit.stretch(most.node, None, row.start_ns, row.end_ns)
     return TINY.fault(
         most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        where=_longest_row(most),
+        where=where,
         job=job,
         most=most,
         won=most.won_ns[Cost.SMALL],
@@ -366,14 +369,6 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         tiny_us=TINY_NS // NS_PER_US,
         **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
-
-
-def _longest_row(most: HostCosts) -> results.Where:
-    """Return when a rank launches its longest row of small kernels."""
-    row = most.longest_row
-    if row is None:
-        return results.Where(node=most.node)
-    return kit.stretch(most.node, None, row.start_ns, row.end_ns)
 
 
 def _time(rows: Rows, *, n_ranks: int) -> str:

@@ -35,7 +35,7 @@ __all__ = [
     "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
     "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes",
     "col", "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
-    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals",
+    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals", "left_out",
     "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
     "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",
     "table", "too_few", "too_short", "top_k", "window", "window_name",
@@ -125,6 +125,11 @@ class Message:
         return self.finding(**{**costs, "threshold": threshold, **values})
 
 
+def left_out(text: str, *, shown: int, every: int) -> str:
+    """Return a sentence on how many of all are shown, in words as of ``write``; empty if all."""
+    return write(text, shown=shown, every=every) if shown < every else ""
+
+
 def fault_severity(recoverable_ratio: float | None) -> Severity:
     """Return how much a fault matters by the share of the time it may cost."""
     if recoverable_ratio is not None and recoverable_ratio >= CRITICAL_FROM_RATIO:
@@ -192,7 +197,7 @@ def percentage(
     is_printed: bool = True,
 ) -> Any:
     """Declare a parameter that is a percentage of 0-100."""
-    limits: dict[str, Any] = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
+    limits = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
     return param(default, unit=unit, meaning=meaning, source=source, **limits)
 
 

@@ -149,8 +149,7 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        missing = "The used memory in bytes was not recorded."
-        return Outcome(missing=missing)
+        return Outcome(missing="The used memory in bytes was not recorded.")
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
     return Outcome(
@@ -214,11 +213,8 @@ def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)
     ]
-    rest = (
-        f" {len(shown)} of {len(devices)}, with the highest use."
-        if len(shown) < len(devices)
-        else ""
-    )
+    which = " {shown} of {every}, with the highest use."
+    rest = kit.left_out(which, shown=len(shown), every=len(devices))
     return results.exhibit(
         "memory_over_time",
         results.ExhibitKind.SERIES,

@@ -219,6 +219,7 @@ def _waits(
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""
+    is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
         busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
         share = min(share, 1 - busy_ratio)
@@ -226,7 +227,7 @@ def _waits(
     if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
-        replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
+        replace(message, cause=cause, advice=texts.CACHE if is_early else advice),
         job,
         params,
         severity=kit.fault_severity(share),

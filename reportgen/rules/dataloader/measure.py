@@ -182,11 +182,6 @@ class NodeLoaders:
         )
 
     @property
-    def is_early(self) -> bool:
-        """Return whether that loop waited at its start, hardly later."""
-        return self.worst is not None and self.worst.is_early
-
-    @property
     def num_workers(self) -> int | None:
         """Return how many loaders each training process was configured to start, where known."""
         return self.setup.num_workers if self.setup else None

@@ -198,11 +198,8 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
     rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
     spans = jumps[: kit.MOST_INTERVALS]
-    rest = (
-        f" {len(rows):,} of {n_all:,} are listed: lasting and large ones."
-        if len(rows) < n_all
-        else ""
-    )
+    which = " {shown:n} of {every:n} are %s: lasting and large ones."
+    rest = kit.left_out(which % "listed", shown=len(rows), every=n_all)
     yield kit.table(
         "episodes",
         rows,
@@ -213,11 +210,7 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
             after exceeds record by more than the threshold while GPU utilization does not
             rise.{rest}""",
     )
-    rest = (
-        f" {len(spans):,} of {n_all:,} are drawn: lasting and large ones."
-        if len(spans) < n_all
-        else ""
-    )
+    rest = kit.left_out(which % "drawn", shown=len(spans), every=n_all)
     yield kit.intervals(
         [
             kit.interval(

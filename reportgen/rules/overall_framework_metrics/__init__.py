@@ -250,12 +250,10 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
     if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
-        return HOST_WORK.finding(
-            measured=100 * worst.host_ratio,
+        return HOST_WORK.fault(
+            100 * worst.host_ratio,
             threshold=100 * least,
             where=_where(job.loop),
-            severity=kit.fault_severity(worst.host_ratio),
-            share=worst.host_ratio,
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )

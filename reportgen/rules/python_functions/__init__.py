@@ -228,11 +228,11 @@ def _exhibits(
     profiles = sorted(
         job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
     )
+    shown = profiles[:MOST_PROFILES]
     caption = """Each with the step at which it began and ended, and the function that took most
         time itself."""
-    if len(profiles) > MOST_PROFILES:
-        caption += f" The first {MOST_PROFILES} of {len(profiles):,}."
-    shown = profiles[:MOST_PROFILES]
+    first = " The first {shown} of {every:n}."
+    caption += kit.left_out(first, shown=len(shown), every=len(profiles))
     yield kit.table("profiles", shown, Profile, title="Python profiles", caption=caption)
 
 

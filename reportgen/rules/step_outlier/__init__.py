@@ -349,12 +349,10 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return (JUMPED if found.is_between and found.is_jump else SLOWER).finding(
-        measured=100 * share,
+    return (JUMPED if found.is_between and found.is_jump else SLOWER).fault(
+        100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
-        severity=kit.fault_severity(share),
-        share=share,
         worst=worst,
         found=found,
         others=_others(

@@ -172,12 +172,11 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)
-    return message.finding(
-        measured=100 * main.cost_ratio,
+    return message.fault(
+        100 * main.cost_ratio,
         threshold=params.min_share_pct,
         where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
         severity=severity,
-        share=main.cost_ratio,
         advice=UPDATE_ADVICE if is_update else ADVICE.get(cause.work) if cause else None,
         what=write(WHAT[main.unit, main.is_between], p=main, nth=nth),
         text=" ".join(part for part in parts if part),
