@@ -254,7 +254,6 @@ def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
 def _fit(
     end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
-    """Return the fit for windows of one length."""
     start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:

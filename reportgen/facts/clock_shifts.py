@@ -70,7 +70,6 @@ class _Ends:
     end_ns: NDArray[np.int64]
 
     def after(self, clock: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield each other clock, and by how much later exchanges shared with one end on it."""
         own = self.clock == clock
         end_of = dict(zip(self.meeting[own].tolist(), self.end_ns[own].tolist(), strict=True))
         rows = np.flatnonzero(np.isin(self.meeting, list(end_of)) & ~own)
@@ -82,7 +81,6 @@ class _Ends:
 
 
 def _follow(ends: _Ends, base: int, names: Sequence[str], found: dict[int, ClockShift]) -> None:
-    """Compare the clocks that can be reached from one with it."""
     waiting, n_clocks = deque([base]), np.unique(ends.clock).size
     while waiting and len(found) < n_clocks:
         known = waiting.popleft()

@@ -45,9 +45,6 @@ FAR_APART = 4
 common axis of time."""
 
 
-# Windows
-
-
 class WindowKind(StrEnum):
     """Which window; the values are written to the results."""
 
@@ -162,9 +159,6 @@ def step_marks(trace: RankTrace) -> Mask:
     return np.asarray(
         is_profiler | (is_numbered & (trace.slices.kind == trace_tables.SliceKind.ANNOTATION))
     )
-
-
-# Unions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

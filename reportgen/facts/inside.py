@@ -94,9 +94,6 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integer
         yield labels[code], Work.LOADER_START if is_start[own].any() else work, own
 
 
-# How busy a node was
-
-
 class NodeGauge(StrEnum):
     """How busy a node was, in percent."""
 

@@ -132,9 +132,6 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
 
 
-# How long the training loop waited
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """How one worker's loop waited; without steps, the loop is the time that its waits cover.
@@ -328,9 +325,6 @@ def hand_over_ns(spans: SpanTable) -> dict[str, int]:
         is_after = got_ns >= end_ns[:-1]
         found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
     return found
-
-
-# How many loaders were at work
 
 
 def busy_seconds(spans: SpanTable) -> dict[int, int]:

@@ -166,9 +166,6 @@ def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision
     return totals or {Precision.UNKNOWN: 0}
 
 
-# Durations by name
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationValues:
     """Distinct durations and their counts, (n,) each, key after key; ``merge`` joins ranks.

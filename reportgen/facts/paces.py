@@ -132,7 +132,6 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
 
 
 def _gpus_of(spans: SpanTable) -> dict[str, str]:
-    """Return the GPU of each worker; nothing unless each has one that no other has."""
     own = spans.where(spans.in_phases(it for it in spans.phases if it.startswith(GPU_OPERATORS)))
     n_phases = max(len(own.phases), 1)
     pairs = np.unique(own.worker.astype(np.int64) * n_phases + own.phase).tolist()
@@ -216,7 +215,6 @@ def _within(pace: Pace, first: int, last: int) -> Pace:
 
 
 def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
-    """Return the worker that holds up the others in these paces of the main phase."""
     by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
 
     def median_ns(pace: Pace) -> float:

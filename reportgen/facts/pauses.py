@@ -95,7 +95,6 @@ class Pauses:
 
 
 def _longest(pauses: Pauses) -> Pauses:
-    """Return the pauses that cost most, in order of time."""
     found = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
     return found.where(np.sort(np.argsort(-found.lost_ns, kind="stable")[:MOST_PAUSES]))
 

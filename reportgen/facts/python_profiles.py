@@ -143,9 +143,6 @@ def kind_of(function: PythonFunction) -> Kind:
     return next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), Kind.OTHER)
 
 
-# Sums over profiles
-
-
 def _calls(parts: Sequence[int | None]) -> int | None:
     counts = [count for count in parts if count is not None]
     return sum(counts) if len(counts) == len(parts) else None

@@ -211,7 +211,6 @@ _REDUCERS = {"low": np.minimum, "high": np.maximum, "total": np.add, "count": np
 
 
 def _gather(place: Integers, width_ns: int, **columns: NDArray[Any]) -> TimeBuckets:
-    """Return one bucket for each place that occurs in (n,) ascending places."""
     index, first = np.unique(place, return_index=True)
     return TimeBuckets(width_ns=width_ns, index=index, **_reduce(first, **columns))
 

@@ -115,7 +115,6 @@ def period_of(steps: Sequence[int]) -> int | None:
 
 
 def _grids(places: Floats, length: float, least_period: float) -> Iterator[tuple[float, float]]:
-    """Yield periods to try and the tolerance to try each with."""
     for period in _candidates(places, length, least_period).tolist():
         yield float(round(period)), 0.0
         if round(period) >= 2 * least_period:

@@ -169,7 +169,6 @@ def _cores(system: SystemTable) -> Sequence[str]:
 
 
 def _by_minute(work: _Work, values: Floats) -> Floats:
-    """Return the mean of (n,) values over each minute."""
     known = np.nan_to_num(values)
     return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
 

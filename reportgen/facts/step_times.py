@@ -82,9 +82,6 @@ def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
     return excess_ns, is_slow & (np.arange(is_slow.size) >= WARM_UP_STEPS)
 
 
-# Slower and slower
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
     """How steps, or what lies between them, grow slower.

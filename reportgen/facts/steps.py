@@ -24,9 +24,6 @@ def phase_word(phase: str) -> str:
     return phase.rpartition(".")[2] or phase
 
 
-# The training loop
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
     """How many events and steps a node has, or several merged, and its training loop in ns UTC."""
@@ -48,9 +45,6 @@ def loop_of(spans: SpanTable) -> Loop:
     start_ns, end_ns = training_loop_ns(spans) or (None, None)
     n_steps = spans.steps().n_spans
     return Loop(n_spans=spans.n_spans, n_steps=n_steps, start_ns=start_ns, end_ns=end_ns)
-
-
-# Steps and cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +119,6 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
 
 
 def _order(step: Integers) -> Integers:
-    """Return the numbers of steps where they give their order, else their places."""
     places = np.arange(step.size, dtype=np.int64)
     if step.size == 0 or step[0] <= NO_STEP or not (np.diff(step) > 0).all():
         return places

@@ -162,7 +162,6 @@ def _rows(
 
 
 def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
-    """Return the share of some stretches in which a device is busy, 0 without devices."""
     devices = unions_of(trace, None)
     length_ns = int((end_ns - start_ns).sum()) * len(devices)
     busy_ns = sum(int(covered_each(item.busy, start_ns, end_ns).sum()) for item in devices)

@@ -357,7 +357,6 @@ def _exposed(
 
 
 def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.Where:
-    """Return where and when communication ran longest with nothing computed beside it."""
     if not every.alone_row.size:
         return results.Where()
     part = int(np.argmax(every.alone_end_ns - every.alone_start_ns))

@@ -22,7 +22,6 @@ from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import merged
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_US, pct_of
 
@@ -158,7 +157,6 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
 
 
 def _first_caller(ranks: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the operator of each name on the first rank that records it."""
     return {name: caller for rank in reversed(ranks) for name, caller in rank.items()}
 
 
@@ -176,16 +174,16 @@ class RankKernels:
         idle_ns: idle time right before tiny kernels.
     """
 
-    n_ops: int = merged(sum)
-    durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(kit.concat)
-    readings: Mapping[str, Reading] = merged(_first_known)
-    callers: Mapping[str, str] = merged(_first_caller)
-    files: Mapping[str, str] = merged(_first_caller)
-    profile_ns: int = merged(sum)
-    n_launched: int = merged(sum)
-    n_tiny: int = merged(sum)
-    idle_ns: int = merged(sum)
-    costs: tuple[HostCosts, ...] = merged(kit.concat)
+    n_ops: int = kit.merged(sum)
+    durations: tuple[Mapping[Grouping, DurationValues], ...] = kit.merged(kit.concat)
+    readings: Mapping[str, Reading] = kit.merged(_first_known)
+    callers: Mapping[str, str] = kit.merged(_first_caller)
+    files: Mapping[str, str] = kit.merged(_first_caller)
+    profile_ns: int = kit.merged(sum)
+    n_launched: int = kit.merged(sum)
+    n_tiny: int = kit.merged(sum)
+    idle_ns: int = kit.merged(sum)
+    costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
 
 
 def measure(trace: RankTrace, params: Params) -> RankKernels:
@@ -259,7 +257,6 @@ def _durations(
 
 
 def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
-    """Return the operator that launched most runs of each kernel, where the trace holds it."""
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
     names = trace.names

@@ -192,7 +192,6 @@ def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
-    """Yield the rates of one node before its first step, those that were sampled then."""
     loop_ns = training_loop_ns(part.spans)
     if loop_ns is None:
         return

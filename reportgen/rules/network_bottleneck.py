@@ -289,7 +289,6 @@ def _finding(
 
 
 def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
-    """Return the finding from means over minutes, where they show a notable loss."""
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
         return []

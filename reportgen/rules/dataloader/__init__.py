@@ -114,11 +114,7 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
     }
 
 
-# Findings
-
-
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of the number of loaders, or of their speed."""
     fewest, most = params.limits(len(job.cores))
     few = {"threshold": math.ceil(round(fewest, 3)), "limit_pct": params.min_threshold}
     many = {"threshold": math.floor(round(most, 3)), "limit_pct": params.max_threshold}

@@ -144,7 +144,6 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
 
 
 def _active_ns(tick_ns: Instants, is_at_work: Mask) -> tuple[int, int] | None:
-    """Return the first and the last tick with a GPU at work, ``None`` if there is none."""
     rows = np.flatnonzero(is_at_work.any(axis=1))
     return (int(tick_ns[rows[0]]), int(tick_ns[rows[-1]])) if rows.size else None
 

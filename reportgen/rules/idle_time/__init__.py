@@ -13,7 +13,6 @@ from dataclasses import replace
 from reportgen import results
 from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
 from reportgen.facts.host_costs import Cost, HostCosts
-from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.idle_time import texts
@@ -25,7 +24,6 @@ from reportgen.rules.idle_time.measure import (
     Stretch,
     measure,
 )
-from reportgen.rules.kit import col
 from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
@@ -48,11 +46,11 @@ LEAST_START_NS = NS_PER_S
 class CauseTime:
     """How long one device was idle for one cause in one window."""
 
-    rank: int = col()
-    device: int = col()
-    window: str = col()
-    cause: str = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+    rank: int = kit.col()
+    device: int = kit.col()
+    window: str = kit.col()
+    cause: str = kit.col()
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
 
 
 def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
@@ -91,7 +89,7 @@ def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
     return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 
 
-def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
+def _causes(rows: Sequence[DeviceIdle]) -> results.Exhibit:
     every = [
         CauseTime(
             rank=item.rank,
@@ -107,7 +105,7 @@ def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
     return kit.table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
 
 
-def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
+def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[results.Exhibit]:
     """Yield the stretches over time by rank and device; nothing where there are none.
 
     As in the curve of utilization, recordings far apart all begin with the first.
@@ -157,7 +155,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     )
 
 
-def _costs(costs: Sequence[HostCosts]) -> Exhibit:
+def _costs(costs: Sequence[HostCosts]) -> results.Exhibit:
     every = [
         CostWon(rank=rank.rank, cost=cost.value, won_ns=won_ns, window_ns=rank.window.length_ns)
         for rank in costs
@@ -169,8 +167,7 @@ def _costs(costs: Sequence[HostCosts]) -> Exhibit:
 
 def _findings(
     told: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
-) -> Iterator[Finding]:
-    """Yield a finding per fault that costs at least its share of the headline window."""
+) -> Iterator[results.Finding]:
     start = _start(told, params.threshold_start_pct)
     if start:
         yield start
@@ -185,8 +182,7 @@ def _findings(
             yield found
 
 
-def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
-    """Yield what happens once and costs a rank its share."""
+def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[results.Finding]:
     for cost, message in ((Cost.LONG_GAP, texts.STOPPED), (Cost.FIRST_USE, texts.FIRST_USE)):
         worst = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
         if worst is None or worst.share_pct(cost) < limit_pct:
@@ -218,7 +214,7 @@ def _fault(
     told: Sequence[DeviceIdle],
     costs: Sequence[HostCosts],
     params: Params,
-) -> Finding | None:
+) -> results.Finding | None:
     """Return a fault that costs its share: by what is won without it, else by its idle time."""
     causes, idle_pct = fault.idle_for, _share_pct(told, fault.idle_for)
     share_pct, limit_pct, won = idle_pct, params.threshold_cause_pct, None
@@ -252,7 +248,7 @@ def _fault(
     )
 
 
-def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
+def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> results.Finding | None:
     longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
     if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
         return None
@@ -277,11 +273,10 @@ def _longest(stretches: Sequence[Stretch]) -> Stretch:
     return max(stretches, key=lambda stretch: stretch.length_ns)
 
 
-def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
-    """Return the device, and when the longest of some of its stretches was."""
+def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> results.Where:
     device = f"gpu{item.device}"
     if not stretches:
-        return Where(node=item.node, device=device)
+        return results.Where(node=item.node, device=device)
     longest = _longest(stretches)
     return kit.stretch(item.node, device, longest.start_ns, longest.end_ns)
 
@@ -308,8 +303,8 @@ RULE = Rule(
     judge=judge,
     folded=("host_costs",),
     places={
-        "idle_stretches": Place(
-            dashboard=DashboardPanel(
+        "idle_stretches": results.Place(
+            dashboard=results.DashboardPanel(
                 order=40,
                 headline="{title}: the longest {duration_us} before {before}",
                 row_of="duration_us",
@@ -317,8 +312,8 @@ RULE = Rule(
                 shares_axis=True,
             )
         ),
-        "idle_shares": Place(
-            dashboard=DashboardPanel(
+        "idle_shares": results.Place(
+            dashboard=results.DashboardPanel(
                 order=50,
                 headline=results.LARGEST_PART,
                 row_of="pct",

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from reportgen.facts import idle
 from reportgen.facts.host_costs import Cost
-from reportgen.facts.idle import HostCause
 from reportgen.results import Cause, Role, Severity
 from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
@@ -21,14 +20,14 @@ _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),
-    HostCause.DATALOADER: ("host late: data loader", Role.IO),
-    HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
-    HostCause.COPY: ("host late: copying call", Role.CPU),
-    HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
-    HostCause.AUTOGRAD: ("host late: autograd", Role.CPU),
-    HostCause.ALLOC: ("host late: allocating call", Role.CPU),
-    HostCause.PYTHON: ("host late: Python", Role.CPU),
-    HostCause.OTHER: ("host late: operators and other", Role.CPU),
+    idle.HostCause.DATALOADER: ("host late: data loader", Role.IO),
+    idle.HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
+    idle.HostCause.COPY: ("host late: copying call", Role.CPU),
+    idle.HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
+    idle.HostCause.AUTOGRAD: ("host late: autograd", Role.CPU),
+    idle.HostCause.ALLOC: ("host late: allocating call", Role.CPU),
+    idle.HostCause.PYTHON: ("host late: Python", Role.CPU),
+    idle.HostCause.OTHER: ("host late: operators and other", Role.CPU),
     idle.IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
     idle.KERNEL_GAP: ("gap between kernels", Role.IDLE),
     idle.WAITING: ("waiting after the launch", Role.IO),
@@ -141,7 +140,7 @@ def _fault(
 FAULTS = (
     _fault(
         "IDLE-1",
-        HostCause.DATALOADER,
+        idle.HostCause.DATALOADER,
         cause=Cause.SLOW_INPUT,
         title="The GPU waits for the data loader",
         meaning="the host waited for the next batch",
@@ -152,7 +151,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-2",
-        HostCause.SYNC,
+        idle.HostCause.SYNC,
         cause=Cause.SYNCHRONIZATION,
         title="The host waits in synchronizing calls",
         meaning="the host waited in synchronizing calls",
@@ -165,7 +164,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-3",
-        HostCause.COPY,
+        idle.HostCause.COPY,
         cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
         meaning="the host was inside copying calls",
@@ -173,7 +172,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-4",
-        HostCause.ALLOC,
+        idle.HostCause.ALLOC,
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host was inside calls that allocate or free memory",
@@ -182,10 +181,10 @@ FAULTS = (
     ),
     _fault(
         "IDLE-5",
-        HostCause.OPTIMIZER,
-        HostCause.AUTOGRAD,
-        HostCause.PYTHON,
-        HostCause.OTHER,
+        idle.HostCause.OPTIMIZER,
+        idle.HostCause.AUTOGRAD,
+        idle.HostCause.PYTHON,
+        idle.HostCause.OTHER,
         cause=Cause.SLOW_HOST,
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",

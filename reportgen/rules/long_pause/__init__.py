@@ -64,7 +64,6 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
 
 
 def _missing(job: NodePauses, params: Params) -> Reason | None:
-    """Return why the rule cannot look: too few steps; without any, too few samples of GPUs."""
     if job.loop.n_steps:
         if job.longest >= params.min_steps:
             return None

@@ -73,9 +73,6 @@ def _is_same_step(one: Pause, other: Pause) -> bool:
     )
 
 
-# Exhibits
-
-
 @kit.row
 class _Function:
     node: str = kit.col()

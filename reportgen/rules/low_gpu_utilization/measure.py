@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
-from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.system import Floats, Instants
@@ -210,8 +209,8 @@ def _measure_gpu(
     its = slice(work.first, work.stop)
     working = values[its]
     is_idle = working < idle_below
-    hot = is_host_hot(part.system)[series.is_there][its][is_idle]
-    host_pct = samples.mean_of_present(cores_mean_pct(part.system)[series.is_there][its])
+    hot = usage.is_host_hot(part.system)[series.is_there][its][is_idle]
+    host_pct = samples.mean_of_present(usage.cores_mean_pct(part.system)[series.is_there][its])
     every = samples.minutes_of(time_ns)
     is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
@@ -284,7 +283,6 @@ def _work_of(
 
 
 def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdge | None:
-    """Return the time between two samples of a GPU, if it is long."""
     length_ns, whole_ns = int(time_ns[last] - time_ns[first]), int(time_ns[-1] - time_ns[0])
     if length_ns <= max(least_ns, LOST_RATIO * whole_ns):
         return None
@@ -301,7 +299,7 @@ def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
     is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
     (cores, usual), (moved, usually_moved) = (
         [samples.mean_of_present(values[rows]) or 0.0 for rows in (is_end, ~is_end)]
-        for values in (cores_mean_pct(system), moves)
+        for values in (usage.cores_mean_pct(system), moves)
     )
     is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
     return is_resting and moved <= SAVES_FROM * usually_moved

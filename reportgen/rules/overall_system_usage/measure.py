@@ -188,7 +188,6 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
 def _lines(
     part: NodeProfile, columns: Iterable[tuple[str, Floats]], *, digits: int = 2
 ) -> Iterator[Line]:
-    """Yield the curves of those devices, or directions, that were sampled."""
     for name, values in columns:
         if not np.isnan(values).all():
             curve = _curve(part.system, values, digits=digits)

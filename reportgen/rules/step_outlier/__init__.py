@@ -217,9 +217,6 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
     return int(np.count_nonzero(counts > n_outliers))
 
 
-# STEP-1: slow steps
-
-
 def named_worker(series: Sequence[StepSeries]) -> str | None:
     """Return the worker with more than twice its fair share of the outliers, or with all of them.
 
@@ -335,9 +332,6 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
 
 def _others(names: list[str]) -> str:
     return write(OTHERS, names=names) if names else ""
-
-
-# STEP-2: steps that grow slower
 
 
 def _slower(series: Sequence[StepSeries]) -> Finding | None:

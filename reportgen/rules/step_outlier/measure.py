@@ -27,9 +27,8 @@ from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import Details, PackedTable
 from reportgen.results.packed_columns import pack
-from reportgen.rules import kit
 from reportgen.rules.base import param
-from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row
+from reportgen.rules.kit import AWS_DEFAULTS, col, concat, count, derived, merge, merged, row
 from reportgen.rules.step_outlier.use import UseInSteps, use_in_steps
 from reportgen.units import NS_PER_S
 
@@ -62,17 +61,15 @@ class Params:
         choices=(*MODES, *(f"ModeKeys.{mode}" for mode in MODES)),
         may_be_none=True,
     )
-    n_outliers: int = kit.count(
-        10, "triggers with more outliers than this", unit="steps", minimum=0
-    )
-    min_steps: int = kit.count(
+    n_outliers: int = count(10, "triggers with more outliers than this", unit="steps", minimum=0)
+    min_steps: int = count(
         100,
         "a worker's phase is judged once it has more steps than this",
         unit="steps",
         source="a constant of AWS's rule (docs/rules.md)",
         is_printed=False,
     )
-    batch_size: int | None = kit.count(
+    batch_size: int | None = count(
         None,
         "samples in one step of one worker; used to compute samples per second",
         source="no framework records it",
@@ -195,7 +192,6 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
 def _use(
     part: NodeProfile, series: Sequence[StepSeries], steps: Sequence[PhaseSteps]
 ) -> UseInSteps:
-    """Compare the use of devices in the slow steps that train with that in the others."""
     training = part.spans.training_steps()
     words = {training.phases[code] for code in np.unique(training.phase).tolist()}
     pairs = list(zip(series, steps, strict=True))

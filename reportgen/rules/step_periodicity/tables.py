@@ -132,7 +132,6 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
 
 
 def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
-    """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     main = groups[0].main
     every = kit.concat(group.members for group in groups)
     own = [its for its in every if (its.worker, its.phase) == (main.worker, main.phase)]
