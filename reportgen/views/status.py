@@ -24,8 +24,8 @@ MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
-        "The job's nodes report no GPU. If there should be one, check the instance type and that "
-        "the framework was built with GPU support."
+        "If there should be one, check the instance type and that the framework was built with GPU "
+        "support."
     ),
     ReasonCode.NO_STEPS: (
         "To record steps, switch framework profiling on: pass a FrameworkProfile in the job's "
