@@ -24,10 +24,9 @@ _LARGE_RESULT_BYTES = 1 << 20
 _COPIED_ROWS = 1 << 20
 _COMPUTED_ROWS = 1 << 17
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-_HELD_BYTES = 16 << 20
+_HELD_BYTES = 24 << 20
 """Freed memory that the C library keeps for the next arrays. It would be 128 KiB, and each array of
 a megabyte would be handed out by the system anew: a tenth of the time of a large trace."""
-
 
 
 def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int | None = None) -> Floats:
