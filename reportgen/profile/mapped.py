@@ -134,7 +134,7 @@ def copy_column(column: NDArray[Any], into: NDArray[Any]) -> None:
 
 def piecewise(
     compute: Callable[..., NDArray[Any]], *columns: NDArray[Any], dtype: DTypeLike
-) -> Any:
+) -> NDArray[Any]:
     """Return ``compute(*columns)``, row by row of (n,) columns; of many rows it lies in a file.
 
     Pieces of the columns are computed one after the other; memory of those in files is let go.
