@@ -117,7 +117,6 @@ def command(
 
 
 def _gates(conditions: Sequence[str]) -> Sequence[Gate]:
-    """Read the conditions, before anything is made; without any, load nothing."""
     if not conditions:
         return ()
     from reportgen.comparison.gates import parse_gate

@@ -166,7 +166,6 @@ def _setting(run: Run, name: str) -> str:
 
 
 def _formats(run: Run) -> str:
-    """Return the formats in which kernels computed, the most used first."""
     return ", ".join(
         str(part)
         for part, pct in rows_of(run, "KernelPrecision", "precision_shares", "part", "pct")

@@ -147,7 +147,6 @@ def _least(steps: Steps, rows: NDArray[np.bool_]) -> int:
 def _intervals(
     before: Floats, after: Floats
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Return the 95 % interval, the verdict's, and the standard error of the difference, in ns."""
     if min(before.size, after.size) < FEW_STEPS:
         shifts = np.sort(np.subtract.outer(after, before).ravel())
         wide, certain = (
@@ -198,7 +197,6 @@ def _part_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
 
 
 def _memory(segments: Floats) -> float:
-    """Return the correlation of neighbouring segments."""
     centred = segments - segments.mean()
     power = float(centred @ centred)
     return float(centred[1:] @ centred[:-1]) / power if power else 0.0
@@ -313,7 +311,6 @@ def _block_length(values: Floats) -> int:
 
 
 def _noise_ns(values: Floats) -> float:
-    """Return by how much the medians of the two halves of one run differ."""
     half = values.size // 2
     return abs(float(np.median(values[:half]) - np.median(values[half:]))) if half else 0.0
 

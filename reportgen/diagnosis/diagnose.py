@@ -83,7 +83,6 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
 def _roots(
     finding: Finding, findings: Sequence[Finding], told_before: Mapping[int, Finding]
 ) -> list[Finding]:
-    """Return the findings at the ends of all chains of causes, the most important first."""
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))

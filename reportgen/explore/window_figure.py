@@ -184,7 +184,6 @@ def nothing_figure(title: str) -> Figure:
 
 
 def _domains(heights: Sequence[float]) -> list[list[float]]:
-    """Share the height out from top to bottom, with a gap between panels."""
     gaps = _GAP_RATIO * max(len(heights) - 1, 0)
     whole, top = sum(heights) or 1.0, 1.0
     domains = []

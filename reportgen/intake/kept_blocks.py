@@ -64,7 +64,6 @@ class KeptBlocks:
     """
 
     def __init__(self, connection: DuckDBPyConnection, cache: Cache) -> None:
-        """Use a parser and a cache."""
         self._connection = connection
         self._cache = cache
 

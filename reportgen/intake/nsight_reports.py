@@ -115,7 +115,6 @@ def _numbered(
 
 
 def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef, ...]:
-    """Return the files of a report; the first one stands for it."""
     path = PurePosixPath(info.key)
     if path.name == TABLE_OF_TEXTS:
         folder = path.parent
@@ -133,7 +132,6 @@ def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef,
 
 @contextmanager
 def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
-    """Open a report where it lies, or a copy of one that lies in a bucket."""
     with ExitStack() as exits:
         paths = [location.local_path(file.key) for file in files]
         local = paths[0]

@@ -126,7 +126,6 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
 def _note_missing(
     ranks: Collection[int], headers: Mapping[str, TraceHeader], problems: Diagnostics
 ) -> None:
-    """Say which ranks of a job of several traces have none; of one trace that is no surprise."""
     n_ranks = max((header.world_size or 0 for header in headers.values()), default=0)
     n_missing = n_ranks - sum(0 <= rank < n_ranks for rank in ranks)
     if len(ranks) > 1 and n_missing:

@@ -105,7 +105,6 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
 def _with_profiled(
     nodes: Sequence[RecordedNode], ranks: Sequence[RankCard]
 ) -> Iterator[RecordedNode]:
-    """Yield the nodes with the stretches in which ranks of any node were traced."""
     ahead_ns = {node.node: node.ahead_ns for node in nodes}
     traced = [(ahead_ns.get(card.node, 0), sorted(card.trace.paused)) for card in ranks]
     found = sorted((its[0][0] - ahead, its[-1][1] - ahead) for ahead, its in traced if its)
@@ -141,14 +140,11 @@ def without_profiled(
 def _touches(
     start_ns: Instants, end_ns: Instants, begin_ns: Instants, until_ns: Instants
 ) -> NDArray[np.bool_]:
-    """Return which events overlap one of a few stretches."""
     is_inside = (start_ns[:, None] < until_ns) & (end_ns[:, None] > begin_ns)
     return np.asarray(is_inside.any(axis=1), dtype=np.bool_)
 
 
 class _Files:
-    """The cards of one job."""
-
     def __init__(self, location: Location, objects: Sequence[ObjectInfo], prefix: str) -> None:
         self._location = location
         self._keys = [

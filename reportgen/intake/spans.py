@@ -64,7 +64,6 @@ _SAY_READ = "{n} [file|files] of framework events of NODE [was|were] read"
 def _read_all(
     files: Sequence[EventFile], on_progress: Progress | None
 ) -> tuple[SpanStore, Diagnostics]:
-    """Read files in their order: large ones with the help of other processes."""
     own, *others = _runs(files)
     if others:
         try:
@@ -179,7 +178,6 @@ def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
 def _contents(
     files: Sequence[EventFile], problems: Diagnostics
 ) -> Iterator[tuple[EventFile, bytes]]:
-    """Yield the files that hold something and can be opened, with their bytes."""
     kept = []
     for file in files:
         if file.size_bytes == 0:

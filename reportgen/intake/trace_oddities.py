@@ -77,7 +77,6 @@ def crossing_annotations(slices: HostSlices) -> int:
 
 
 def _crossing(starts_ns: list[int], ends_ns: list[int]) -> int:
-    """Return how many spans, sorted by start, contain the end of one that began before."""
     open_ends_ns: list[int] = []
     n_before = n_crossing = 0
     for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):

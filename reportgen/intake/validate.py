@@ -82,7 +82,6 @@ _FEW_LINES = 1_000
 def _is_flawless(
     raw: RawRows, starts_s: NDArray[np.float64], limits: Limits, *, length_s: float
 ) -> bool:
-    """Return whether no line is broken, off its file's time, or impossible."""
     after_s = raw.time_s - starts_s
     return bool(
         np.isfinite(raw.value).all()

@@ -201,7 +201,6 @@ class SamplerLock:
     """Lets one process of a node sample it; the next one takes over when that one has ended."""
 
     def __init__(self, recording: Recording) -> None:
-        """Look at nothing yet."""
         self._stem = recording.root / "recorder" / "nodes" / f"{recording.node}.sampler-"
         self._generation = 1
         self._is_ours = False

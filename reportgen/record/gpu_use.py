@@ -18,7 +18,6 @@ class GpuUse:
     """Looks from time to time at the cards of the node's ranks and at the processes on GPUs."""
 
     def __init__(self, recording: Recording, gpus: GpuSource, command_pid: int) -> None:
-        """Look at nothing yet."""
         self._ranks = recording.root / "recorder" / "ranks"
         self._runs = recording.root / "recorder" / "runs"
         self._node = recording.node
@@ -81,7 +80,6 @@ def _count(pids: Sequence[int], is_ours: Mapping[int, bool]) -> int:
 
 
 def _descends(pid: int, ancestors: set[int]) -> bool:
-    """Return whether a process is one of some, or was started by one of them."""
     for _ in range(_MOST_ANCESTORS):
         if pid in ancestors:
             return True

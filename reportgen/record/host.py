@@ -30,7 +30,6 @@ class Host:
     """Metrics of the machine. A metric that cannot be read is named in ``missing`` and left out."""
 
     def __init__(self, limits: Limits) -> None:
-        """Find out what can be read."""
         self.missing: list[str] = []
         self._limits = limits
         self._quota = _binding_quota(limits)

@@ -108,7 +108,6 @@ def parse_cores(text: str) -> list[int]:
 
 
 def _folders(groups: Path, own: Path) -> Iterator[Path]:
-    """Yield the folders of this process's cgroups and of those above them."""
     try:
         lines = own.read_text().splitlines()
     except OSError:

@@ -89,7 +89,6 @@ def is_free(root: Path, command: Sequence[str]) -> bool:
 
 
 def _job_of(command: Sequence[str]) -> dict[str, object]:
-    """Return the marks of the job that a command belongs to."""
     return {
         "launcher": _launcher(),
         "step": os.environ.get("SLURM_STEP_ID"),

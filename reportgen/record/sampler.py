@@ -101,7 +101,6 @@ class Sampler:
             lock.release()
 
     def _open_sources(self, limits: Limits) -> None:
-        """Load what can be sampled here; name what cannot."""
         try:
             from reportgen.record.host import Host
 

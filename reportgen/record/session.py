@@ -160,7 +160,6 @@ def _finish(
 
 
 def _start_watch(root: Path, child: Child) -> int:
-    """Start ``reportgen watch`` in its own process group, where Ctrl-C does not reach it."""
     page = str(report_folder(root))
     words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]

@@ -68,7 +68,6 @@ def _tell(signals: AbstractSet[int], writer: int, parent: int) -> None:
 
 
 def _state_of(pid: int) -> str:
-    """Return the state of a process as Linux names it; nothing elsewhere."""
     with suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123
         return file.read().rpartition(")")[2].split()[0]
     return ""

@@ -124,7 +124,6 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
 
 
 def _numbered(names: Sequence[str], hues: Sequence[str]) -> tuple[Ink, ...]:
-    """Return hues with the number of each among those of its hue."""
     used: dict[str, int] = {}
     found = []
     for name, hue in zip(names, hues, strict=True):

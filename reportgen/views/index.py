@@ -84,7 +84,6 @@ def _facts(index: Index) -> Iterator[tuple[str, str]]:
 
 
 def _is_told(row: JobRow, column: _Column) -> bool:
-    """Return whether a job has a value in a column; one that is empty everywhere is left out."""
     return column.name in {"job", "wasted_gpu_hours"} or getattr(row, column.name) not in (None, "")
 
 

@@ -16,7 +16,6 @@ _SIGNS = re.compile(rb"CREATE TABLE (?:StringIds|CUPTI_ACTIVITY_KIND_|NVTX_EVENT
 
 
 def _looks_like_report(head: bytes) -> bool:
-    """Return whether a file that begins so is one; the text of its tables stands early in it."""
     return head.startswith(_SQLITE) and _SIGNS.search(head) is not None
 
 

@@ -45,7 +45,6 @@ def tie_graphs(reading: ProcessReading) -> None:
 
 
 def _made(reading: ProcessReading, wanted: set[int]) -> dict[int, Moment]:
-    """Return when and on which thread nodes were first made; copies lead to their originals."""
     made: dict[int, Moment] = {}
     original: dict[int, int] = {}
     names = ("start", "globalTid", "graphNodeId", "originalGraphNodeId")
@@ -70,7 +69,6 @@ def _first(node: int, original: Mapping[int, int]) -> int:
 
 
 def _operators_at(moments: Iterable[Moment], host: Columns) -> dict[Moment, int]:
-    """Return the row of the innermost operator that is open at each moment on its thread."""
     found: dict[Moment, int] = {}
     is_operator = host["kind"] == SliceKind.OPERATOR
     by_thread: dict[int, list[float]] = {}

@@ -112,14 +112,12 @@ class BlockSource:
     """Paths for DuckDB, and which file each row came from."""
 
     def __init__(self, files: Sequence[SystemFile]) -> None:
-        """Take some files; nothing is opened before the ``with`` block."""
         self.files = list(files)
         self.paths: list[str] = []
         self._line_counts: list[int] = []
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        """Spool the files where that is faster or needed."""
         n_files, size_bytes = len(self.files), sum(file.text_bytes for file in self.files)
         is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
         paths = [] if is_tiny else [file.path() for file in self.files]
@@ -130,7 +128,6 @@ class BlockSource:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove the spool."""
         self._exits.close()
 
     def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:

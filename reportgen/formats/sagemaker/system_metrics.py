@@ -120,7 +120,6 @@ def _read_fast(
 
 
 def _table(paths: Sequence[str], columns: str) -> str:
-    """Return SQL for some files; only the columns that are named cost time."""
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
     return (
         f"read_json([{listed}], format='newline_delimited', columns={{{_SERIES}, {columns}}}, "
@@ -155,7 +154,6 @@ _SeriesLine = tuple[int, str | None, str | None, str | None, str | None]
 def _distinct(
     connection: DuckDBPyConnection, paths: Sequence[str], *, limit: int | None = None
 ) -> list[_SeriesLine]:
-    """Return (hash, type, name, dimension, node) of the first lines of some files, each once."""
     lines = f"SELECT * FROM {_table(paths, _NODE)}" + (f" LIMIT {limit}" if limit else "")  # noqa: S608  # paths are quoted
     return connection.execute(
         f"SELECT DISTINCT {_HASH}, Type, Name, Dimension, NodeId FROM ({lines}) "  # noqa: S608  # paths are quoted

@@ -47,7 +47,6 @@ class ArgumentRows:
     """The arguments of one node's events; events that say the same mostly share a row."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self.n_rows = 0
         self._pending: list[EventArgs] = []
         self._pending_tids: list[Any] = []
@@ -169,7 +168,6 @@ def decode_flat(raws: Sequence[bytes]) -> list[EventArgs] | None:
 
 
 def _decode_leniently(raw: bytes) -> EventArgs:
-    """Leave out the fields of odd types, and everything when it is no object."""
     try:
         fields = json.loads(raw.decode("utf-8", "surrogateescape"))
         return msgspec.convert(scalars(fields), EventArgs, strict=False)

@@ -140,7 +140,6 @@ def _is_placeable(
 def _times_ns(
     ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the start and the end of events that can be placed; (n,) microseconds each."""
     start_ns = base_us * NS_PER_US + _nanoseconds(ts_us)
     return start_ns, start_ns + _nanoseconds(dur_us)
 

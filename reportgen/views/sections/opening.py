@@ -72,7 +72,6 @@ def findings(report: Report) -> PageSection:
 
 
 def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
-    """Return the values of the fragment of the findings."""
     # A reading waits folded when faults fill the screen.
     first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
     return {

@@ -56,7 +56,6 @@ def rules_summary(report: Report) -> PageSection:
 
 
 def _said(rows: Sequence[RuleRow], report: Report) -> str:
-    """Count the checks by how they ended."""
     n_outside = sum(not is_applicable(row.rule_id, report) for row in rows)
     kinds = Counter(row.kind for row in rows)
     quiet, unlooked = kinds.pop("ok", 0), kinds.pop("skipped", 0)

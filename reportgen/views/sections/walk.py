@@ -149,7 +149,6 @@ def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
-    """Return the exhibits of a rule in another section, and a state where it is absent."""
     exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}

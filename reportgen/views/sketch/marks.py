@@ -197,7 +197,6 @@ def _runs(points: Any) -> Iterator[list[tuple[float, float]]]:
 
 
 def _thinned(run: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Keep the lowest and the highest point of each bucket, in their order."""
     size = -(-2 * len(run) // MOST_POINTS)
     for start in range(0, len(run), size):
         bucket = run[start : start + size]
@@ -245,7 +244,6 @@ def _envelope(trace: Trace, place: PlotArea) -> list[Mark]:
 def _reach(
     rows: Sequence[tuple[float | None, float | None, float | None]],
 ) -> tuple[float, float, float] | None:
-    """Return where a bucket begins, its lowest and its highest value, if it has any."""
     lows = [low for _, low, _ in rows if low is not None]
     highs = [high for _, _, high in rows if high is not None]
     at = rows[0][0]

@@ -67,6 +67,5 @@ def _are_steps(table: PackedTable) -> bool:
 
 
 def _band_of(table: PackedTable, bands: Sequence[Band]) -> Band:
-    """Return the curve that a table of steps refines: that of its worker or phase."""
     words = " ".join(table.of.values())
     return next((band for band in bands if band.name in words), bands[0])

@@ -207,7 +207,6 @@ def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
 
 
 def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield words, start and end of the rows of spans, or of a table of steps."""
     columns = {column.name: column.values for column in exhibit.columns}
     if exhibit.kind is ExhibitKind.SPANS:
         names, ends = (columns["lane"], columns["name"]), numbers(columns["end_s"])

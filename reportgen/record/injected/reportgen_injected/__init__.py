@@ -114,8 +114,6 @@ def _make_part(name: str) -> Any:
 
 
 def _installer(name: str) -> Callable[[ModuleType], object]:
-    """Return the function to call once a module was imported, fenced."""
-
     def install(module: ModuleType) -> None:
         try:
             own = active()
@@ -138,7 +136,6 @@ def _report_foreign() -> None:
 
 
 def _report_start(error: Exception) -> None:
-    """Report that the recorder of this process could not even be made."""
     from .fence import own_line
     from .output import Output
 

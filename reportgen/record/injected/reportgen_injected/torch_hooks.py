@@ -52,7 +52,6 @@ class Signal(ModuleType):
         super().__setattr__("on_step", on_step)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Pass an optimizer step on; everything else is as usual."""
         if name == "has_stepped":
             self.on_step()
         else:
@@ -313,7 +312,6 @@ def _modules_near(frame: Optional[FrameType], base: type) -> list[Any]:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    """Return the content of an object: attributes, or the elements of a small collection."""
     if isinstance(value, (ModuleType, type)):
         return ()
     if type(value) in {list, tuple, set}:
@@ -330,7 +328,6 @@ def _modules_anywhere(base: type) -> list[Any]:
 
 
 def _outermost(modules: Iterable[Any]) -> list[Any]:
-    """Return the modules that no other one of them contains."""
     modules = list(modules)
     inner = {id(one) for module in modules for one in module.modules() if one is not module}
     return [module for module in modules if id(module) not in inner]
