@@ -30,6 +30,13 @@ _OF_BUCKETS = (
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
 
+def output_option(kind: click.Path, about: str) -> Callable[[Callable[..., Any]], Any]:
+    """Return the option ``--output``, which is the current folder by default."""
+    return click.option(
+        "-o", "--output", type=kind, default=Path(), metavar="DIR", help=f"{about} [default: here]"
+    )
+
+
 class FileType(click.Path):
     """A file; pipes and devices, which would be waited for, are refused."""
 
