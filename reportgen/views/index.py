@@ -52,7 +52,8 @@ _COLUMNS = (
 
 def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]) -> str:
     """Return the HTML of an index; ``policy_of`` its style and script is what the page allows."""
-    style, script = _text(*_SHEETS), joined(templates_dir() / "script" / "index.js")
+    style = "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in _SHEETS)
+    script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
     told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
@@ -68,10 +69,6 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
         style=Markup(style),  # noqa: S704 - a style sheet of ours
         script=Markup(script),  # noqa: S704 - a script of ours
     )
-
-
-def _text(*names: str) -> str:
-    return "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in names)
 
 
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
