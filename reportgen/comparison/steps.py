@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def choose(before: Steps, after: Steps) -> Chosen:
     """Leave out the warm-up, and compare the same step numbers where both runs have them."""
     first, second = _warm(before), _warm(after)
     if before.number is not None and after.number is not None:
-        low = max(_least(before, first), _least(after, second))
+        low = max(int(before.number[first][0]), int(after.number[second][0]))
         high = min(int(before.number[-1]), int(after.number[-1]))
         same_first = first & (before.number >= low) & (before.number <= high)
         same_second = second & (after.number >= low) & (after.number <= high)
@@ -138,10 +138,6 @@ def _warm(steps: Steps) -> NDArray[np.bool_]:
     n = steps.start_ns.size
     n_left_out = min(WARM_UP_STEPS, max(int(n >= LEAST_WITH_WARM_UP), int(n * WARM_UP_RATIO)))
     return np.arange(n) >= n_left_out
-
-
-def _least(steps: Steps, rows: NDArray[np.bool_]) -> int:
-    return int(cast("NDArray[np.int64]", steps.number)[rows][0])
 
 
 def _intervals(

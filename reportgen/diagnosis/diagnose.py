@@ -91,11 +91,7 @@ def _roots(
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]
-    return sorted(ends, key=_weight)
-
-
-def _weight(finding: Finding) -> tuple[int, float]:
-    return severity_rank(finding), -share_of(finding)
+    return sorted(ends, key=lambda item: (severity_rank(item), -share_of(item)))
 
 
 def _raised(

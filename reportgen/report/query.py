@@ -76,7 +76,7 @@ def narrowed(
     if sort:
         at = answer.position(sort.removeprefix("-"))
         known = [row for row in rows if row[at] is not None]
-        known.sort(key=lambda row: _order(row[at]), reverse=sort.startswith("-"))
+        known.sort(key=lambda row: (isinstance(row[at], str), row[at]), reverse=sort[0] == "-")
         rows = [*known, *(row for row in rows if row[at] is None)]
     if columns:
         chosen = {name: answer.position(name) for name in columns}
@@ -272,10 +272,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _order(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def _unknown(name: str, known: Any, *, noun: str, hint: str) -> ConfigError:
