@@ -66,12 +66,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    path: str,
-    output: str,
-    kind: str | None,
-    is_raw: bool,
-    quiet: bool,
-    **passed_on: Any,
+    path: str, output: str, kind: str | None, is_raw: bool, quiet: bool, **passed_on: Any
 ) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev opens.
 

@@ -39,12 +39,7 @@ _SECONDS_PER_MINUTE = 60
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    path: str,
-    output: Path | str,
-    every: float,
-    idle: float,
-    name: str | None,
-    quiet: bool,
+    path: str, output: Path | str, every: float, idle: float, name: str | None, quiet: bool
 ) -> None:
     """Make the report of a running job again and again, until the job has ended.
 

@@ -115,10 +115,7 @@ def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
 
 
 def _cause(
-    finding: Finding,
-    severity: Severity,
-    attributed: float | None,
-    results: Sequence[RuleResult],
+    finding: Finding, severity: Severity, attributed: float | None, results: Sequence[RuleResult]
 ) -> Finding:
     evidence = () if severity is Severity.INFO else evidence_for(finding, results)
     return replace(

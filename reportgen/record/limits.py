@@ -144,8 +144,6 @@ def _memory(folder: Path) -> MemoryLimit | None:
             limit_bytes = int((folder / limit).read_text())
             if limit_bytes < _UNLIMITED_BYTES:
                 return MemoryLimit(
-                    limit_bytes=limit_bytes,
-                    used=folder / used,
-                    statistics=folder / "memory.stat",
+                    limit_bytes=limit_bytes, used=folder / used, statistics=folder / "memory.stat"
                 )
     return None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reportgen.record.gpu_card import GpuCard
+from reportgen.record.gpu_sources import GpuCard
 from reportgen.record.readings import Rates, Reading
 
 Values = Iterable[tuple[str, float]]

@@ -18,13 +18,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from reportgen.record.folder import (
-    Recording,
-    boot_token,
-    is_alive,
-    open_recording,
-    process_start,
-)
+from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
 from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait

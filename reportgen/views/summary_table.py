@@ -10,14 +10,7 @@ from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.validation import BAND_PARTS, bands_of
-from reportgen.views.values import (
-    Shown,
-    exactly,
-    format_instants,
-    heading_of,
-    shorten,
-    shown_value,
-)
+from reportgen.views.values import Shown, exactly, format_instants, heading_of, shorten, shown_value
 
 CONDENSED_ROWS = 24
 _MOST_CONDENSED_LINES = 6

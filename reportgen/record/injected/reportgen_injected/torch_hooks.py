@@ -251,14 +251,12 @@ class ModuleHooks:
             module.register_forward_hook(_ModuleHook(self._ended, is_compiling)),
         ]
 
-    def _remove(self, identity: int) -> None:
-        for handle in self._handles.pop(identity):
-            handle.remove()
-
     def remove_all(self) -> None:
         """Take all hooks away, for tools that cannot work on modules with hooks."""
-        for identity in list(self._handles):
-            self._remove(identity)
+        while self._handles:
+            _, handles = self._handles.popitem()
+            for handle in handles:
+                handle.remove()
 
     def _on_begin(self, module: Any) -> None:
         at_ns = now_ns()
@@ -281,10 +279,8 @@ class ModuleHooks:
 
     def install_before(self, module: ModuleType, name: str) -> None:
         """Let a function of torch run without our hooks: it refuses modules that have any."""
-        function, remove_all = (
-            getattr(module, name),
-            self._recorder.fence("torch.forward")(self.remove_all),
-        )
+        function = getattr(module, name)
+        remove_all = self._recorder.fence("torch.forward")(self.remove_all)
 
         @functools.wraps(function)
         def without_hooks(*args: Any, **kwargs: Any) -> Any:
