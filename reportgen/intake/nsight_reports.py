@@ -138,17 +138,12 @@ def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
         if local is None:
             folder = exits.enter_context(scratch_folder())
             for file in files:
-                _fetch(location, file, folder / PurePosixPath(file.key).name)
+                with (folder / PurePosixPath(file.key).name).open("wb") as copy:
+                    copy.writelines(read_blocks(location, file.key, file.size_bytes))
             local = str(folder / PurePosixPath(files[0].key).name)
         path = Path(local)
         is_folder = path.name == TABLE_OF_TEXTS
         yield exits.enter_context(open_report(path.parent if is_folder else path))
-
-
-def _fetch(location: Location, file: FileRef, target: Path) -> None:
-    with target.open("wb") as copy:
-        for block in read_blocks(location, file.key, file.size_bytes):
-            copy.write(block)
 
 
 def name_of(ref: PartRef) -> str:
