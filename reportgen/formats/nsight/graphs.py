@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from reportgen.formats.columns import ABSENT
-from reportgen.formats.kineto.column_buffer import Column, Columns
+from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.profile.trace_tables import SliceKind
 
@@ -81,10 +81,6 @@ def _operators_at(moments: Iterable[Moment], host: Columns) -> dict[Moment, int]
         for at_us in times_us:
             around = np.flatnonzero((start_us <= at_us) & (end_us > at_us))
             if around.size:
-                found[at_us, thread] = int(rows[_innermost(around, start_us, end_us)])
+                innermost = around[np.lexsort((end_us[around], -start_us[around]))[0]]
+                found[at_us, thread] = int(rows[innermost])
     return found
-
-
-def _innermost(around: Column, start_us: Column, end_us: Column) -> int:
-    order = np.lexsort((end_us[around], -start_us[around]))
-    return int(around[order[0]])

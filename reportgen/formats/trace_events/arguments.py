@@ -113,10 +113,8 @@ class ArgumentRows:
         labels = [label_of(args) for args in rows]
         if not any(labels):
             return np.broadcast_to(np.int64(ABSENT), len(labels))
-        return np.fromiter(map(self._label, labels), dtype=np.int64, count=len(labels))
-
-    def _label(self, label: str | None) -> int:
-        return self._labels[label] if label else ABSENT
+        codes = (self._labels[label] if label else ABSENT for label in labels)
+        return np.fromiter(codes, dtype=np.int64, count=len(labels))
 
 
 def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]:
