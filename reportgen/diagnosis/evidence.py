@@ -71,8 +71,8 @@ NETWORK_FULL = Sign(
 )  # fmt: skip
 BETWEEN_STEPS = Sign(
     rule="OverallFrameworkMetrics", metric="between_steps_ratio", limit_pct=10,
-    present="{value:pct} of the time lies between steps.",
-    absent="Only {value:pct} of the time lies between steps.",
+    present="{value:pct} of the time from the first to the last step lies between steps.",
+    absent="Only {value:pct} of the time from the first to the last step lies between steps.",
 )  # fmt: skip
 SLOW_IN_RHYTHM = Sign(
     rule="StepPeriodicity", metric="periodic_ratio", limit_pct=3,
