@@ -270,7 +270,8 @@ def _fit(
         columns = columns[:, is_used]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
-    left = float(np.square(seen - columns @ found).mean())
+    missed = np.square(seen - columns @ found)
+    left = float(missed.mean())
     inverse = np.linalg.pinv(columns.T @ columns)
     error = float(np.sqrt(max(inverse[1, 1], 0.0) * left)) if found.size > 1 else np.inf
     if found[0] <= 0 or error > SURE_WITHIN * found[0]:
@@ -281,9 +282,13 @@ def _fit(
     most = min(most, 1.0)
     idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))
     unexplained = left / max(float(seen.var()), 1e-9)
+    # Long pauses may explain most of what is seen, and say nothing of what lies between all steps.
+    is_usual = np.sum(others[2:4], axis=0)[is_inside] == 0
+    varies = float(seen[is_usual].var()) if is_usual.sum() >= LEAST_TICKS else 0.0
+    of_usual = float(missed[is_usual].mean()) / varies if varies else 1.0
     of_loop, main, other, *_ = unions[0]
     cycle_ns = of_loop.length_ns / max(main.start_ns.size + other.start_ns.size, 1)
-    is_sure = unexplained < UNEXPLAINED_BELOW and interval_ns < cycle_ns
+    is_sure = max(unexplained, of_usual) < UNEXPLAINED_BELOW and interval_ns < cycle_ns
     return IdleBetween(
         ratio=idle_ratio,
         at_most_ratio=min(idle_ratio + IN_DOUBT_RATIO, 1.0) if is_sure else max(most, idle_ratio),

@@ -15,8 +15,8 @@ from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import Times
-from reportgen.results.packed_columns import pack
 from reportgen.results import many_ranks
+from reportgen.results.packed_columns import pack
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import join_names, part_of, plural, write

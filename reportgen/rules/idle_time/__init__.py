@@ -13,6 +13,7 @@ from dataclasses import replace
 from reportgen import results
 from reportgen.facts.device_busy import WindowKind, headline_rows, is_far_apart
 from reportgen.facts.host_costs import Cost, HostCosts
+from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.idle_time import texts
@@ -24,6 +25,7 @@ from reportgen.rules.idle_time.measure import (
     Stretch,
     measure,
 )
+from reportgen.rules.kit import col
 from reportgen.text import device_label, format_ns_range, write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of, ratio_of
 
@@ -46,11 +48,11 @@ LEAST_START_NS = NS_PER_S
 class CauseTime:
     """How long one device was idle for one cause in one window."""
 
-    rank: int = kit.col()
-    device: int = kit.col()
-    window: str = kit.col()
-    cause: str = kit.col()
-    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    rank: int = col()
+    device: int = col()
+    window: str = col()
+    cause: str = col()
+    time_ns: int = col("us", name="time_us", per=NS_PER_US)
 
 
 def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
@@ -89,7 +91,7 @@ def _totals_ns(rows: Sequence[DeviceIdle]) -> dict[str, int]:
     return busy | {name: time_ns for name, time_ns in totals.items() if time_ns > 0}
 
 
-def _causes(rows: Sequence[DeviceIdle]) -> results.Exhibit:
+def _causes(rows: Sequence[DeviceIdle]) -> Exhibit:
     every = [
         CauseTime(
             rank=item.rank,
@@ -105,7 +107,7 @@ def _causes(rows: Sequence[DeviceIdle]) -> results.Exhibit:
     return kit.table("idle_causes", every, CauseTime, title=title, caption=texts.TABLE_CAPTION)
 
 
-def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[results.Exhibit]:
+def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
     """Yield the stretches over time by rank and device; nothing where there are none.
 
     As in the curve of utilization, recordings far apart all begin with the first.
@@ -155,7 +157,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[results.Exhibit]:
     )
 
 
-def _costs(costs: Sequence[HostCosts]) -> results.Exhibit:
+def _costs(costs: Sequence[HostCosts]) -> Exhibit:
     every = [
         CostWon(rank=rank.rank, cost=cost.value, won_ns=won_ns, window_ns=rank.window.length_ns)
         for rank in costs
@@ -167,7 +169,7 @@ def _costs(costs: Sequence[HostCosts]) -> results.Exhibit:
 
 def _findings(
     told: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
-) -> Iterator[results.Finding]:
+) -> Iterator[Finding]:
     start = _start(told, params.threshold_start_pct)
     if start:
         yield start
@@ -182,7 +184,7 @@ def _findings(
             yield found
 
 
-def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[results.Finding]:
+def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
     for cost, message in ((Cost.LONG_GAP, texts.STOPPED), (Cost.FIRST_USE, texts.FIRST_USE)):
         worst = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
         if worst is None or worst.share_pct(cost) < limit_pct:
@@ -214,7 +216,7 @@ def _fault(
     told: Sequence[DeviceIdle],
     costs: Sequence[HostCosts],
     params: Params,
-) -> results.Finding | None:
+) -> Finding | None:
     """Return a fault that costs its share: by what is won without it, else by its idle time."""
     causes, idle_pct = fault.idle_for, _share_pct(told, fault.idle_for)
     share_pct, limit_pct, won = idle_pct, params.threshold_cause_pct, None
@@ -248,7 +250,7 @@ def _fault(
     )
 
 
-def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> results.Finding | None:
+def _start(devices: Sequence[DeviceIdle], limit_pct: float) -> Finding | None:
     longest = [(_longest(item.stretches), item) for item in devices if item.stretches]
     if not longest or any(item.window.kind is WindowKind.STEPS for item in devices):
         return None
@@ -273,10 +275,10 @@ def _longest(stretches: Sequence[Stretch]) -> Stretch:
     return max(stretches, key=lambda stretch: stretch.length_ns)
 
 
-def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> results.Where:
+def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
     device = f"gpu{item.device}"
     if not stretches:
-        return results.Where(node=item.node, device=device)
+        return Where(node=item.node, device=device)
     longest = _longest(stretches)
     return kit.stretch(item.node, device, longest.start_ns, longest.end_ns)
 
@@ -303,17 +305,19 @@ RULE = Rule(
     judge=judge,
     folded=("host_costs",),
     places={
-        "idle_stretches": results.Place(
-            dashboard=results.DashboardPanel(
+        "idle_causes": Place(words=texts.WORDS),
+        "idle_stretches": Place(
+            words=texts.WORDS,
+            dashboard=DashboardPanel(
                 order=40,
                 headline="{title}: the longest {duration_us} before {before}",
                 row_of="duration_us",
                 is_wide=True,
                 shares_axis=True,
-            )
+            ),
         ),
-        "idle_shares": results.Place(
-            dashboard=results.DashboardPanel(
+        "idle_shares": Place(
+            dashboard=DashboardPanel(
                 order=50,
                 headline=results.LARGEST_PART,
                 row_of="pct",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from reportgen.facts import idle
 from reportgen.facts.host_costs import Cost
-from reportgen.results import Cause, Role, Severity
+from reportgen.facts.idle import HostCause
+from reportgen.results import Cause, PartWords, Role, Severity
 from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
@@ -20,14 +21,14 @@ _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),
-    idle.HostCause.DATALOADER: ("host late: data loader", Role.IO),
-    idle.HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
-    idle.HostCause.COPY: ("host late: copying call", Role.CPU),
-    idle.HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
-    idle.HostCause.AUTOGRAD: ("host late: autograd", Role.CPU),
-    idle.HostCause.ALLOC: ("host late: allocating call", Role.CPU),
-    idle.HostCause.PYTHON: ("host late: Python", Role.CPU),
-    idle.HostCause.OTHER: ("host late: operators and other", Role.CPU),
+    HostCause.DATALOADER: ("waits for the data loader", Role.IO),
+    HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
+    HostCause.COPY: ("host late: copying call", Role.CPU),
+    HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
+    HostCause.AUTOGRAD: ("host late: autograd", Role.CPU),
+    HostCause.ALLOC: ("host late: allocating call", Role.CPU),
+    HostCause.PYTHON: ("host late: Python", Role.CPU),
+    HostCause.OTHER: ("host late: operators and other", Role.CPU),
     idle.IN_LAUNCH_CALL: ("in the launch call", Role.GPU),
     idle.KERNEL_GAP: ("gap between kernels", Role.IDLE),
     idle.WAITING: ("waiting after the launch", Role.IO),
@@ -35,12 +36,12 @@ NAMES: Mapping[str, tuple[str, Role]] = {
     idle.TAIL: ("after the last operation", Role.GPU),
 }
 """Causes for people, and what they are about."""
+WORDS = (PartWords(names={cause: name for cause, (name, _) in NAMES.items()}),)
 
 TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launched the next
     operation. Before the call the host was late: the cause is the work of its thread. The second
-    part is the call. After the call it is a “kernel gap” (less than {_SMALL_GAP}) or “waiting”.
-    The “tail” is the idle time after the last operation. The rows of one window add up to its idle
-    time."""
+    part is the call. After the call it is a gap between kernels (less than {_SMALL_GAP}) or a wait.
+    The rows of one window add up to its idle time."""
 STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
     {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
     {counts}.{apart}{rest}"""
@@ -140,7 +141,7 @@ def _fault(
 FAULTS = (
     _fault(
         "IDLE-1",
-        idle.HostCause.DATALOADER,
+        HostCause.DATALOADER,
         cause=Cause.SLOW_INPUT,
         title="The GPU waits for the data loader",
         meaning="the host waited for the next batch",
@@ -151,7 +152,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-2",
-        idle.HostCause.SYNC,
+        HostCause.SYNC,
         cause=Cause.SYNCHRONIZATION,
         title="The host waits in synchronizing calls",
         meaning="the host waited in synchronizing calls",
@@ -164,7 +165,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-3",
-        idle.HostCause.COPY,
+        HostCause.COPY,
         cause=Cause.BLOCKING_COPIES,
         title="The GPU waits while the host copies",
         meaning="the host was inside copying calls",
@@ -172,7 +173,7 @@ FAULTS = (
     ),
     _fault(
         "IDLE-4",
-        idle.HostCause.ALLOC,
+        HostCause.ALLOC,
         cause=Cause.GPU_ALLOCATION,
         title="The GPU waits while the host allocates or frees GPU memory",
         meaning="the host was inside calls that allocate or free memory",
@@ -181,10 +182,10 @@ FAULTS = (
     ),
     _fault(
         "IDLE-5",
-        idle.HostCause.OPTIMIZER,
-        idle.HostCause.AUTOGRAD,
-        idle.HostCause.PYTHON,
-        idle.HostCause.OTHER,
+        HostCause.OPTIMIZER,
+        HostCause.AUTOGRAD,
+        HostCause.PYTHON,
+        HostCause.OTHER,
         cause=Cause.SLOW_HOST,
         title="The host is too slow to keep the GPU busy",
         meaning="the host had not yet called the next operation: it ran Python or operators",

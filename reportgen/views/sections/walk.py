@@ -17,7 +17,7 @@ from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
-from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
+from reportgen.views.status import MILDEST_FIRST, NOT_RECORDED, is_listed, rule_state
 from reportgen.views.values import prose, shorten
 from reportgen.views.verdict import named_finding
 
@@ -70,23 +70,14 @@ def section(report: Report, section_id: str) -> PageSection:
 
 
 def other_rules(report: Report) -> Sections:
-    """Show all sections that no cell of the notebook shows: those of plugins and later versions.
-
-    A rule that does not apply to the job is only in the list of all checks.
-    """
+    """Show all sections that no cell of the notebook shows: those of plugins and later versions."""
     return Sections(
         parts=tuple(
             rules_section(section_id, report)
             for section_id in section_ids(report)
             if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
-            and _is_of_job(section_id, report)
         )
     )
-
-
-def _is_of_job(section_id: str, report: Report) -> bool:
-    rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    return not rules or any(is_applicable(rule_id, report) for rule_id in rules)
 
 
 def section_ids(report: Report) -> tuple[str, ...]:
@@ -99,11 +90,11 @@ def section_ids(report: Report) -> tuple[str, ...]:
 def rules_section(section_id: str, report: Report) -> PageSection:
     """Return the section with an id: its rules one after the other, then exhibits of others.
 
-    A rule of kernel traces that could not look is left out: ``not_recorded`` lists it. Without any
-    rule or exhibit the section has no blocks.
+    A rule that did not look is left out: ``not_recorded`` lists it. Without any rule or exhibit the
+    section has no blocks.
     """
     rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    shown = [rule_id for rule_id in rules if not is_unrecorded(rule_id, report)]
+    shown = [rule_id for rule_id in rules if not is_listed(rule_id, report)]
     guests = [
         (rule_id, place)
         for rule_id in report.rules
@@ -123,7 +114,9 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    is_open = (worst is not None and worst.kind in _OPEN) or _named_rule(report) in shown
+    named = named_finding(report)
+    is_bad = worst is not None and worst.kind in _OPEN
+    is_open = is_bad or (named is not None and named.rule in shown)
     return headed_section(
         section_id,
         title,
@@ -132,11 +125,6 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         state=worst,
         said=None if is_open else _said_of(rules or [rule_id for rule_id, _ in guests], report),
     )
-
-
-def _named_rule(report: Report) -> RuleId | None:
-    named = named_finding(report)
-    return named.rule if named else None
 
 
 def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
@@ -149,7 +137,6 @@ def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
-    """Return the exhibits of a rule in another section, and a state where it is absent."""
     exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}
@@ -161,5 +148,5 @@ def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Bl
     hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
     if report.recording is not None:
         hint = TRACE_HINT
-    state = State(kind="skipped", word="not recorded")
+    state = State(kind="skipped", word=NOT_RECORDED)
     return [rule.notice_block("skipped", place.missing, hint)], state
