@@ -14,8 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.arrays import Mask
 from reportgen.facts import device_busy, idle, replay, traced_steps
-from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import (
     Union,
     clip,

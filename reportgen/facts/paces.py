@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.facts.steps import FORWARD, Integers, phase_word, steps_of
+from reportgen.arrays import Floats, Integers, Mask
+from reportgen.facts.steps import FORWARD, phase_word, steps_of
 from reportgen.merging import sum_by_key
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import TRAINING_PHASES
@@ -32,8 +32,6 @@ MOST_COMPARED = 4096
 
 GPU_OPERATORS = "gpu_functions-dev:"
 """The phase of a GPU's operators begins with it; the number of the GPU follows."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,9 +253,7 @@ def _end_together(every: Sequence[Pace]) -> bool:
     return max(cycles_ns) <= (1 + SAME_LENGTH_RATIO) * min(cycles_ns)
 
 
-def _saved_ratio(
-    paces: Sequence[Pace], is_slow: NDArray[np.bool_], faster: float, otherwise: float
-) -> float:
+def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float, otherwise: float) -> float:
     """Return the share by which the last forward pass of each step would be shorter.
 
     The slow workers are thought to be as fast as the usual one, ``faster`` times what they are;

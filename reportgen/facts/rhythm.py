@@ -18,8 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from reportgen.facts.trend import Integers, Mask
-from reportgen.profile.system import Floats
+from reportgen.arrays import Floats, Integers, Mask
 
 LEAST_EVENTS = 4
 """Three equal distances are the fewest that are not chance."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
@@ -16,7 +16,6 @@ from reportgen.profile.memo import fact
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
-Integers = NDArray[np.int64]
 
 
 def phase_word(phase: str) -> str:
@@ -85,7 +84,7 @@ class PhaseSteps:
         """Return how long each cycle takes: the step and the pause behind it."""
         return self.next_ns - self.start_ns
 
-    def where(self, rows: NDArray[np.bool_] | Integers) -> PhaseSteps:
+    def where(self, rows: Mask | Integers) -> PhaseSteps:
         """Return some of the steps."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 

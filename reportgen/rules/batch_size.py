@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Floats, Instants
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
@@ -284,7 +283,7 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
     )
 
 
-def _all_below(p95: Sequence[Floats], params: Params) -> NDArray[np.bool_]:
+def _all_below(p95: Sequence[Floats], params: Params) -> Mask:
     limits = np.array(list(params.limits_pct.values()))[:, None]
     return np.asarray((np.round(p95, usage.PERCENT_DIGITS) < limits).all(axis=0))
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Floats, Mask
 from reportgen.facts.resample import ThinCurve, thin
-from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.rules import kit
@@ -116,7 +115,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[MemoryCurve, ...]:
     return (*found, *((_curve(trace, "host", is_host),) if is_host.any() else ()))
 
 
-def _curve(trace: RankTrace, place: str, rows: NDArray[np.bool_]) -> MemoryCurve:
+def _curve(trace: RankTrace, place: str, rows: Mask) -> MemoryCurve:
     memory = trace.memory
     time_ns = memory.time_ns[rows]
     totals, reserved = memory.allocated_bytes[rows], memory.reserved_bytes[rows]

@@ -10,12 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.samples import mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.system import Floats
 from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -230,7 +229,7 @@ def _gpu(
 
 
 def _joules_between(
-    tick_ns: NDArray[np.int64], joules: Floats, window: tuple[int, int] | None
+    tick_ns: Integers, joules: Floats, window: tuple[int, int] | None
 ) -> float | None:
     """Return the energy of a counter's rises; a fall is a driver that was loaded again."""
     rows = np.flatnonzero(~np.isnan(joules))
@@ -248,7 +247,7 @@ def _most(values: Floats) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmax(values))
 
 
-def _share_pct(rows: NDArray[np.bool_], n_busy: int) -> float:
+def _share_pct(rows: Mask, n_busy: int) -> float:
     return 100 * int(rows.sum()) / n_busy if n_busy else 0.0
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
@@ -24,8 +25,6 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
 from reportgen.units import NS_PER_S
-
-Integers = NDArray[np.int64]
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_SENT = 500

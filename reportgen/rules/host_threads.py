@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Mask
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
+from reportgen.facts.device_busy import FineUse, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts import operators
 from reportgen.facts.device_busy import unions_of, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
@@ -224,7 +225,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
 
 
 def _durations(
-    trace: RankTrace, readings: Mapping[str, Reading], launched_by: operators.Rows
+    trace: RankTrace, readings: Mapping[str, Reading], launched_by: Integers
 ) -> dict[Grouping, DurationValues]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
@@ -256,7 +257,7 @@ def _durations(
     }
 
 
-def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
+def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
     names = trace.names

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -174,9 +174,7 @@ def interval(what: str, where: Where) -> Interval:
     )
 
 
-def longest_minutes(
-    node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
-) -> Where:
+def longest_minutes(node: str, device: str, minutes_ns: Integers, *, last_ns: int) -> Where:
     """Return the longest run of neighbouring minutes, the first of equally long ones.
 
     ``minutes_ns`` are (m,) sorted starts, m >= 1; the run ends at ``last_ns`` at the latest.

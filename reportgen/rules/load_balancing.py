@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Counts, Instants
 from reportgen.facts import distributions, usage
-from reportgen.facts.distributions import Counts, jensen_shannon
+from reportgen.facts.distributions import jensen_shannon
 from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param

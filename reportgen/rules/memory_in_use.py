@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Floats
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, percentage, row, table
 from reportgen.text import device_label, part_of

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts import waiting
-from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, comparable
 from reportgen.merging import sums_by_code
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks

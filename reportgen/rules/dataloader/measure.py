@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import merging
+from reportgen.arrays import Floats, Instants, Integers, Mask
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
-from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.mapped import blank_column, forget, in_file, pieces, taken
-from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches

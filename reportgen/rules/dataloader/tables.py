@@ -6,15 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reportgen.arrays import Floats, Instants, Integers
 from reportgen.facts.breakdown import FunctionSums
 from reportgen.facts.distributions import bin_together, tally_values
-from reportgen.facts.intervals import Instants
-from reportgen.facts.loader import Integers, Waiting
+from reportgen.facts.loader import Waiting
 from reportgen.facts.samples import means
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
-from reportgen.profile.system import Floats
 from reportgen.results import Details, Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.functions import compared_functions

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.usage import enough_samples, used_gpus
-from reportgen.profile.system import Instants
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule

@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
-from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_S
@@ -323,7 +322,7 @@ def _steady_p95(working: Floats, interval_ns: int | None) -> float:
     return float(percentiles((total[n_each:] - total[:-n_each]) / n_each, (95,))[0])
 
 
-def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
+def _spread_ratio(time_ns: Instants, is_idle: Mask) -> float:
     if not is_idle.any():
         return 0.0
     first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
@@ -353,7 +352,7 @@ def _at_work(
     return found
 
 
-def _conditions(pairs: Floats, params: Params) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _conditions(pairs: Floats, params: Params) -> tuple[Mask, Mask]:
     """Return (m,) which pairs of p95 and p5 are under-used, and (m,) which fluctuate."""
     p95, p5 = np.round(pairs, usage.PERCENT_DIGITS).T
     is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)

@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
+from reportgen.arrays import Mask
 from reportgen.facts import between_steps, intervals
 from reportgen.facts import breakdown as sums
-from reportgen.facts.breakdown import Mask, SpanClass, classes_of
+from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
 from reportgen.facts.samples import unrecorded_ns

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Instants
 from reportgen.facts import python_profiles as python
 from reportgen.facts.loader import waits_of
 from reportgen.facts.python_profiles import ProfileSum
 from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
-from reportgen.profile.system import Instants
 from reportgen.rules.kit import col, derived, percentage, row
 from reportgen.units import NS_PER_S, NS_PER_US
 

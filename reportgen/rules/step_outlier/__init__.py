@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.breakdown import Breakdown, largest_increase
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
-from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import breakdown_details

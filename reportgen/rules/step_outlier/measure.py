@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Integers
 from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
@@ -135,8 +136,8 @@ class StepSeries:
     start_ns: int
     reach_ns: int
     aws_entry: Details | None
-    minute_ns: trend.Integers
-    minute_outliers: trend.Integers
+    minute_ns: Integers
+    minute_outliers: Integers
     loop_ns: int
     slow: PhaseSteps
     slowdown: Slowdown | None
@@ -165,7 +166,7 @@ class NodeSteps:
 
     loop: Loop = merged(merge, default_factory=Loop)
     series: tuple[StepSeries, ...] = merged(concat, default=())
-    minute_ns: trend.Integers = merged(
+    minute_ns: Integers = merged(
         lambda parts: np.unique(np.concatenate(parts)),
         default_factory=lambda: np.empty(0, dtype=np.int64),
     )

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
 from reportgen.facts.steps import phase_word
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.profile.spans import TRAINING_PHASES
-from reportgen.profile.system import Floats, Instants
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members

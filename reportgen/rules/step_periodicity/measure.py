@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
 from reportgen.facts.intervals import Union, runs_of
 from reportgen.facts.rhythm import (
@@ -17,11 +18,10 @@ from reportgen.facts.rhythm import (
     find_rhythm,
     members_of,
 )
-from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import Mask, excess_of
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.trend import excess_of
 from reportgen.merging import rows_between
 from reportgen.profile import NodeProfile
-from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
 from reportgen.rules.kit import col, concat, count, derived, merge, merged, percentage, row
 from reportgen.units import NS_PER_S

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from reportgen.arrays import Floats
 from reportgen.facts.inside import Work
-from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.step_periodicity.measure import Period
