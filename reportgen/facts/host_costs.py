@@ -8,7 +8,7 @@ which the host waits for the data loader is the loader's cost (docs/definitions.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -75,9 +75,7 @@ _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
 
-
 _NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
-
 
 _BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w+).*>$")
 _OWN_FUNCTION = re.compile(r"^(?!<|torch/|threading\.py)\S*\.py\(\d+\): (?!<module>)")
@@ -158,39 +156,27 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
     late_ns = idle.causes_of(trace, gaps)
     stops = _stops(trace, track, gaps, late_ns, first_use)
     is_sync = _synchronizes(trace, track)
-    stopped = union_of(
-        np.array([item.start_ns for item in stops], dtype=np.int64) - trace.origin_ns,
-        np.array([item.end_ns for item in stops], dtype=np.int64) - trace.origin_ns,
-    )
+    ends_ns = np.array([(item.start_ns, item.end_ns) for item in stops], dtype=np.int64)
+    stopped = union_of(*(ends_ns.reshape(-1, 2) - trace.origin_ns).T)
     once = join((first_use, stopped))
     small, n_small = _small(trace, track, once)
     assert small.spared is not None
     row = longest_of(clip(small.spared, track.window.start_ns, track.window.end_ns))
-    others = (
-        Change(spared=loader),
-        replay.from_pinned(trace, track),
-        Change(spared=first_use),
-        Change(spared=stopped),
-    )
+    spared = [Change(spared=when) for when in (loader, first_use, stopped)]
+    others = (*spared, replay.from_pinned(trace, track))
     sync = Change(is_free=is_sync)
     work = minus(
         gaps_of(union_of(track.low_ns, track.high_ns), track.window.start_ns, track.window.end_ns),
         join((loader, first_use, stopped)),
     )
-    sync_ns = replay.won_ns(track, (*others, small, sync)) - replay.won_ns(track, (*others, small))
+    sync_ns = _also_won_ns(track, sync, (*others, small))
     if _turnaround_ns(track, gaps, late_ns, is_sync, once) < TURNAROUND_RATIO * sync_ns:
         sync_ns = 0
-    before_work = (*others, sync) if sync_ns else others
-    work_ns = replay.won_ns(track, (*before_work, Change(spared=work))) - replay.won_ns(
-        track, before_work
-    )
+    work_ns = _also_won_ns(track, Change(spared=work), (*others, sync) if sync_ns else others)
     if sync_ns:  # either is won alone, so that the one hides the other
         is_long = work.end_ns - work.start_ns >= LONG_WORK_NS
         long = union_of(work.start_ns[is_long], work.end_ns[is_long])
-        long_ns = replay.won_ns(track, (*others, Change(spared=long))) - replay.won_ns(
-            track, others
-        )
-        work_ns = max(work_ns, long_ns)
+        work_ns = max(work_ns, _also_won_ns(track, Change(spared=long), others))
     return HostCosts(
         rank=trace.rank,
         node=trace.node,
@@ -211,6 +197,10 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),
     )
+
+
+def _also_won_ns(track: Track, change: Change, others: Sequence[Change]) -> int:
+    return replay.won_ns(track, (*others, change)) - replay.won_ns(track, others)
 
 
 def _as_once(trace: RankTrace, when: Union) -> Once | None:

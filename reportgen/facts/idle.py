@@ -90,10 +90,8 @@ def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) 
     idle = gaps_of(unions.busy, window.start_ns, window.end_ns)
     low, high = idle.start_ns, idle.end_ns
     rows = np.flatnonzero(ops.device == unions.device)
-    launched, returned = (
-        device_busy.launch_start_ns(trace)[rows],
-        device_busy.launch_end_ns(trace)[rows],
-    )
+    launched = device_busy.launch_start_ns(trace)[rows]
+    returned = device_busy.launch_end_ns(trace)[rows]
     # Of operations that start together, the one that was launched first ends the gap.
     order = np.lexsort((launched, ops.start_ns[rows]))
     place = np.searchsorted(ops.start_ns[rows][order], high, side="left")

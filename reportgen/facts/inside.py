@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 
-from reportgen.arrays import Floats, Integers, Mask
+from reportgen.arrays import Floats, Integers
 from reportgen.facts.breakdown import is_function, labels_of
 from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.samples import mean_of, present_values, sum_of
+from reportgen.facts.samples import mean_of, mean_of_present, present_values, sum_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
 MOST_FUNCTIONS = 40
 """So many functions, by their time in slow windows, are compared; the others hardly matter."""
+_K = TypeVar("_K")
 LIFE_FACTOR = 2
 """An event longer than twice the longest slow window is something that lives, not that runs."""
 
@@ -129,12 +131,7 @@ def loads_inside(
         NodeGauge.CORE: busiest,
         NodeGauge.IO_WAIT: mean_of(system, SeriesKind.IO_WAIT),
     }
-    is_inside, is_outside = _sides(system, inside, loop_ns)
-    return {
-        gauge: _load(present_values(values[is_inside]), present_values(values[is_outside]))
-        for gauge, values in gauges.items()
-        if not np.isnan(values).all()
-    }
+    return _loads(system, gauges, inside, loop_ns)
 
 
 class NodeRate(StrEnum):
@@ -167,28 +164,25 @@ def rates_inside(
 ) -> dict[NodeRate, Rate]:
     """Return the rates that were sampled, over the same ticks as ``loads_inside``."""
     sums = {rate: sum_of(system, *kinds) for rate, kinds in _SERIES_OF_RATE.items()}
-    is_inside, is_outside = _sides(system, inside, loop_ns)
-    found = {}
-    for rate, values in sums.items():
-        if not np.isnan(values).all():
-            load = _load(present_values(values[is_inside]), present_values(values[is_outside]))
-            found[rate] = Rate(
-                inside_bytes_per_s=load.inside_pct, outside_bytes_per_s=load.outside_pct
-            )
-    return found
+    return {
+        rate: Rate(inside_bytes_per_s=load.inside_pct, outside_bytes_per_s=load.outside_pct)
+        for rate, load in _loads(system, sums, inside, loop_ns).items()
+    }
 
 
-def _sides(system: SystemTable, inside: Union, loop_ns: tuple[int, int]) -> tuple[Mask, Mask]:
-    """Return which ticks lie in windows, both ends included, and which others in the loop."""
+def _loads(
+    system: SystemTable, series: Mapping[_K, Floats], inside: Union, loop_ns: tuple[int, int]
+) -> dict[_K, Load]:
     tick_ns = system.tick_ns
     is_inside = overlaps_any(tick_ns, tick_ns, inside.start_ns, inside.end_ns)
-    return is_inside, (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
-
-
-def _load(inside: Floats, outside: Floats) -> Load:
-    return Load(
-        n_inside=inside.size,
-        n_outside=outside.size,
-        inside_pct=float(inside.sum()) / inside.size if inside.size else None,
-        outside_pct=float(outside.sum()) / outside.size if outside.size else None,
-    )
+    is_outside = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) & ~is_inside
+    return {
+        kind: Load(
+            n_inside=present_values(values[is_inside]).size,
+            n_outside=present_values(values[is_outside]).size,
+            inside_pct=mean_of_present(values[is_inside]),
+            outside_pct=mean_of_present(values[is_outside]),
+        )
+        for kind, values in series.items()
+        if not np.isnan(values).all()
+    }

@@ -44,7 +44,6 @@ class Reading:
 UNKNOWN = Reading(Precision.UNKNOWN, tensor_core=False)
 COMM = Reading(Precision.COMM, tensor_core=False)
 
-
 _FUSED = re.compile(r"triton_(?:poi|per|red|tem|for|mm)_fused_(\w+?)_\d+")
 
 

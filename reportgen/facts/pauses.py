@@ -21,6 +21,7 @@ from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns
 from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.usage import at_work
+from reportgen.merging import merge, merged
 from reportgen.profile import NO_STEP, SpanTable, SystemTable
 from reportgen.profile.mapped import in_file
 from reportgen.units import NS_PER_S
@@ -66,12 +67,12 @@ class Pauses:
         phase: place of that step's phase among those of the worker, ``NONE`` of GPUs.
     """
 
-    start_ns: Instants
-    end_ns: Instants
-    usual_ns: Integers
-    is_between: Mask
-    step: Integers
-    phase: Integers
+    start_ns: Instants = merged(np.concatenate)
+    end_ns: Instants = merged(np.concatenate)
+    usual_ns: Integers = merged(np.concatenate)
+    is_between: Mask = merged(np.concatenate)
+    step: Integers = merged(np.concatenate)
+    phase: Integers = merged(np.concatenate)
 
     @property
     def n_pauses(self) -> int:
@@ -260,11 +261,8 @@ def _merged(parts: Sequence[Pauses]) -> Pauses:
     empty = Pauses(
         start_ns=none, end_ns=none, usual_ns=none, is_between=none > 0, step=none, phase=none
     )
-    columns = {
-        item.name: np.concatenate([getattr(part, item.name) for part in (empty, *parts)])
-        for item in fields(Pauses)
-    }
-    return Pauses(**columns).where(np.argsort(columns["start_ns"], kind="stable"))
+    every = merge([empty, *parts])
+    return every.where(np.argsort(every.start_ns, kind="stable"))
 
 
 def _irregular(pauses: Pauses, start_ns: Instants) -> Pauses:

@@ -50,6 +50,10 @@ FRAGMENTING = kit.Message(
     severity=results.Severity.WARNING,
     exhibit="device_memory",
 )
+NOT_RECORDED = (
+    "No memory was recorded: pass profile_memory=True to the profiler of PyTorch, or "
+    "--cuda-memory-usage=true to nsys."
+)
 CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:bytes} allocated"
 CURVE_CAPTION = """The device with the highest peak. {c.events:count event} are reduced to
     {points:count point}; maxima are kept.{relative}"""
@@ -148,11 +152,7 @@ def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
     """Report how memory went, and where it grows in every step."""
     curves = kit.concat(ranks)
     if not curves:
-        text = (
-            "No memory was recorded: pass profile_memory=True to the profiler of PyTorch, or "
-            "--cuda-memory-usage=true to nsys."
-        )
-        return Outcome(missing=text)
+        return Outcome(missing=NOT_RECORDED)
     on_gpu = [curve for curve in curves if not curve.is_host]
     drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))
     growing = [item for curve in on_gpu for item in _growth(curve, params.threshold_growth_pct)]

@@ -77,7 +77,6 @@ SHARED = kit.Message(
     exhibit="gpu_power",
 )
 
-
 PER_STEP = kit.Message(
     id="POWER-4",
     title="A training step takes {measured:.1f} J of GPU energy",

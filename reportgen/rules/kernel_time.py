@@ -211,11 +211,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         durations=(_durations(trace, readings, launched_by),),
         readings=readings,
         callers=_callers(trace, launched_by),
-        files={
-            item.name: trace.written_in[item.name]
-            for item in known
-            if item.name in trace.written_in
-        },
+        files={name: file for name, file in trace.written_in.items() if name in readings},
         profile_ns=profile_ns,
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),

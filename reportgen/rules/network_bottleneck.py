@@ -51,7 +51,6 @@ AT_OWN_MAXIMUM = replace(
     "percentile); the network may be faster.",
 )
 
-
 IN_GAPS = replace(
     AT_LIMIT,
     title="GPUs are idle while the network is at its limit: {measured:pct} of the working time",

@@ -130,8 +130,10 @@ def _lack(
     """Return why SageMaker's rule cannot have looked, or an empty text."""
     if rule.id in _GPU_RULES and not has_gpu:
         return "The job has no GPU."
-    if rule.id == _BALANCE and _has_single_gpus(details):
-        return "Each node has one GPU: there is nothing to balance."
+    if rule.id == _BALANCE:
+        loads = [node.get("workloads") for node in details.values() if isinstance(node, dict)]
+        if loads and all(isinstance(load, dict) and len(load) < 2 for load in loads):
+            return "Each node has one GPU: there is nothing to balance."
     if rule.id == "OverallFrameworkMetrics":
         seen = any(details.get(member) for member in _FRAMEWORK_MEMBERS)
         return "" if seen else "No framework metrics were recorded."
@@ -141,8 +143,3 @@ def _lack(
     if not counters.datapoints:
         return "It saw no data."
     return too_short(counters.datapoints, patience=patience)
-
-
-def _has_single_gpus(details: Details) -> bool:
-    loads = [node.get("workloads") for node in details.values() if isinstance(node, dict)]
-    return bool(loads) and all(isinstance(load, dict) and len(load) < 2 for load in loads)

@@ -83,20 +83,17 @@ def finding_of(shifts: Sequence[ClockShift]) -> results.Finding | None:
     )
 
 
+@kit.row
+class _Clock:
+    """Columns of a ``ClockShift``."""
+
+    clock: str = kit.col()
+    base: str = kit.col(name="compared_with")
+    ahead_ns: int = kit.col("us", name="ahead_us", per=NS_PER_US)
+    bound_ns: int = kit.col("us", name="bound_us", per=NS_PER_US)
+    n_common: int = kit.col(name="collectives")
+
+
 def table_of(shifts: Sequence[ClockShift]) -> results.Exhibit:
     """Return by how much each clock is ahead."""
-    return results.exhibit(
-        "clocks",
-        results.ExhibitKind.TABLE,
-        title="Clocks of the ranks",
-        caption=CAPTION,
-        columns=[
-            results.column("clock", "", [item.clock for item in shifts]),
-            results.column("compared_with", "", [item.base for item in shifts]),
-            *kit.floats(
-                ("ahead_us", "us", [item.ahead_ns / NS_PER_US for item in shifts]),
-                ("bound_us", "us", [item.bound_ns / NS_PER_US for item in shifts]),
-            ),
-            results.column("collectives", "", [item.n_common for item in shifts]),
-        ],
-    )
+    return kit.table("clocks", shifts, _Clock, title="Clocks of the ranks", caption=CAPTION)

@@ -18,7 +18,6 @@ IDLING_TOGETHER = "The {n:count GPU} together were idle"
 AT_THE_END = "the end of the window"
 _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
-
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),
     HostCause.DATALOADER: ("waits for the data loader", Role.IO),
@@ -60,7 +59,6 @@ START = Message(
         prof.step() at the end of each step.""",
     exhibit="idle_stretches",
 )
-
 
 STOPPED = Message(
     id="IDLE-10",

@@ -25,8 +25,7 @@ ABOUT = About(
         usual and clearly longer than the other long ones. Without recorded steps it is a time in
         which all GPUs are idle (all cores, if the job has no GPU). The start, the end and regular
         pauses do not count.""",
-    advice="""Find out what the script did at that time (checkpoint, evaluation, upload, a new
-        epoch's data) and do it in its own thread; if nothing was due, a process hung.""",
+    advice=texts.ONE.advice,
     section=results.Section(id="long-pauses", title="Long pauses", order=145),
     is_quiet=True,
 )

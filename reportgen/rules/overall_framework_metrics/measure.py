@@ -35,7 +35,6 @@ WHOLE_FROM_RATIO = 0.9
 the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
-
 _share = partial(percentage, source="AWS's report notebook", is_printed=False)
 
 
@@ -69,7 +68,6 @@ _STAGE_WORDS: Mapping[Stage, str] = {
 }
 """Words of names that show a stage, in lower case; of the loader, of the loop and of operators."""
 _DETAILS = {Detail.OPERATORS: (SpanClass.CPU, SpanClass.GPU), Detail.MODULES: (SpanClass.MODULE,)}
-
 
 each_stage_once = merge_members(lambda item: item.stage)
 """Return one row per stage that is there."""

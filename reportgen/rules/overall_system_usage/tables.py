@@ -56,7 +56,6 @@ _ACTIVE = {
     Role.CPU: "Each core counts separately. It is active in a sample if it is used at all.",
 }
 
-
 Totals = Mapping[Role, DeviceCounts]
 """The samples of all GPUs and of all cores of the job."""
 

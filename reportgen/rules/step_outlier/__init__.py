@@ -297,11 +297,8 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     n_early = sum(step < EARLY_STEPS for step in worst.steps)
     severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
     if share is None and len(worst.steps) - n_early < n_early:
-        message, severity, advice = (
-            replace(message, title=EARLY),
-            results.Severity.INFO,
-            EARLY_ADVICE,
-        )
+        message, advice = replace(message, title=EARLY), EARLY_ADVICE
+        severity = results.Severity.INFO
     elif period == DEBUGGER_STEPS:
         advice = IN_RHYTHM + OF_DEBUGGER
     elif named and not period:
