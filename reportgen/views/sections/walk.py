@@ -8,6 +8,7 @@ from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
+from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
@@ -135,8 +136,8 @@ def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
     titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
-    titles += [about_of(rule_id, report).checks for rule_id in rule_ids]
-    return prose(shorten(titles[0]).text) if titles else ""
+    titles += [about_of(rule_id, report).checks.partition(". ")[0] for rule_id in rule_ids]
+    return prose(shorten(titles[0], most=LONGEST_TITLE).text) if titles else ""
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
