@@ -229,7 +229,7 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
     gpu = [0.0] * 300 + [95.0] * 300
     report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)
     html = views.header(report)._repr_html_()
-    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time, $0.33" in html
+    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time in whole samples, $0.33" in html
     assert "waits for CPU or input" in html
 
 
