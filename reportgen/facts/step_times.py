@@ -7,7 +7,7 @@ the work of the script between them, are slow now and then, or slower and slower
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from reportgen.facts.steps import Integers, PhaseSteps, steps_of
 from reportgen.facts.trend import Mask, excess_of, trend_of
 from reportgen.profile import SpanTable
 from reportgen.profile.mapped import in_file
-from reportgen.profile.memo import fact
+from reportgen.profile.memo import Memo, fact
 from reportgen.profile.system import Floats
 
 SLOW_FROM_RATIO = 0.5
@@ -49,6 +49,7 @@ class StepTimes:
     steps: PhaseSteps
     own_ns: Integers
     rest_ns: Integers
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 @fact
@@ -105,6 +106,7 @@ class Slowdown:
     is_jump: bool
 
 
+@fact
 def slowdown_of(times: StepTimes) -> Slowdown | None:
     """Return how a series grows slower, ``None`` where it does not or has too few steps.
 

@@ -60,8 +60,9 @@ def trend_of(values: Floats) -> Trend:
     Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
     """
     n_steps = values.size - 1
-    blocks = np.array_split(values, min(values.size, MAX_POINTS))
-    points = np.array([float(np.median(block)) for block in blocks])
+    points = values
+    if values.size > MAX_POINTS:
+        points = np.array([float(np.median(block)) for block in np.array_split(values, MAX_POINTS)])
     first, second = np.triu_indices(points.size, k=1)
     difference = points[second] - points[first]
     steps = (second - first) * (n_steps / (points.size - 1))

@@ -81,6 +81,7 @@ class Message:
         *,
         measured: float | None,
         threshold: float | None = None,
+        is_crossed: bool = True,
         where: Where | None = None,
         severity: Severity | None = None,
         share: float | None = None,
@@ -93,6 +94,7 @@ class Message:
         Args:
             measured: the value that was found; rounded to 4 digits in the finding.
             threshold: the limit that it crossed.
+            is_crossed: whether it did; a limit that was not crossed is named in the words only.
             where: place and time.
             share: recoverable share of the time in 0-1, an upper bound.
             severity, exhibit, advice: others than the message's.
@@ -107,7 +109,7 @@ class Message:
             advice=write(self.advice if advice is None else advice, **values),
             where=where or Where(),
             measured=None if measured is None else round(measured, 4),
-            threshold=None if threshold is None else float(threshold),
+            threshold=None if threshold is None or not is_crossed else float(threshold),
             unit=self.unit,
             estimate=estimate_of(share),
             exhibit=exhibit or self.exhibit,

@@ -300,6 +300,7 @@ def _pageable_finding(
         severity=kit.fault_severity(most.pct / 100) if is_fault else results.Severity.INFO,
         measured=most.pct,
         threshold=limit_pct,
+        is_crossed=is_fault,
         where=results.Where(node=most.node),
         share=most.pct / 100 if is_fault else None,
         total=total,

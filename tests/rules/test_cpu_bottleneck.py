@@ -327,6 +327,16 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)
 
 
+def test_a_share_that_was_above_the_limit_for_some_minutes_only_stands_without_it() -> None:
+    details: Details = {"low_gpu_utilization": 200, "bottlenecks": {"1.5": {"GPUs": 1, "CPUs": 2}}}
+    counters = Counters(rule_triggered=3, violations=110, datapoints=1000)
+
+    (found,) = present_details(RULE, counters, details, RULE.params()).findings
+
+    assert (found.measured, found.threshold) == (11.0, None)
+    assert "the share exceeded 50.0 % in 3 minutes" in found.text
+
+
 def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
     columns = starved("b" * 40) | {"gpu0": [0.0] * 40, "gpu1": [90.0] * 40}
     result = run(RULE, node(columns), **SMALL)

@@ -370,6 +370,8 @@ def test_memory_that_is_not_pinned_costs_the_time_from_a_batch_to_its_step(
     found = finding(result, "DL-3")
 
     assert (found.severity if found else None) is severity
+    if found is not None:
+        assert found.threshold == (4.0 if severity is Severity.WARNING else None)
     if found is not None and severity is Severity.WARNING:
         assert found.estimate is not None
         # The copy before the first step lies before the loop.

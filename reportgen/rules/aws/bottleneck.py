@@ -247,6 +247,7 @@ def _finding(
     return message.finding(
         measured=measured,
         threshold=limits.threshold,
+        is_crossed=against != IS_BELOW,
         where=stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=_severity(job, words) if is_over else Severity.INFO,
         share=job.lost_ratio,
@@ -360,9 +361,11 @@ def _imported(counters: Counters, details: Details, limits: _Limits, words: Word
     message = replace(
         HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts), cause=words.cause
     )
+    measured = 100 * counters.violations / n_ticks
     return message.finding(
-        measured=100 * counters.violations / n_ticks,
+        measured=measured,
         threshold=limits.threshold,
+        is_crossed=measured > limits.threshold,  # SageMaker's rule looks at each minute
         severity=fault_severity(share) if n_felt else Severity.INFO,
         share=share,
         advice=words.advice if n_felt else UNUSED_ADVICE,

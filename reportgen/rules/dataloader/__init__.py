@@ -248,6 +248,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             params,
             measured=100 * share,
             threshold=params.wait_pct,
+            is_crossed=is_felt,
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,
