@@ -11,17 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.facts.intervals import (
-    Instants,
-    clip,
-    covered_each,
-    covered_ns,
-    join,
-    parents_of,
-    union_of,
-)
+from reportgen.arrays import Instants, Integers, Mask
+from reportgen.facts.intervals import clip, covered_each, covered_ns, join, parents_of, union_of
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.mapped import in_file
@@ -44,9 +36,6 @@ not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +119,6 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """
     usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
-
-
-# How long the training loop waited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,9 +314,6 @@ def hand_over_ns(spans: SpanTable) -> dict[str, int]:
         is_after = got_ns >= end_ns[:-1]
         found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
     return found
-
-
-# How many loaders were at work
 
 
 def busy_seconds(spans: SpanTable) -> dict[int, int]:

@@ -16,8 +16,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -40,7 +41,7 @@ _PAGEABLE = re.compile(r"Pageable")
 NEVER = -(1 << 61)
 """Before any time of a trace: what an operation without a recorded launch waits for."""
 
-Places = NDArray[np.int64]
+Places = Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

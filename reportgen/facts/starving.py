@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts import samples, usage
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
-from reportgen.profile.system import Floats
 
 LEAST_WORK_TICKS = 100
 """With fewer ticks between first and last work, means say little."""
@@ -77,8 +76,8 @@ class Starving:
 class _Work:
     """The (n,) ticks of a node from first to last work; ``minute`` counts from 0."""
 
-    minute: NDArray[np.int64]
-    tick_ns: NDArray[np.int64]
+    minute: Integers
+    tick_ns: Integers
     idle: Floats
     busy: Floats
     waiting: Floats
@@ -169,7 +168,6 @@ def _cores(system: SystemTable) -> Sequence[str]:
 
 
 def _by_minute(work: _Work, values: Floats) -> Floats:
-    """Return the mean of (n,) values over each minute."""
     known = np.nan_to_num(values)
     return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
 
@@ -182,7 +180,7 @@ def _correlation(one: Floats, other: Floats) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> tuple[Starving, ...]:
+def _starving(part: NodeProfile, work: _Work, sets_pace: Mask) -> tuple[Starving, ...]:
     is_starved = (sets_pace & (_by_minute(work, work.idle) >= IDLES_RATIO))[work.minute]
     if not is_starved.any():
         return ()

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Floats = NDArray[np.float64]
+from reportgen.arrays import Floats
 
 Column = TypeVar("Column", bound=NDArray[Any])
 

@@ -223,7 +223,6 @@ def kinds_of(name: str) -> str:
 
 
 def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str, int]:
-    """Return how long each direction of a device hides behind no kernel."""
     ops = trace.gpu_ops
     directions = np.array([direction_of(name) for name in trace.names], dtype=object)[ops.name]
     directions[ops.kind == GpuKind.MEMSET] = MEMSET
@@ -237,7 +236,6 @@ def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str
 
 
 def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.Where | None:
-    """Return when copies and memsets of a device run longest without a kernel."""
     exposed = minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel)
     found = longest_of(exposed)
     if not found.start_ns.size:
@@ -311,7 +309,6 @@ def _pageable_finding(
 
 
 def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | None:
-    """Return copies and memsets that hide behind no kernel, if they cost their share."""
     share_pct = pct_of(job.exposed_ns, sum(window.length_ns for window in job.headlines))
     if share_pct < limit_pct or job.exposed_ns <= 0:
         return None
