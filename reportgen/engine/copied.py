@@ -23,6 +23,9 @@ _END = None
 _SILENT_S, _SILENT_TIMES = 60.0, 2.0
 """A copy may be silent for a minute and twice as long as this process was at work beside it."""
 
+_ENDING: set[int] = set()
+"""Copies that have said everything: the system takes their memory back while work goes on here."""
+
 
 def may_copy() -> bool:
     """Return whether a copy helps here and runs well: macOS lets none use its libraries."""
@@ -33,13 +36,16 @@ def may_copy() -> bool:
 def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[Iterator[Any]]:
     """Run a generator function in a copy of this process and give what it yields.
 
-    As with ``run_in_helper`` the copy is gone when the context ends, and what comes back can be
-    pickled and is never ``None``; but anything can go there.
+    As with ``run_in_helper`` the copy is gone when the context ends, or ends at once where all was
+    taken, and what comes back can be pickled and is never ``None``; but anything can go there.
 
     Raises:
         HelperError: this process cannot be copied; or, from what is given, the copy failed or was
             killed before the end.
     """
+    while _ENDING:
+        with suppress(ChildProcessError):  # it belongs to the process of which this one is a copy
+            os.waitpid(_ENDING.pop(), 0)
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
         if sys.stdout is not None:
@@ -64,8 +70,9 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
         try:
             yield _results(incoming, pid)
         finally:
-            os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            if pid not in _ENDING:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
 
 
 def _results(incoming: IO[bytes], pid: int) -> Iterator[Any]:
@@ -85,6 +92,7 @@ def _results(incoming: IO[bytes], pid: int) -> Iterator[Any]:
                 watch.cancel()
                 watch.join()
             if result is _END:
+                _ENDING.add(pid)
                 return
             yield result
     except (EOFError, OSError, pickle.UnpicklingError) as err:
