@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.merging import order_of_codes
 from reportgen.profile.mapped import in_file
 
 Times = NDArray[np.int64]
@@ -283,7 +284,7 @@ def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
 
 def _clashes(row: Codes, start_ns: Times, end_ns: Times) -> Iterator[Times]:
     """Yield when events begin before the one before them in their row ends."""
-    by_row = np.argsort(row, kind="stable").astype(np.int32)
+    by_row = order_of_codes(row).astype(np.int32)
     for low in range(0, row.size, _COMPARED):
         after = by_row[low + 1 : low + 1 + _COMPARED]
         before = by_row[low : low + after.size]
