@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from reportgen.merging import (
     concat,
@@ -94,7 +95,7 @@ CODES = st.lists(st.integers(-5, 70_000) | st.integers(-(2**62), 2**62), max_siz
 
 @given(CODES, st.sampled_from([np.int8, np.int32, np.int64]))
 def test_codes_are_found_and_sorted_as_numpy_does(numbers: list[int], dtype: type) -> None:
-    codes = np.array(numbers, dtype=np.int64).astype(dtype)
+    codes: NDArray[np.integer] = np.array(numbers, dtype=np.int64).astype(dtype)
 
     for found, expected in zip(
         distinct_codes(codes), np.unique(codes, return_inverse=True), strict=True

@@ -73,8 +73,8 @@ class _Words:
             return found
         code = np.zeros(keys[0].size, dtype=np.int64)
         for key in keys:  # a row of several columns as one number, kept small
-            found, place = distinct_codes(key)
-            _, code = distinct_codes(code * found.size + place)
+            values, place = distinct_codes(key)
+            _, code = distinct_codes(code * values.size + place)
         first = np.empty(int(code.max()) + 1, dtype=np.int64)
         first[code[::-1]] = np.arange(code.size)[::-1]  # the last that is written stays
         words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]

@@ -104,7 +104,7 @@ def test_a_copy_that_has_said_everything_is_gone_before_the_next_one() -> None:
     def who() -> Iterator[int]:
         yield os.getpid()
 
-    processes = []
+    processes: list[int] = []
     for _ in range(3):
         with run_in_copy(who) as results:
             processes += results
