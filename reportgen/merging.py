@@ -183,11 +183,11 @@ def joint_codes(*columns: NDArray[np.integer]) -> Rows:
     """Return (n,) int64 codes that are equal where all columns are equal.
 
     Args:
-        columns: at least one, (n,) integers each; codes ascend by the first column, then by the
-            next.
+        columns: at least one, (n,) integers each; codes count from 0 and ascend by the first
+            column, then by the next.
     """
     codes = np.zeros(columns[0].shape, dtype=np.int64)
     for column in columns:
-        values, index = distinct_codes(column)
-        codes = codes * max(values.size, 1) + index
+        values, place = distinct_codes(column)
+        _, codes = distinct_codes(codes * values.size + place)
     return codes

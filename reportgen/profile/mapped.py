@@ -154,20 +154,15 @@ def piecewise(
 
 def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
     """Return chosen rows of (n,) values; many of them lie in a file."""
-    n_taken = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size
+    is_mask = rows.dtype == np.bool_
 
     def parts() -> Iterator[NDArray[Any]]:
-        for piece in pieces(column.size):
-            yield column[piece][rows[piece]]
+        for piece in pieces(rows.size):
+            yield column[piece][rows[piece]] if is_mask else column[rows[piece]]
             forget(column)
 
-    if n_taken * column.itemsize < _LARGE_RESULT_BYTES:
-        found: NDArray[Any] = column[rows]
-    elif rows.dtype == np.bool_:
-        found = _written(parts, n_taken, column.dtype)
-    else:
-        found = piecewise(column.__getitem__, rows, dtype=column.dtype)
-    forget(column)
+    n_taken = int(np.count_nonzero(rows)) if is_mask else rows.size
+    found = _written(parts, n_taken, column.dtype)
     forget(rows)
     return cast("Column", found)
 
