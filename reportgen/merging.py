@@ -124,12 +124,7 @@ def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes:
 
 
 def distinct_codes(codes: NDArray[np.integer]) -> tuple[Rows, Rows]:
-    """Return the codes that occur, ascending, and the place of each of (n,) codes among them.
-
-    Example:
-        >>> [found.tolist() for found in distinct_codes(np.array([7, -1, 7]))]
-        [[-1, 7], [1, 0, 1]]
-    """
+    """Return the codes that occur, ascending, and the place of each of (n,) codes among them."""
     low, n_between = _range_of(codes)
     if n_between > _MOST_COUNTED:
         values, place = np.unique(codes, return_inverse=True)
@@ -158,9 +153,6 @@ def _range_of(codes: NDArray[np.integer]) -> tuple[int, int]:
 
 def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
     """Yield each code that occurs, ascending, with its rows in their present order."""
-    if codes.size and not np.ptp(codes):
-        yield int(codes[0]), np.arange(codes.size)
-        return
     order = order_of_codes(codes)
     ordered = codes[order]
     first = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
