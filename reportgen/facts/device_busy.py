@@ -146,7 +146,7 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
     fitting = np.zeros(len(trace.names), dtype=bool)
     for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
         fitting[code] = bool(fits(trace.names[code]))
-    return fitting[codes]
+    return np.take(fitting, codes)
 
 
 def step_marks(trace: RankTrace) -> Mask:

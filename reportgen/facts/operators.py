@@ -17,7 +17,7 @@ from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import Precision, Reading
-from reportgen.merging import concat, merged, sum_by_key, sums_by_code
+from reportgen.merging import concat, distinct_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
@@ -113,7 +113,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     """Return the format of each kernel of a rank, by its name and by operators' inputs."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, place = np.unique(ops.name[rows], return_inverse=True)
+    codes, place = distinct_codes(ops.name[rows])
     communicating = set(ops.name[communication_rows(trace, also)].tolist())
     types = [Precision.UNKNOWN, *(kernel_names.floating_type(text) for text in trace.input_types)]
     operator = launching_operators(trace)[rows]
@@ -206,10 +206,9 @@ def duration_values(keys: Sequence[Key], place: Integers, duration_ns: Times) ->
     of_key = joined[place]
     is_used = np.bincount(of_key, minlength=len(known)) > 0
     used, own = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
-    order = np.argsort(own, kind="stable")
-    at, duration = own[order], duration_ns[order]
-    for first, after in pairwise(np.append(0, np.cumsum(np.bincount(own))).tolist()):
-        duration[first:after].sort()
+    at = np.repeat(np.arange(used.size), np.bincount(own))
+    parts = (np.sort(duration_ns[rows]) for _, rows in rows_by_code(own))
+    duration = np.concatenate([*parts, duration_ns[:0]])
     is_new = np.ones(at.shape, dtype=bool)
     is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
     first = np.flatnonzero(is_new)

@@ -18,6 +18,7 @@ from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, hos
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
+from reportgen.merging import distinct_codes
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -225,12 +226,12 @@ def _durations(
 ) -> dict[Grouping, DurationValues]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, name = np.unique(ops.name[rows], return_inverse=True)
+    codes, name = distinct_codes(ops.name[rows])
     names = [trace.names[code] for code in codes]
 
     def by(code: NDArray[np.integer], key_of: Callable[[str, int], Key]) -> DurationValues:
         width = int(code.max(initial=0)) + 2
-        pairs, place = np.unique(name * width + code + 1, return_inverse=True)
+        pairs, place = distinct_codes(name * width + code + 1)
         keys = [key_of(names[pair // width], pair % width - 1) for pair in pairs.tolist()]
         return operators.duration_values(keys, place, ops.duration_ns[rows])
 

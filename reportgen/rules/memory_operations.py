@@ -12,7 +12,7 @@ from reportgen import results
 from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
-from reportgen.merging import merge_by, sums_by_code
+from reportgen.merging import distinct_codes, merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules import kit
@@ -174,7 +174,7 @@ def _copies(trace: RankTrace) -> tuple[Copies, ...]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
-    codes, place = np.unique(ops.name[rows] * 2 + is_set, return_inverse=True)
+    codes, place = distinct_codes(ops.name[rows] * 2 + is_set)
     moved = np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows])
     sums = (np.ones_like(place), ops.duration_ns[rows], moved)
     by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)

@@ -129,7 +129,7 @@ STRAGGLER = kit.Message(
     text="""The {what} of the training process {pace.worker}{gpu} take {found.median_ns:ns}
         (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
         work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
-        the {pace.loop_ns:ns} from its first step to its last one.""",
+        the {pace.loop_ns:ns} from its first to its last step, evaluation included.""",
     advice="""Compare {pace.worker} with the others: its share of the data, the clock and
         temperature of its GPU, other load on its node.""",
     exhibit="workers",
