@@ -104,11 +104,9 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     for steps in steps_of(spans):
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
         free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded)
-        usual_ns = (
-            np.median(free_ns)
-            if free_ns.size >= LEAST_STEPS
-            else np.percentile(steps.cycle_ns, FASTEST_PCT)
-        )
+        usual_ns = np.percentile(steps.cycle_ns, FASTEST_PCT)
+        if free_ns.size >= LEAST_STEPS:
+            usual_ns = np.median(free_ns)
         losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
         is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
     idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION), is_within)

@@ -137,12 +137,11 @@ def track_of(trace: RankTrace) -> Track | None:
     waits, for_op = _waits(trace, rows)
     low_ns, high_ns = trace.calls.start_ns[waits], trace.calls.end_ns[waits]
     is_known, op_end_ns = for_op != NONE, end_ns[for_op]
+    has_steps = window.kind is device_busy.WindowKind.STEPS
     track = Track(
         window=window,
         done_ns=NEVER,
-        host_end_ns=int(steps.end_ns.max())
-        if window.kind is device_busy.WindowKind.STEPS
-        else NEVER,
+        host_end_ns=int(steps.end_ns.max()) if has_steps else NEVER,
         rows=in_file(rows),
         base_ns=in_file(base_ns),
         delay_ns=in_file(delay_ns),

@@ -54,6 +54,11 @@ class ParamSpec:
     is_printed: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoParams:
+    """The parameters of a rule that has none."""
+
+
 def param(default: results.Scalar, *, unit: str, meaning: str, source: str, **limits: Any) -> Any:
     """Declare one parameter of a rule as a dataclass field; ``limits`` are those of ``ParamSpec``.
 

@@ -92,7 +92,6 @@ SHARES = {
     ),
 }
 """Titles and captions of the exhibits of shares."""
-FAR_APART = " The recordings are far apart, so all are drawn from the start of the first."
 TABLE_CAPTION = """The window “gpu” lasts from the first start to the last end of a GPU operation of
     the rank. The window “steps” lasts from the start of the first step to the end of the last step,
     or to the end of its last GPU operation if that is later. Operations that run at the same time
@@ -290,7 +289,7 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     owners = [(rank, item) for rank in ranks for item in rank.use]
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
-    apart = FAR_APART if use.is_apart else ""
+    apart = kit.FAR_APART if use.is_apart else ""
     first = " The first {shown} of {every} GPUs."
     rest = kit.left_out(first, shown=kit.MOST_LINES, every=len(owners))
     named = _means(owners)

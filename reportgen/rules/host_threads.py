@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
@@ -44,11 +44,6 @@ ABOUT = About(
     advice="Remove blocking calls from the loop, and move work off the thread that launches.",
     section=results.Section(id="host-threads", title="Host threads", order=110),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """This rule has no parameters: it only reports."""
 
 
 @row
@@ -87,7 +82,7 @@ def _caller(call: BlockingCall) -> tuple[str, str]:
     return call.name, call.caller
 
 
-def measure(part: RankTrace, _params: Params) -> RankThreads:
+def measure(part: RankTrace, _params: NoParams) -> RankThreads:
     """Measure the threads of a rank."""
     window, calls = _window(part), (*merge_by(_blocking_calls(part), _caller).values(),)
     if window is None:
@@ -171,7 +166,7 @@ def _blocking_calls(trace: RankTrace) -> Iterator[BlockingCall]:
         )
 
 
-def judge(ranks: Sequence[RankThreads], _params: Params) -> Outcome:
+def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
     """Say what the threads did, and which calls blocked them."""
     threads = [thread for rank in ranks for thread in rank.threads]
     if not threads:
@@ -228,7 +223,7 @@ RULE = Rule(
     title="Host threads",
     about=ABOUT,
     needs=(Need.KERNELS,),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
     places={"busy_threads": results.Place(dashboard=results.DashboardPanel(order=190))},

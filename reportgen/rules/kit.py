@@ -32,13 +32,13 @@ from reportgen.text import format_ns_range, write
 from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
-    "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
-    "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes",
-    "col", "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
-    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals", "left_out",
-    "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
-    "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",
-    "table", "too_few", "too_short", "top_k", "window", "window_name",
+    "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "FAR_APART", "HOW_TO_RECORD",
+    "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
+    "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
+    "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
+    "intervals", "left_out", "longest_minutes", "merge", "merged", "patience", "percentage",
+    "ranking", "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row", "share_limit",
+    "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k", "window", "window_name",
 ]  # fmt: skip
 
 CRITICAL_FROM_RATIO = 0.5
@@ -285,6 +285,7 @@ def reason_without_steps(n_events: int, n_steps: int) -> Reason | None:
 TOP = 15
 """So many of the largest are shown one by one, as SageMaker Profiler's dashboards do; the tables
 are complete."""
+FAR_APART = " The recordings are far apart, so all are drawn from the start of the first."
 
 
 def top_k() -> Any:

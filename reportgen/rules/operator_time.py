@@ -95,12 +95,12 @@ class Module:
 
 @kit.row
 class SizedOperator:
-    """One operator with inputs of one size, over all ranks."""
+    """Columns of a ``DurationRow``: one operator with inputs of one size, over all ranks."""
 
-    name: str = kit.col()
-    input_dims: str = kit.col()
+    name: str = kit.derived(lambda row: row.key[0])
+    input_dims: str = kit.derived(lambda row: row.key[1])
     count: int = kit.col()
-    self_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
+    sum_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
 
 
 @kit.row
@@ -243,15 +243,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
 
 
 def _sized(job: RankOperators) -> Iterator[Exhibit]:
-    rows = sorted(
-        (
-            SizedOperator(
-                name=item.key[0], input_dims=item.key[1], count=item.count, self_ns=item.sum_ns
-            )
-            for item in operators.duration_rows(job.sized)
-        ),
-        key=lambda row: (-row.self_ns, row.name, row.input_dims),
-    )
+    rows = operators.duration_rows(job.sized)
     if rows:
         made = kit.table(
             "operators_by_size",

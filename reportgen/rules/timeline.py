@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from reportgen import results
-from reportgen.rules.base import About, Need, Outcome, Part, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
 from reportgen.rules.kit import col, left_out, row, table
 from reportgen.timeline import lanes_of
 
@@ -22,11 +21,6 @@ ABOUT = About(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """This rule has no parameters: it only counts."""
-
-
 @row
 class LaneCount:
     """One lane, and how many events of the input it has."""
@@ -37,7 +31,7 @@ class LaneCount:
     events: int = col()
 
 
-def measure(part: Part, _params: Params) -> tuple[LaneCount, ...]:
+def measure(part: Part, _params: NoParams) -> tuple[LaneCount, ...]:
     """Return how many events each lane of a part has; groups have none."""
     lanes = lanes_of(part)
     return tuple(
@@ -47,7 +41,7 @@ def measure(part: Part, _params: Params) -> tuple[LaneCount, ...]:
     )
 
 
-def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
+def judge(parts: Sequence[tuple[LaneCount, ...]], _params: NoParams) -> Outcome:
     """List the lanes."""
     lanes = [lane for part in parts for lane in part]
     n_events = sum(lane.events for lane in lanes)
@@ -70,7 +64,7 @@ RULE = Rule(
     title="Timeline",
     about=ABOUT,
     needs=(Need.KERNELS, Need.FRAMEWORK, Need.SYSTEM),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
 )

@@ -229,10 +229,9 @@ def _slowest(
         return
     if n_all > len(shown):
         caption += f" The {len(shown)} longest of {n_all:,}."
+    names = {"lasted_s": "batch_s" if are_batches else "wait_s"}
     columns = [
-        replace(item, name="batch_s" if are_batches else "wait_s")
-        if item.name == "lasted_s"
-        else item
+        replace(item, name=names.get(item.name, item.name))
         for item in kit.columns_of(shown, Slow)
         if are_batches or item.name not in DEVICES
     ]

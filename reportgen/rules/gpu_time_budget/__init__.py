@@ -85,20 +85,16 @@ def _ratios(totals: Mapping[Part, int], parts: Parts) -> Metrics:
 
 
 def _costs(
-    totals: Mapping[Part, int],
-    parts: Parts,
-    usd_per_gpu_hour: float | None,
-    gpus: Sequence[GpuBudget],
+    totals: Mapping[Part, int], parts: Parts, usd: float | None, gpus: Sequence[GpuBudget]
 ) -> Metrics:
-    if usd_per_gpu_hour is None:
+    if usd is None:
         return {}
     idle_ns = sum(totals.get(part, 0) for part in parts.idle)
+    unused_ns = sum(sum(gpu.unused_ns.values()) for gpu in gpus)
     return {
-        "gpu_usd": usd_of(sum(totals.values()), usd_per_gpu_hour),
-        "gpu_idle_usd": usd_of(idle_ns, usd_per_gpu_hour),
-        "gpu_unused_usd": usd_of(sum(sum(gpu.unused_ns.values()) for gpu in gpus), usd_per_gpu_hour)
-        if parts is tables.SAMPLED
-        else None,
+        "gpu_usd": usd_of(sum(totals.values()), usd),
+        "gpu_idle_usd": usd_of(idle_ns, usd),
+        "gpu_unused_usd": usd_of(unused_ns, usd) if parts is tables.SAMPLED else None,
     }
 
 

@@ -149,9 +149,7 @@ def _stretches(devices: Sequence[DeviceIdle]) -> Iterator[Exhibit]:
             share=pct_of(length_ns, every_ns),
             every=every_ns,
             counts=", ".join(f"{name} ({count:,})" for name, count in counts.most_common()),
-            apart=" The recordings are far apart, so all are drawn from the start of the first."
-            if is_apart
-            else "",
+            apart=kit.FAR_APART if is_apart else "",
             rest=f" The longest {len(shown):,} are listed." if len(every) > len(shown) else "",
         ),
     )

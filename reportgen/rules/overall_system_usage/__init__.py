@@ -10,12 +10,11 @@ import numpy as np
 
 from reportgen import results
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.rules.overall_system_usage.measure import (
     STATISTICS,
     NodeUsage,
-    Params,
     Quantity,
     Recording,
     measure,
@@ -130,7 +129,7 @@ class Absence:
     )
 
 
-def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
+def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
     """Write down the statistics of every node and read them."""
     details: results.Details = {
         quantity.value: {
@@ -189,7 +188,9 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
     return found
 
 
-def from_details(_counters: results.Counters, details: results.Details, _params: Params) -> Outcome:
+def from_details(
+    _counters: results.Counters, details: results.Details, _params: NoParams
+) -> Outcome:
     """Read the statistics that SageMaker wrote."""
     rows = _usage_rows(details, {})
     return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
@@ -322,7 +323,7 @@ RULE = Rule(
     title="System usage",
     about=ABOUT,
     needs=(Need.SYSTEM,),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
     from_details=from_details,

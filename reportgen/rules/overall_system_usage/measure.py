@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from itertools import chain
 
@@ -16,6 +16,7 @@ from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
 from reportgen.facts.usage import cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
+from reportgen.rules.base import NoParams
 from reportgen.rules.kit import col, derived, merge, merged, row
 
 HALF_PCT = 50.0
@@ -24,11 +25,6 @@ CORES = "all cores"
 STATISTICS = {"max": 100.0, "p99": 99.0, "p95": 95.0, "p50": 50.0, "min": 0.0}
 """AWS's statistics of a resource, and which percentiles they are."""
 OWN_STATISTICS = {"p5": 5.0}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """This rule has no parameters."""
 
 
 class Quantity(StrEnum):
@@ -150,7 +146,7 @@ class NodeUsage:
     recording: Recording | None
 
 
-def measure(part: NodeProfile, _params: Params) -> NodeUsage:
+def measure(part: NodeProfile, _params: NoParams) -> NodeUsage:
     """Measure a node; resources without samples are left out."""
     system, gpus = part.system, SeriesKind.GPU_UTILIZATION
     is_platform, usages = _is_platform_network(system), {}
