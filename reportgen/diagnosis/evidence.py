@@ -93,8 +93,8 @@ BETWEEN_STEPS = Sign(
     rule="OverallFrameworkMetrics",
     metric="between_steps_ratio",
     limit_pct=10,
-    present="{value:pct} of the time lies between steps.",
-    absent="Only {value:pct} of the time lies between steps.",
+    present="{value:pct} of the time from the first to the last step lies between steps.",
+    absent="Only {value:pct} of the time from the first to the last step lies between steps.",
 )
 SLOW_IN_RHYTHM = Sign(
     rule="StepPeriodicity",

@@ -121,8 +121,7 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     def classes(source: Words, phase: Words) -> NDArray[np.int8]:
         return np.where(is_horovod[source], np.int8(SpanClass.HOROVOD), by_phase[phase])
 
-    found: NDArray[np.int8] = piecewise(classes, spans.source, spans.phase, dtype=np.int8)
-    return found
+    return piecewise(classes, spans.source, spans.phase, dtype=np.int8)
 
 
 def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from reportgen.profile.patterns import found_in
 from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
-from reportgen.units import NS_PER_S
+from reportgen.units import NS_PER_S, round_factors
 
 Mask = NDArray[np.bool_]
 
@@ -387,7 +387,10 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         devices = [replace(item, first=first_ns // item.width_ns) for item in devices]
         first_ns = min(item.reach_ns[0] for item in devices)
     last_ns = max(item.reach_ns[1] for item in devices)
-    width_ns *= _factor(last_ns - first_ns, width_ns)
+    reach_ns = last_ns - first_ns
+    width_ns *= next(
+        factor for factor in round_factors() if reach_ns // (width_ns * factor) + 2 <= MOST_BINS
+    )
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
     busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
@@ -403,13 +406,3 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         length_ns=length_ns,
         is_apart=is_apart,
     )
-
-
-def _factor(reach_ns: int, width_ns: int) -> int:
-    """Return the factor that widens fine bins: the first of 1, 2, 5, 10, … with few enough bins."""
-    scale = 1
-    while True:
-        for factor in (scale, 2 * scale, 5 * scale):
-            if reach_ns // (width_ns * factor) + 2 <= MOST_BINS:
-                return factor
-        scale *= 10

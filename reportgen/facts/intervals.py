@@ -122,8 +122,7 @@ def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     def covered(low_ns: Instants, high_ns: Instants) -> Instants:
         return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
 
-    found: Instants = piecewise(covered, low_ns, high_ns, dtype=np.int64)
-    return found
+    return piecewise(covered, low_ns, high_ns, dtype=np.int64)
 
 
 def covered_ns(
@@ -159,24 +158,13 @@ def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:
     return np.where(place == 0, 0, before[place] - beyond)
 
 
-def spans_any_moment(
-    start_ns: Instants, end_ns: Instants, moments_ns: Instants
-) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the intervals that hold at least one moment (start <= t <= end)."""
-    moments = np.sort(moments_ns)
-
-    def hold_any(start_ns: Instants, end_ns: Instants) -> NDArray[np.bool_]:
-        first = np.searchsorted(moments, start_ns, side="left")
-        return np.asarray(np.searchsorted(moments, end_ns, side="right") > first)
-
-    mask: NDArray[np.bool_] = piecewise(hold_any, start_ns, end_ns, dtype=np.bool_)
-    return mask
-
-
 def overlaps_any(
     start_ns: Instants, end_ns: Instants, other_start_ns: Instants, other_end_ns: Instants
 ) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the intervals that meet one of the others (closed on both sides)."""
+    """Return an (n,) mask of the intervals that meet one of the others (closed on both sides).
+
+    A moment is an interval that begins and ends with it.
+    """
     others = union_of(other_start_ns, other_end_ns)
     if others.start_ns.size == 0:
         return np.zeros(start_ns.shape, dtype=bool)
@@ -185,8 +173,7 @@ def overlaps_any(
         nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
         return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
 
-    mask: NDArray[np.bool_] = piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
-    return mask
+    return piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -356,14 +356,11 @@ def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
         phase=np.full(rows.size, NONE),
     )
     found = _longest(found)
-    if found.n_pauses >= LEAST_EVENTS and _swings(found):
+    between_ns = found.start_ns[1:] - found.end_ns[:-1]
+    if found.n_pauses >= LEAST_EVENTS and (
+        np.median(between_ns) < APART_RATIO * np.median(found.length_ns)
+    ):
         return found.where(found.start_ns < 0)
     places = (found.start_ns - work_ns[0]) // NS_PER_S
     length = (work_ns[1] - work_ns[0]) / NS_PER_S
     return found.where(~_in_rhythm(places, length, found.lost_ns))
-
-
-def _swings(pauses: Pauses) -> bool:
-    """Return whether work lasts not much longer than the pauses around it."""
-    work_ns = np.median(pauses.start_ns[1:] - pauses.end_ns[:-1])
-    return bool(work_ns < APART_RATIO * np.median(pauses.length_ns))

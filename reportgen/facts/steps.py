@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,8 +102,9 @@ _COLUMNS = ("step", "number", "start_ns", "end_ns", "next_ns")
 @fact
 def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
     """Return the steps of one node, by worker, then by phase."""
-    found = []
-    for its in _by_worker(spans):
+    found, steps = [], spans.steps()
+    for _, own in rows_by_code(steps.worker):
+        its = steps.where(own[np.lexsort((steps.end_ns[own], steps.start_ns[own]))])
         next_ns = _next_ns(its)
         loop_ns = int(its.end_ns.max() - its.start_ns.min())
         step = its.step
@@ -131,12 +131,6 @@ def _order(step: Integers) -> Integers:
         return places
     is_dense = int(step[-1]) - int(step[0]) < MOST_STEPS_PER_RECORDED * step.size
     return step if is_dense else places
-
-
-def _by_worker(spans: SpanTable) -> Iterator[SpanTable]:
-    steps = spans.steps()
-    for _, rows in rows_by_code(steps.worker):
-        yield steps.where(rows[np.lexsort((steps.end_ns[rows], steps.start_ns[rows]))])
 
 
 def _next_ns(steps: SpanTable) -> Integers:

@@ -134,7 +134,7 @@ def _cpu_picture(report: Report) -> Picture | None:
     return Picture(
         says="No GPU was recorded. The mean utilization of the CPU cores, by all programs, is "
         f"{format_pct(used)}.",
-        whole="the time of all CPU cores, mean of the nodes",
+        whole="the time of all CPU cores over the whole job, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
         link=f"#{section_of(usage.id, report).id}" if len(parts) > 1 else "",
         segments=_segments(parts, ["" for _ in parts]),
@@ -221,13 +221,12 @@ def _says(
     idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
     done_pct = sum(pcts.get(key, 0.0) for key in words.work)
-    worked = f"The GPUs {words.did} {format_pct(done_pct)} of their time"
+    who = "The GPUs" if words.has_window else "Over the whole job the GPUs"
+    worked = f"{who} {words.did} {format_pct(done_pct)} of their time"
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked = (
-            f"The GPUs {words.did} {high} of their time at more than 90 % load, in {low} at less"
-        )
+        worked = f"{who} {words.did} {high} of their time at more than 90 % load, in {low} at less"
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
     is_unrecorded = outside_pct >= TOLD_FROM_PCT
     if is_unrecorded:

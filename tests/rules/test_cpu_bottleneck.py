@@ -166,7 +166,7 @@ def test_the_finding_tells_when_how_wide_how_long_and_what_ran() -> None:
         in found.text
     )
     assert "1 of 4 cores was busy (median); in 100.0 % of them it was exactly one" in found.text
-    assert "The longest interval lasts 1 min 18 s on algo-1 and has 13 such samples" in found.text
+    assert "the longest lasts 1 min 18 s on algo-1 and has 13 such samples" in found.text
     assert "DataLoaderIter took 100.0 %" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
     assert found.estimate is not None

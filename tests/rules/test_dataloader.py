@@ -480,12 +480,12 @@ def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
 
     assert result.counters.rule_triggered == 1
     assert (found.id, found.severity) == ("DL-5", Severity.WARNING)
-    assert "waits 29.3 % of the time" in found.title
+    assert "waits 29.3 % of its time" in found.title
     assert "num_parallel_calls" in found.advice
     assert "num_workers" not in found.advice
     (calm,) = judged(tensorflow(prefetch=True), cores=8, wait_pct=50).findings
     assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
-    assert "29.3 % of the time" in calm.title
+    assert "29.3 % of its time" in calm.title
     assert "input pipeline" in calm.advice
 
 

@@ -123,8 +123,8 @@ IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
-LONGEST = """ The longest interval lasts {length:ns} on {longest.node} and has
-    {longest.n_ticks:count such sample}."""
+LONGEST = """ They form {n_stretches:count interval}; the longest lasts {length:ns} on
+    {longest.node} and has {longest.n_ticks:count such sample}."""
 RAN = """ During bottlenecks, {ran} took {ran_pct:pct} of the time of framework events other than
     steps, passes and operators."""
 IMPORTED = (
@@ -232,7 +232,8 @@ def _finding(
         against, measured = WAS_ABOVE, peak_pct
     elif felt_pct > limits.threshold:
         against, measured = IS_ABOVE_ON_GPU_NODES, felt_pct
-    longest = max(stretches_of(job), key=lambda item: (item.n_ticks, -item.start_ns))
+    stretches = stretches_of(job)
+    longest = max(stretches, key=lambda item: (item.n_ticks, -item.start_ns))
     cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
     general_ns = job.breakdown.general_ns
     ran = max(general_ns, key=lambda name: (general_ns[name], name), default="")
@@ -263,6 +264,7 @@ def _finding(
         width=float(np.median(job.n_cores_hot)),
         cores=f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}",
         single_pct=100 * int((job.n_cores_hot == 1).sum()) / job.n_found,
+        n_stretches=len(stretches),
         longest=longest,
         length=longest.end_ns - longest.start_ns,
         ran=ran,

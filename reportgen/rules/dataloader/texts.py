@@ -80,7 +80,7 @@ CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pc
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
-    title="Training waits {share_pct:pct} of the time for data; {loaders} on {cores:count core}",
+    title="Training waits {share_pct:pct} of its time for data; {loaders} on {cores:count core}",
     text="""{waited} {Loaders} on {cores:count core}; at least {threshold:g} are recommended,
         {limit_pct:g} % of the cores.{why}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
@@ -120,7 +120,7 @@ MANY_WITH_ROOM = replace(
 INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
-    title="Training waits {share_pct:pct} of the time for data",
+    title="Training waits {share_pct:pct} of its time for data",
     text="{waited} {Loaders} on {cores:count core}.{why}{early}",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
@@ -133,7 +133,7 @@ THREADS_TOO_SLOW = replace(
 )
 THREADS_KEEP_UP = Message(
     id="DL-6",
-    title="Loading is not a bottleneck: training waits {share_pct:pct} of the time for data",
+    title="Loading is not a bottleneck: training waits {share_pct:pct} of its time for data",
     text=f"""Training waits for data {{share_pct:pct}} of its time; only {{wait_pct:g}} % or more
         matter. {THREADS}""",
     advice="Leave the input pipeline as it is.",

@@ -308,14 +308,16 @@ RULE = Rule(
     judge=judge,
     folded=("host_costs",),
     places={
+        "idle_causes": Place(words=texts.WORDS),
         "idle_stretches": Place(
+            words=texts.WORDS,
             dashboard=DashboardPanel(
                 order=40,
                 headline="{title}: the longest {duration_us} before {before}",
                 row_of="duration_us",
                 is_wide=True,
                 shares_axis=True,
-            )
+            ),
         ),
         "idle_shares": Place(
             dashboard=DashboardPanel(

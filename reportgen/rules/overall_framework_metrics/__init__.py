@@ -47,7 +47,7 @@ ABOUT = About(
 BETWEEN_STEPS = kit.Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    title="{measured:pct} of the time lies between steps",
+    title="{measured:pct} of the time from the first to the last step lies between steps",
     text="""From the first to the last step, evaluation included, no step was running for
         {measured:pct} of the time (added up over the training processes); more than
         {threshold:pct} is worth a look.{lost}{known}""",

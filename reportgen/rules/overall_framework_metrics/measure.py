@@ -125,8 +125,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
 
 def _lasts(spans: SpanTable) -> Mask:
     """Return (n,) whether an event is more than an instant."""
-    mask: Mask = piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
-    return mask
+    return piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:

@@ -72,7 +72,7 @@ ABOUT = About(
     advice=NO_TRAINING.advice,
     section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
-    hint_when_skipped="""To record them, pass a PythonProfilingConfig in the job's FrameworkProfile:
+    hint_when_skipped="""To record one, pass a PythonProfilingConfig in the job's FrameworkProfile:
         it runs cProfile or pyinstrument over the steps that you name.""",
     recorded_by=ProfilingKind.PYTHON,
 )

@@ -135,7 +135,7 @@ def _phases(summary: JobSummary) -> Block | None:
         ExhibitKind.SHARES,
         title="Phases of the job",
         caption="""The training loop lasts from the start of the first training step to the end of
-            the last one.""",
+            the last one. These are exact times; the GPU time budget counts whole samples.""",
         columns=[("part", "", names), ("duration_s", "s", amounts), ("pct", "%", percentages)],
     )
     return exhibit_block(shares, _CONTEXT)

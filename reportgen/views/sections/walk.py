@@ -17,7 +17,7 @@ from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
-from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
+from reportgen.views.status import MILDEST_FIRST, NOT_RECORDED, is_listed, rule_state
 from reportgen.views.values import prose, shorten
 from reportgen.views.verdict import named_finding
 
@@ -70,23 +70,14 @@ def section(report: Report, section_id: str) -> PageSection:
 
 
 def other_rules(report: Report) -> Sections:
-    """Show all sections that no cell of the notebook shows: those of plugins and later versions.
-
-    A rule that does not apply to the job is only in the list of all checks.
-    """
+    """Show all sections that no cell of the notebook shows: those of plugins and later versions."""
     return Sections(
         parts=tuple(
             rules_section(section_id, report)
             for section_id in section_ids(report)
             if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
-            and _is_of_job(section_id, report)
         )
     )
-
-
-def _is_of_job(section_id: str, report: Report) -> bool:
-    rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    return not rules or any(is_applicable(rule_id, report) for rule_id in rules)
 
 
 def section_ids(report: Report) -> tuple[str, ...]:
@@ -99,11 +90,11 @@ def section_ids(report: Report) -> tuple[str, ...]:
 def rules_section(section_id: str, report: Report) -> PageSection:
     """Return the section with an id: its rules one after the other, then exhibits of others.
 
-    A rule of kernel traces that could not look is left out: ``not_recorded`` lists it. Without any
-    rule or exhibit the section has no blocks.
+    A rule that did not look is left out: ``not_recorded`` lists it. Without any rule or exhibit the
+    section has no blocks.
     """
     rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    shown = [rule_id for rule_id in rules if not is_unrecorded(rule_id, report)]
+    shown = [rule_id for rule_id in rules if not is_listed(rule_id, report)]
     guests = [
         (rule_id, place)
         for rule_id in report.rules
@@ -161,5 +152,5 @@ def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Bl
     hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
     if report.recording is not None:
         hint = TRACE_HINT
-    state = State(kind="skipped", word="not recorded")
+    state = State(kind="skipped", word=NOT_RECORDED)
     return [rule.notice_block("skipped", place.missing, hint)], state
