@@ -293,7 +293,6 @@ def _of_rows(
 def _rows_sums(
     spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield what ran on each worker at its rows, and at those of the node it runs on."""
     for code, worker in enumerate(spans.workers):
         own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
         if len(own):

@@ -284,7 +284,7 @@ def _fit(
     idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))
     unexplained = left / max(float(seen.var()), 1e-9)
     # Long pauses may explain most of what is seen, and say nothing of what lies between all steps.
-    is_usual = ~(others[2] + others[3])[is_inside].astype(bool)
+    is_usual = np.sum(others[2:4], axis=0)[is_inside] == 0
     varies = float(seen[is_usual].var()) if is_usual.sum() >= LEAST_TICKS else 0.0
     of_usual = float(missed[is_usual].mean()) / varies if varies else 1.0
     of_loop, main, other, *_ = unions[0]

@@ -117,7 +117,7 @@ def _written(
     if n_rows * dtype.itemsize >= _LARGE_COLUMN_BYTES:
         with suppress(OSError), tempfile.TemporaryFile(prefix="reportgen-") as file:
             for part in parts():
-                file.write(np.ascontiguousarray(part, dtype=dtype).view(np.uint8))
+                file.write(np.ascontiguousarray(part, dtype=dtype).view(np.uint8).data)
             file.flush()
             return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype)
     return np.concatenate([*parts(), np.empty(0, dtype)], dtype=dtype, casting="unsafe")

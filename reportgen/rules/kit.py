@@ -94,7 +94,7 @@ class Message:
         Args:
             measured: the value that was found; rounded to 4 digits in the finding.
             threshold: the limit that it crossed.
-            is_crossed: whether it did; a limit that was not crossed is only a value of the words.
+            is_crossed: whether it did; a limit that was not crossed is named in the words only.
             where: place and time.
             share: recoverable share of the time in 0-1, an upper bound.
             severity, exhibit, advice: others than the message's.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -318,7 +318,7 @@ def _finding(
     *,
     meanwhile: str,
     is_whole: bool = True,
-    words: Mapping[str, str] = OF_STEPS,
+    words: Mapping[str, Any] = OF_STEPS,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
 

@@ -204,7 +204,6 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
 
 
 def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: PartWords) -> float:
-    """Return the GPU time at work outside the recorded loop, 0 where it hardly matters."""
     aside_s = sum(part.value for part in parts if part.key in words.aside)
     outside_s = result.metrics.get("worked_outside_loop_s") or 0.0
     return outside_s if outside_s >= _UNRECORDED_FROM_RATIO * aside_s else 0.0

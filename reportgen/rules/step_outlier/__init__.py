@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -124,8 +125,8 @@ JUMPED = replace(
         with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
 )
 """Pauses that become longer at once and stay so do not grow: some work began between the steps."""
-IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
-BETWEEN = {
+IN_STEPS: Mapping[str, Any] = {"what": "The", "grows": "grow slower", "usual": "The usual"}
+BETWEEN: Mapping[str, Any] = {
     "what": "The pauses behind",
     "grows": "grow longer",
     "usual": "The usual pause behind a",

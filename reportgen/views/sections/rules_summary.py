@@ -56,7 +56,6 @@ def rules_summary(report: Report) -> PageSection:
 
 
 def _said(rows: Sequence[RuleRow], report: Report) -> str:
-    """Count the checks by how they ended."""
     kinds = Counter(row.kind for row in rows)
     counts = {
         "failed": kinds["failed"],

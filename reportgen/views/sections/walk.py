@@ -114,7 +114,9 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    is_open = (worst is not None and worst.kind in _OPEN) or _named_rule(report) in shown
+    named = named_finding(report)
+    is_bad = worst is not None and worst.kind in _OPEN
+    is_open = is_bad or (named is not None and named.rule in shown)
     return headed_section(
         section_id,
         title,
@@ -123,11 +125,6 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         state=worst,
         said=None if is_open else _said_of(rules or [rule_id for rule_id, _ in guests], report),
     )
-
-
-def _named_rule(report: Report) -> RuleId | None:
-    named = named_finding(report)
-    return named.rule if named else None
 
 
 def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
@@ -140,7 +137,6 @@ def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
-    """Return the exhibits of a rule in another section, and a state where it is absent."""
     exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}
