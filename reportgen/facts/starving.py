@@ -31,7 +31,7 @@ WORKS_PCT = 80.0
 each tick may hold a wait, and everything below 100 % may be waiting."""
 METER_NS = NS_PER_S
 """A meter looks back for up to a second. In samples that are closer GPUs idle in turn for parts of
-a step, and none of them for long: what each idles in a second counts."""
+a step, and none of them for long: so the mean of each over a second counts."""
 USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
 PLATEAU_RATIO = 0.7
