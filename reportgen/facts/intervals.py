@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,9 @@ class Union:
         return int((self.end_ns - self.start_ns).sum())
 
 
+NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
+
+
 def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     """Return the union of (n,) closed intervals in any order, end_ns >= start_ns."""
     if start_ns.size == 0:
@@ -57,7 +61,7 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     return Union(start_ns=starts[:n_before], end_ns=ends[1 : n_before + 1])
 
 
-def join(unions: tuple[Union, ...]) -> Union:
+def join(unions: Sequence[Union]) -> Union:
     """Return the union of unions."""
     starts = np.concatenate([item.start_ns for item in unions])
     ends = np.concatenate([item.end_ns for item in unions])

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Instants, Integers, Mask
-from reportgen.facts.intervals import clip, covered_each, covered_ns, join, parents_of, union_of
+from reportgen.facts.intervals import (
+    Union,
+    clip,
+    covered_each,
+    covered_ns,
+    join,
+    parents_of,
+    union_of,
+)
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.mapped import in_file
@@ -36,6 +44,7 @@ not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
+LONG_RATIO, MOSTLY_RATIO = 0.1, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +254,28 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
         start_ns = _starts_of(spans.steps(), worker)
         found.append(np.diff(start_ns) - covered_each(waited, start_ns[:-1], start_ns[1:]))
     return found
+
+
+Edges = tuple[Instants, Instants]
+
+
+@fact
+def long_waits_of(spans: SpanTable) -> Union:
+    """Return when workers of a node wait for data, waits below a tenth of a step left out."""
+    waits, steps = waits_of(spans), spans.steps()
+    least_ns = LONG_RATIO * float(np.median(steps.duration_ns)) if steps.n_spans else 0.0
+    its = waits.where(waits.duration_ns >= least_ns)
+    return union_of(its.start_ns, its.end_ns)
+
+
+def is_waiting(waits: Union, slow: Edges, usual: Edges, *, extra_ns: float) -> bool:
+    """Return whether some worker waits for data in most of the time by which steps are slow.
+
+    Steps of the others last until its batch is there. What lies in ``usual`` steps is no reason.
+    """
+    usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
+    waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
+    return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
 
 
 def opens_epoch(spans: SpanTable) -> Integers:

@@ -67,7 +67,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
             *tables.batch_exhibits(job.batches),
             *tables.loader_exhibits(job.loaders, job.life_times),
         ),
-        metrics=_metrics(job) if job.seconds or job.waiting else {},
+        metrics=_metrics(job, params) if job.seconds or job.waiting else {},
     )
 
 
@@ -100,7 +100,7 @@ def _details(job: NodeLoaders) -> Details:
     }
 
 
-def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
+def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
     wait_s = job.wait_ns / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
     return {
@@ -111,7 +111,18 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
         "loaders_p50": job.usual_loaders,
+        **_at_limit(job, params),
     }
+
+
+def _at_limit(job: NodeLoaders, params: Params) -> dict[str, float]:
+    """Return how much of the loop loading takes where the disk or the network sets its pace."""
+    if not job.load or not _matters(job, params):
+        return {}
+    load = _usual(job.load)
+    ratios = {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}
+    ratio = ratios.get(_cause_of(job), 0.0)
+    return {"at_limit_ratio": ratio} if ratio else {}
 
 
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:

@@ -11,8 +11,8 @@ from reportgen.arrays import Integers
 from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
-from reportgen.facts.intervals import covered_each, overlaps_any, union_of
-from reportgen.facts.loader import waits_of
+from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
+from reportgen.facts.loader import long_waits_of, waits_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.step_times import (
@@ -161,7 +161,8 @@ class StepSeries:
 class NodeSteps:
     """One node, or all of them merged: its series by worker, then by phase.
 
-    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode.
+    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode,
+    and ``waits`` when a worker waited for data.
     """
 
     loop: Loop = merged(merge, default_factory=Loop)
@@ -172,6 +173,7 @@ class NodeSteps:
     )
     use: UseInSteps = merged(merge, default_factory=UseInSteps)
     data: tuple[PackedTable, ...] = merged(concat, default=())
+    waits: Union = merged(join, default=NOTHING)
 
 
 def measure(part: NodeProfile, params: Params) -> NodeSteps:
@@ -187,6 +189,7 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
         use=_use(part, series, [times.steps for times in chosen]),
         data=tuple(_all_steps(steps, waits_of(spans)) for steps in in_order),
+        waits=long_waits_of(spans),
     )
 
 

@@ -11,6 +11,8 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.inside import NodeGauge, Work
+from reportgen.facts.intervals import Union
+from reportgen.facts.loader import is_waiting
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_periodicity import tables
@@ -85,6 +87,7 @@ UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is c
     profiler does not see, or waiting."""
 FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
     {share:pct} of the extra time."""
+LATE = "During most of it some training process waits for its batch."
 FEW_SAMPLES = "Only {gpu.n_inside:count sample} lie in them: too few to know the use of the GPUs."
 DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
     ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
@@ -101,7 +104,7 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
         missing=missing,
-        findings=[_finding(item, params) for item in told],
+        findings=[_finding(item, params, job.waits) for item in told],
         exhibits=tables.exhibits_of(groups, told),
         metrics=_metrics(told) if job.longest >= params.min_steps else {},
     )
@@ -156,18 +159,23 @@ def _metrics(told: Sequence[tables.SharedPeriod]) -> dict[str, float | int | Non
     }
 
 
-def _finding(group: tables.SharedPeriod, params: Params) -> results.Finding:
+def _finding(group: tables.SharedPeriod, params: Params, waits: Union) -> results.Finding:
     main = group.main
+    marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
+    edges, drawn = ((its.start_ns, its.end_ns) for its in (main.windows, main.drawn))
+    is_late = is_waiting(waits, edges, drawn, extra_ns=marked_ns)
     likely = [item for item in tables.compare(group) if item.evidence_ratio > NAMED_FROM_RATIO]
     cause = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
+    by_loader = cause is not None and cause.work is Work.LOADER
     nth = ordinal(round(main.period_steps))
     parts = (
         _rhythm(group),
         write(COST, p=main, where=WHERE[main.is_between]),
         _why(cause),
+        LATE if is_late and not by_loader else "",
         _dips(main),
     )
-    message = BATCHES_LATE if cause and cause.work is Work.LOADER else RECURS
+    message = BATCHES_LATE if by_loader or is_late else RECURS
     is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)

@@ -10,7 +10,8 @@ import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
-from reportgen.facts.intervals import Union, runs_of
+from reportgen.facts.intervals import NOTHING, Union, join, runs_of
+from reportgen.facts.loader import long_waits_of
 from reportgen.facts.rhythm import (
     FALSE_ALARM_LOG10,
     Rhythm,
@@ -161,11 +162,15 @@ class Period:
 
 @row
 class NodeRhythms:
-    """One node, or all of them merged: its loop, the steps of its longest series, its rhythms."""
+    """One node, or all of them merged: its loop, the steps of its longest series, its rhythms.
+
+    ``waits`` is when a worker waited for data.
+    """
 
     loop: Loop = merged(merge, default_factory=Loop)
     longest: int = merged(max, default=0)
     periods: tuple[Period, ...] = merged(concat, default=())
+    waits: Union = merged(join, default=NOTHING)
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
@@ -175,6 +180,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
         loop=loop_of(part.spans),
         longest=max((steps.n_steps for steps in series), default=0),
         periods=tuple(period for steps in series for period in _periods(part, steps)),
+        waits=long_waits_of(part.spans),
     )
 
 
