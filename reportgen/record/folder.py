@@ -259,7 +259,7 @@ def process_start(pid: int) -> str | None:
 
 
 def process_stat(pid: int) -> list[str]:
-    """Return the fields of ``/proc/PID/stat`` after the name, the state first; none off Linux."""
+    """Return the state of a process, and the fields that Linux lists after it; else nothing."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
