@@ -101,14 +101,13 @@ def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
             path=place,
         )
     for folder, path, version in _walk(place):
-        known = old.get((folder, version))
-        if known is None:
-            try:
-                yield replace(_row(Path(path).read_bytes(), folder, _beside), version=version)
-            except OSError as err:
-                yield _unreadable(folder, version, err.strerror or str(err))
+        if known := old.get((folder, version)):
+            yield known
             continue
-        yield known
+        try:
+            yield replace(_row(Path(path).read_bytes(), folder, _beside), version=version)
+        except OSError as err:
+            yield _unreadable(folder, version, err.strerror or str(err))
 
 
 def _walk(place: str) -> Iterator[Found]:
@@ -150,8 +149,7 @@ def _in_bucket(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
         for info in chosen:
             folder = f"{location.root}/{PurePosixPath(info.key).parent}"
             version = info.version or str(info.size_bytes)
-            known = old.get((folder, version))
-            if known is not None:
+            if known := old.get((folder, version)):
                 yield known
             else:
                 waiting.append(pool.submit(read, info.key, folder, version))

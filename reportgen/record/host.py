@@ -11,7 +11,6 @@ from reportgen.record.limits import Limits, Quota, online_cores
 from reportgen.record.readings import Rates, Reading
 
 _BLOCK_DEVICES = Path("/sys/block")
-_NETWORK_DEVICES = Path("/sys/class/net")
 _RDMA_DEVICES = Path("/sys/class/infiniband")
 _NO_DISK = ("dm-", "md", "loop", "ram", "zram", "sr")
 """Block devices that repeat the traffic of others, or have none."""
@@ -20,8 +19,6 @@ _NO_NETWORK = ("lo", "veth", "docker", "br-", "virbr", "cni", "flannel", "bond",
 _TIMES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 """Times of a core that add up to its whole; ``user`` holds those of guests."""
 _IDLE, _IO_WAIT = _TIMES.index("idle"), _TIMES.index("iowait")
-
-
 _NO_IO_WAIT = "waiting for I/O (this system does not count it)"
 
 

@@ -27,18 +27,9 @@ _FROM_KEYBOARD = frozenset({signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP})
 _STOPPED_BY_TERMINAL = frozenset({signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU})
 _IGNORED_BY_PYTHON = frozenset({signal.SIGPIPE, signal.SIGXFSZ})
 _OUR_OWN = _IGNORED_BY_PYTHON | {
-    signal.SIGKILL,
-    signal.SIGSTOP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-    signal.SIGSEGV,
-    signal.SIGBUS,
-    signal.SIGFPE,
-    signal.SIGILL,
-    signal.SIGABRT,
-    signal.SIGTRAP,
-    signal.SIGSYS,
-}
+    signal.SIGKILL, signal.SIGSTOP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGSEGV, signal.SIGBUS,
+    signal.SIGFPE, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGSYS,
+}  # fmt: skip
 """Signals that cannot be taken, or that this process causes itself."""
 
 _TAKEN = frozenset(signal.valid_signals()) - _OUR_OWN

@@ -13,13 +13,7 @@ from reportgen.views.charts.arrays import numbers
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.outline import is_drawn, link_of, title_of
 from reportgen.views.timeline.lanes import Spot, spot_of
-from reportgen.views.values import (
-    Shown,
-    format_interval,
-    format_value,
-    prose,
-    shorten,
-)
+from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 LONGEST_TITLE = 240

@@ -51,9 +51,9 @@ _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$"
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _WITHIN_DURATION = re.compile(r"(?:(?<=\bmin) (?=\d\d\ss\b)|(?<=\bh) (?=\d\d\smin\b))")
 _COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
-_SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
-_BYTES = frozenset({"bytes", "B", "byte"})
-_BYTE_RATES = frozenset({"bytes/s", "B/s"})
+SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+BYTES = frozenset({"bytes", "B", "byte"})
+BYTE_RATES = frozenset({"bytes/s", "B/s"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,11 +142,11 @@ def format_value(value: Scalar, unit: str) -> str:
         return "yes" if value else "no"
     if isinstance(value, str):
         return clean(value)
-    if unit in _SECONDS_PER:
-        return _format_seconds(value, _SECONDS_PER[unit])
-    if unit in _BYTES:
+    if unit in SECONDS_PER:
+        return _format_seconds(value, SECONDS_PER[unit])
+    if unit in BYTES:
         return format_bytes(_three_digits(value))
-    if unit in _BYTE_RATES:
+    if unit in BYTE_RATES:
         return f"{format_bytes(_three_digits(value))}/s"
     if unit.startswith("%"):
         return f"{format_pct(value)}{clean(unit[1:])}"

@@ -34,14 +34,10 @@ _DECODER = msgspec.json.Decoder(list[Event])
 EDGES = b", \t\r\n"
 
 
-def _is_whole(text: bytes) -> bool:
-    """Return whether a text looks like a complete array: then it need not be copied."""
-    return text.startswith(b"[") and text[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
-
-
 def decode_events(text: bytes) -> list[Event] | None:
     """Return events with commas between them; ``None`` when anything about them is unusual."""
-    if not _is_whole(text):
+    looks_whole = text[-8:].rstrip().endswith((b"}]", b"}\n]", b"}\r\n]"))
+    if not (looks_whole and text.startswith(b"[")):  # else it need not be copied
         body = text.strip(EDGES).removeprefix(b"[").removesuffix(b"]").strip(EDGES)
         text = b"[%b]" % body
     try:

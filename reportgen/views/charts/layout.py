@@ -9,7 +9,7 @@ from typing import Any
 from reportgen.results import Exhibit
 from reportgen.views.charts.arrays import Numbers, float32, instants, percentages32
 from reportgen.views.tables import MOST_CELLS
-from reportgen.views.values import heading_of, plot_label
+from reportgen.views.values import BYTE_RATES, BYTES, SECONDS_PER, heading_of, plot_label
 
 Figure = dict[str, Any]
 
@@ -97,17 +97,8 @@ _STEPS: dict[str, tuple[tuple[float, float, str], ...]] = {
         (float("inf"), 1e-12, "TB"),
     ),
 }
-_BASES = {
-    "s": ("time", 1.0, ""),
-    "ms": ("time", 1e-3, ""),
-    "us": ("time", 1e-6, ""),
-    "µs": ("time", 1e-6, ""),
-    "ns": ("time", 1e-9, ""),
-    "bytes": ("bytes", 1.0, ""),
-    "B": ("bytes", 1.0, ""),
-    "bytes/s": ("bytes", 1.0, "/s"),
-    "B/s": ("bytes", 1.0, "/s"),
-}
+_BASES = {unit: ("time", base, "") for unit, base in SECONDS_PER.items()}
+_BASES |= dict.fromkeys(BYTES, ("bytes", 1.0, "")) | dict.fromkeys(BYTE_RATES, ("bytes", 1.0, "/s"))
 
 
 def unit_scale(unit: str, values: Sequence[float | None]) -> UnitScale:

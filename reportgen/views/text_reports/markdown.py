@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from reportgen.report import Report
-from reportgen.results import Column, Exhibit, Severity
+from reportgen.results import Exhibit, Severity
 from reportgen.text_safety import markdown_table, markdown_text
 from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, cards_of
@@ -108,12 +108,8 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
         for column in item.columns
         if any(value is not None for value in column.values)
     ]
-    rows = zip(*(_texts(column) for column in columns), strict=True)
-    yield from markdown_table([heading_of(column.name) for column in columns], rows)
-
-
-def _texts(column: Column) -> list[str]:
-    return [format_value(value, column.unit) for value in column.values]
+    texts = ([format_value(value, item.unit) for value in item.values] for item in columns)
+    yield from markdown_table([heading_of(item.name) for item in columns], zip(*texts, strict=True))
 
 
 def _unlooked(report: Report) -> Iterator[str]:

@@ -23,7 +23,6 @@ MOST_WAITING = 20_000
 """Events that wait for the first step, or for a disk that is stuck; older ones are dropped."""
 
 _RANK_NAMES = ("RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID")
-_US_PER_HOUR = 3_600_000_000
 
 
 class Event(NamedTuple):
