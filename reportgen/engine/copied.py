@@ -5,7 +5,6 @@ Of this process a copy has one thread only: who runs more of them starts another
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pickle
 import signal
@@ -45,9 +44,11 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
             killed before the end.
     """
     while _ENDING:
-        os.waitpid(_ENDING.pop(), 0)
+        _wait_for(_ENDING.pop())
     reading, writing = os.pipe()
     with suppress(OSError):  # a megabyte at once takes two thirds of the time of 64 kB
+        import fcntl  # which Windows does not have
+
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:
         if sys.stdout is not None:
@@ -75,7 +76,12 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
         finally:
             if pid not in _ENDING:
                 os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
+                _wait_for(pid)
+
+
+def _wait_for(pid: int) -> None:
+    with suppress(ChildProcessError):  # where the signal of their end is ignored, it is gone
+        os.waitpid(pid, 0)
 
 
 def _results(incoming: IO[bytes], pid: int) -> Iterator[Any]:

@@ -115,6 +115,19 @@ def test_a_copy_that_has_said_everything_is_gone_before_the_next_one() -> None:
 
 
 @NEEDS_FORK
+def test_copies_work_where_the_end_of_processes_is_ignored() -> None:
+    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    try:
+        for _ in range(2):
+            with run_in_copy(squares, 3) as results:
+                assert list(results) == [0, 1, 4]
+        with run_in_copy(own_id) as results:
+            next(results)
+    finally:
+        signal.signal(signal.SIGCHLD, before)
+
+
+@NEEDS_FORK
 def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied, "_SILENT_S", 0.5)
     with run_in_copy(silent) as results:
