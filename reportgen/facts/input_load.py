@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
-from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Mask
+from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.mapped import in_turn
-from reportgen.profile.system import Floats
 
 LEAST_STEPS = 5
 """The median of fewer steps says little about the others."""

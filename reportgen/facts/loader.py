@@ -11,10 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import (
-    Instants,
     Union,
     clip,
     covered_each,
@@ -46,9 +45,6 @@ LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
 LONG_RATIO, MOSTLY_RATIO = 0.1, 0.5
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +128,6 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """
     usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
-
-
-# How long the training loop waited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -352,9 +345,6 @@ def hand_over_ns(spans: SpanTable) -> dict[str, int]:
         is_after = got_ns >= end_ns[:-1]
         found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
     return found
-
-
-# How many loaders were at work
 
 
 def busy_seconds(spans: SpanTable) -> dict[int, int]:

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts import samples, usage
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
-from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_S
 
 LEAST_WORK_TICKS = 100
@@ -84,8 +83,8 @@ class _Work:
     ``idle`` is of single samples of the GPU that idles most, ``lost`` of means over a meter's time.
     """
 
-    minute: NDArray[np.int64]
-    tick_ns: NDArray[np.int64]
+    minute: Integers
+    tick_ns: Integers
     idle: Floats
     lost: Floats
     busy: Floats
@@ -183,7 +182,6 @@ def _cores(system: SystemTable) -> Sequence[str]:
 
 
 def _by_minute(work: _Work, values: Floats) -> Floats:
-    """Return the mean of (n,) values over each minute."""
     known = np.nan_to_num(values)
     return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
 
@@ -196,7 +194,7 @@ def _correlation(one: Floats, other: Floats) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> tuple[Starving, ...]:
+def _starving(part: NodeProfile, work: _Work, sets_pace: Mask) -> tuple[Starving, ...]:
     is_starved = (sets_pace & (_by_minute(work, work.lost) >= IDLES_RATIO))[work.minute]
     if not is_starved.any():
         return ()

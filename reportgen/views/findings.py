@@ -26,6 +26,8 @@ LONGEST_TITLE = 240
 _MOST_COUNTED = 199
 """An exhibit of more spans may have left some out, perhaps the first."""
 _SAME_S = 2e-6
+_LONG = {"io": "I/O", "cpu": "CPU", "gpu": "GPU"}
+_SHORT = re.compile(rf"\b({'|'.join(_LONG)})\b")
 _COUNTS = re.compile(r"[\d.,]+|s\b")
 
 
@@ -197,4 +199,8 @@ def _part(finding: Finding) -> str:
 
 def _words(cause: str) -> str:
     """Return a word for a cause as people write it; nothing for a mere observation."""
-    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ").replace("io ", "I/O ")
+    return (
+        ""
+        if cause == Cause.OBSERVATION
+        else _SHORT.sub(lambda found: _LONG[found[0]], cause.replace("_", " "))
+    )

@@ -16,7 +16,7 @@ from reportgen.views.values import prose, shorten
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
-_MOST_UNLOOKED = "No problem found, but most checks could not be made."
+_MOST_UNLOOKED = "No problem found, but most checks lacked data."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 

@@ -72,7 +72,10 @@ def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
         "memory operations",
         "waits for a slow host",
     ]
-    assert picture.says.startswith("The GPUs computed in 0.0 % of their time; another 40.0 %")
+    assert picture.says == (
+        "The GPUs computed in 0.0 % of their time; another 60.0 % was memory operations, and "
+        "another 40.0 % (40 s) was lost waiting for a slow host."
+    )
 
 
 def test_the_sentence_says_what_was_lost_and_to_what():
@@ -82,7 +85,7 @@ def test_the_sentence_says_what_was_lost_and_to_what():
         f"{WORKED} 45.0 % of their time; another 50.0 % (1.0 h) was lost waiting for the "
         "CPU or for input."
     )
-    assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time"
+    assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time in whole samples"
 
 
 @pytest.mark.parametrize(("outside_s", "is_told"), [(449.0, False), (450.0, True)])
@@ -135,7 +138,7 @@ def test_causes_that_are_one_part_of_the_bar_are_told_apart_in_the_sentence():
     picture = picture_of(budget_report(parts))
     assert picture is not None
     assert [item.name for item in picture.segments][1:] == ["waits for I/O", "2 smaller causes"]
-    assert "waiting, mostly for I/O" in picture.says
+    assert "waiting, the largest part for I/O" in picture.says
 
 
 @pytest.mark.parametrize("idle", [(38.23, 7.14, 6.22, 2.4, 2.37), (10.04, 9.97, 0.04, 0.03)])
@@ -207,7 +210,7 @@ def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, "Only one sample.")
     picture = picture_of(reports.report_of((skipped,)))
     assert picture is not None
-    assert picture.says == "There is no picture of the GPU time: Only one sample."
+    assert picture.says == "There is no picture of the GPU time. Only one sample."
     html = views.header(reports.report_of((skipped,)))._repr_html_()
     assert "rg-budget-says" in html
     assert 'class="rg-budget-bar"' not in html
@@ -226,7 +229,7 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
     gpu = [0.0] * 300 + [95.0] * 300
     report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)
     html = views.header(report)._repr_html_()
-    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time, $0.33" in html
+    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time in whole samples, $0.33" in html
     assert "waits for CPU or input" in html
 
 

@@ -122,11 +122,7 @@ def _at_limit_ratio(job: NodeLoaders) -> float:
     return {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}.get(cause, 0.0)
 
 
-# Findings
-
-
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of the number of loaders, or of their speed."""
     fewest, most = params.limits(len(job.cores))
     few = {"threshold": math.ceil(round(fewest, 3)), "limit_pct": params.min_threshold}
     many = {"threshold": math.floor(round(most, 3)), "limit_pct": params.max_threshold}
@@ -227,6 +223,7 @@ def _waits(
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""
+    is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
         busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
         share = min(share, 1 - busy_ratio)
@@ -234,7 +231,7 @@ def _waits(
     if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
-        replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
+        replace(message, cause=cause, advice=texts.CACHE if is_early else advice),
         job,
         params,
         severity=kit.fault_severity(share),

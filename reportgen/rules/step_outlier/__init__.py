@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.breakdown import Breakdown, largest_increase
 from reportgen.facts.loader import is_waiting
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
-from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import breakdown_details
@@ -221,9 +221,6 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
     return int(np.count_nonzero(counts > n_outliers))
 
 
-# STEP-1: slow steps
-
-
 def named_worker(series: Sequence[StepSeries]) -> str | None:
     """Return the worker with more than twice its fair share of the outliers, or with all of them.
 
@@ -345,9 +342,6 @@ def _others(names: list[str]) -> str:
     return write(OTHERS, names=names) if names else ""
 
 
-# STEP-2: steps that grow slower
-
-
 def _slower(series: Sequence[StepSeries]) -> Finding | None:
     slower = [
         (item.slowdown.extra_ns / item.loop_ns, item, item.slowdown)
@@ -357,12 +351,10 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return (JUMPED if found.is_between and found.is_jump else SLOWER).finding(
-        measured=100 * share,
+    return (JUMPED if found.is_between and found.is_jump else SLOWER).fault(
+        100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
-        severity=kit.fault_severity(share),
-        share=share,
         worst=worst,
         found=found,
         others=_others(

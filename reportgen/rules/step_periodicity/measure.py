@@ -8,6 +8,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
 from reportgen.facts.intervals import NOTHING, Union, join, runs_of
 from reportgen.facts.loader import long_waits_of
@@ -18,14 +19,12 @@ from reportgen.facts.rhythm import (
     find_rhythm,
     members_of,
 )
-from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import Mask, excess_of
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.trend import excess_of
 from reportgen.merging import rows_between
 from reportgen.profile import NodeProfile
-from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
-from reportgen.rules import kit
-from reportgen.rules.kit import col, concat, derived, merge, merged, row
+from reportgen.rules.kit import col, concat, count, derived, merge, merged, percentage, row
 from reportgen.units import NS_PER_S
 
 MOST_MARKS = 500
@@ -55,12 +54,12 @@ first and behind the last, for the very first step is often slow."""
 class Params:
     """Parameters of ours; AWS has no such rule."""
 
-    min_share_pct: float = kit.percentage(
+    min_share_pct: float = percentage(
         0.5,
         "a rhythm that costs at least this share of the loop is reported",
         source="what costs less is not worth a change of the script",
     )
-    min_steps: int = kit.count(
+    min_steps: int = count(
         20,
         "a worker's phase is searched once it has this many steps",
         unit="steps",
@@ -229,7 +228,6 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
-    """Return whether the pauses behind slow steps cost more than the steps themselves."""
     pause_excess_ns, step_excess_ns = (
         float(length_ns[rows].sum()) - rows.size * float(np.median(length_ns[normal]))
         for length_ns in (steps.next_ns - steps.end_ns, steps.duration_ns)
@@ -300,7 +298,6 @@ def _recurrences_by(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
 def _best(
     steps: PhaseSteps, events: Events, false_alarm_log10: float
 ) -> tuple[Integers, Integers, Unit] | None:
-    """Return rows, places on the grid and unit of the surest rhythm, ``None`` without one."""
     found: list[tuple[float, Unit, Rhythm]] = []
     for rows in _levels(events) if events.row.size else ():
         if rows.size > MOST_SLOW_RATIO * steps.n_steps:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
+from reportgen.results import Status
 from reportgen.text import format_count, join_names, plural
 from reportgen.views.cell_output import PageSection, State, block_of, headed_section, pairs_block
 from reportgen.views.facts import Fact
@@ -58,8 +59,9 @@ def not_recorded(report: Report) -> PageSection:
 def absent_of(report: Report) -> tuple[Absent, ...]:
     """Return the rules that did not look, and system metrics, if missing."""
     rule_ids = sorted(report.rules, key=lambda rule_id: section_of(rule_id, report).order)
-    unlooked = [rule_id for rule_id in rule_ids if is_listed(rule_id, report)]
-    taken = {section_of(rule_id, report).id for rule_id in rule_ids if rule_id not in unlooked}
+    unlooked = [rule_id for rule_id in rule_ids if report.rules[rule_id].status is Status.SKIPPED]
+    shown = [rule_id for rule_id in rule_ids if not is_listed(rule_id, report)]
+    taken = {section_of(rule_id, report).id for rule_id in shown}
     by_reason: dict[str, list[str]] = {}
     for rule_id in unlooked:
         reason = report.rules[rule_id].reason

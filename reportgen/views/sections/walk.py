@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from reportgen.errors import PluginError
-from reportgen.report import Report
+from reportgen.report import RankedFinding, Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
+from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
@@ -123,17 +124,39 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         blocks,
         lead=" ".join(filter(None, lead)),
         state=worst,
-        said=None if is_open else _said_of(rules or [rule_id for rule_id, _ in guests], report),
+        said=None if is_open else _said_of(section_id, rules, guests, report),
     )
 
 
-def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
+def _said_of(
+    section_id: str,
+    rules: Sequence[RuleId],
+    guests: Sequence[tuple[RuleId, Section]],
+    report: Report,
+) -> str:
     """Return the line of a folded section: its first finding, else missing data or its question."""
-    titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
+    rule_ids = rules or [rule_id for rule_id, _ in guests]
+    titles = [
+        item.finding.title
+        for item in report.findings
+        if item.rule in rule_ids and _section_with(item, report) == section_id
+    ]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
-    titles += [about_of(rule_id, report).checks for rule_id in rule_ids]
-    return prose(shorten(titles[0]).text) if titles else ""
+    absent = (
+        place.missing
+        for rule_id, place in guests
+        if not rule.guests_of(report.results.get(rule_id), section_id)
+    )
+    titles += [] if rules else filter(None, absent)
+    titles += [about_of(rule_id, report).checks.partition(". ")[0] for rule_id in rule_ids]
+    return prose(shorten(titles[0], most=LONGEST_TITLE).text) if titles else ""
+
+
+def _section_with(item: RankedFinding, report: Report) -> str:
+    result = report.results.get(item.rule)
+    shown = result.exhibit(item.finding.exhibit or "") if result else None
+    return (shown.place.section if shown else "") or section_of(item.rule, report).id
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
