@@ -14,6 +14,7 @@ from reportgen.engine import HelperError, run_in_helper
 from reportgen.pipeline import judging, report_timeline
 from reportgen.pipeline.judging import judged
 from reportgen.pipeline.packed_measurements import PackedMeasurements
+from reportgen.profile import NodeId
 from reportgen.results import RuleId
 from reportgen.results.codec import PackedExhibits, encode
 from reportgen.rules.base import AnyRule, Need, Outcome
@@ -35,7 +36,7 @@ def _many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(rules: Sequence[AnyRule] = RULES) -> list[PackedMeasurements]:
-    parts = [replace(busy_trace(), rank=rank, node=f"rank {rank}") for rank in range(2)]
+    parts = [replace(busy_trace(), rank=rank, node=NodeId(f"rank {rank}")) for rank in range(2)]
     return [PackedMeasurements.of(measure_part(part, rules, PARAMS)) for part in parts]
 
 

@@ -15,7 +15,7 @@ from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, 
 from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, Row, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -86,7 +86,7 @@ def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_inpu
 ) -> None:
     part = job(every(10, 300, 0.5))
     begins_s = part.spans.steps().start_ns[9::10] / 1e9
-    rows = [
+    rows: list[Row] = [
         ("DataLoaderIter", "It::GetNext", at + late_s, at + late_s + 0.45, {}) for at in begins_s
     ]
     other = node_profile(spans=span_table(rows, worker="algo-2-27"), node="algo-2")
