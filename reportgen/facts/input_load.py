@@ -14,6 +14,7 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
@@ -94,7 +95,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
     Cycles that overlap such ticks show it in two ways, of which the larger counts. They are longer
     than the median of the others of their phase, or where these are too few than the fastest tenth
-    of all. And GPUs idle in them, also where no cycle is ever undisturbed.
+    of all. And GPUs idle in them, also where no cycle is ever undisturbed. Warm-up does not count.
     """
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
@@ -107,7 +108,8 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     losses = defaultdict[str, float](float)
     for steps in steps_of(spans):
         is_crowded = overlaps_any(steps.start_ns, steps.next_ns, end_ns - interval_ns, end_ns)
-        free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded)
+        is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
+        free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded & is_late)
         usual_ns = np.percentile(steps.cycle_ns, FASTEST_PCT)
         if free_ns.size >= LEAST_STEPS:
             usual_ns = np.median(free_ns)

@@ -842,13 +842,27 @@ def test_too_many_loaders_cost_what_steps_take_longer_while_the_cores_are_used_u
     assert found is not None
     assert (found.severity, found.cause) == (Severity.WARNING, Cause.TOO_MANY_LOADERS)
     assert found.estimate is not None
-    assert found.estimate.share_ratio == round(20 / 120, 6)
+    assert found.estimate.share_ratio == round(18 / 120, 6), "the first two are warm-up"
     assert "from 6 to 4" in found.advice
+
+
+def test_a_first_step_that_compiles_beside_loaders_that_start_is_no_loss_to_them() -> None:
+    rows = [
+        *step_rows([10.0]),
+        *step_rows([1.0] * 100, start_s=START_S + 10, first=1),
+        *[fetch(index, 0.0) for index in range(110)],
+        setup(0, workers=6, pinned=True),
+    ]
+    columns = {f"cpu{core}": [99.0] * 4 + [20.0] * 106 for core in range(4)}
+    columns["gpu0"] = [0.0] * 10 + [95.0] * 100
+    system = system_table(columns, start_s=START_S + 1, interval_s=1.0)
+
+    assert loud(run(RULE, replace(node(rows, cores=4), system=system))) == []
 
 
 def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> None:
     # All cores are busy all the time, and all steps are equally long. A GPU at work is rarely read
-    # as more than 92 %: at 69 % it idles a quarter of the time.
+    # as more than 92 %: at 69 % it idles a quarter of the time. The first two steps do not count.
     rows = [
         *step_rows([1.0] * 100),
         *(fetch(index, 0.0) for index in range(100)),
@@ -863,7 +877,7 @@ def test_too_many_loaders_cost_what_gpus_idle_where_no_step_is_undisturbed() -> 
 
     assert found is not None
     assert found.estimate is not None
-    assert found.estimate.share_ratio == 0.25
+    assert found.estimate.share_ratio == 0.245
 
 
 def test_too_many_loaders_cost_what_gpus_fall_short_of_their_own_usual_use() -> None:

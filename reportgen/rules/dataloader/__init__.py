@@ -103,6 +103,7 @@ def _details(job: NodeLoaders) -> Details:
 def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
     wait_s = job.wait_ns / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
+    at_limit = _at_limit_ratio(job) if job.load and _matters(job, params) else 0.0
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
@@ -111,18 +112,14 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
         "loaders_p50": job.usual_loaders,
-        **_at_limit(job, params),
+        **({"at_limit_ratio": at_limit} if at_limit else {}),
     }
 
 
-def _at_limit(job: NodeLoaders, params: Params) -> dict[str, float]:
+def _at_limit_ratio(job: NodeLoaders) -> float:
     """Return how much of the loop loading takes where the disk or the network sets its pace."""
-    if not job.load or not _matters(job, params):
-        return {}
-    load = _usual(job.load)
-    ratios = {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}
-    ratio = ratios.get(_cause_of(job), 0.0)
-    return {"at_limit_ratio": ratio} if ratio else {}
+    cause, load = _cause_of(job), _usual(job.load)
+    return {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}.get(cause, 0.0)
 
 
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:

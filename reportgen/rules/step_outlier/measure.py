@@ -161,8 +161,7 @@ class StepSeries:
 class NodeSteps:
     """One node, or all of them merged: its series by worker, then by phase.
 
-    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode,
-    and ``waits`` when a worker waited for data.
+    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode.
     """
 
     loop: Loop = merged(merge, default_factory=Loop)

@@ -162,10 +162,7 @@ class Period:
 
 @row
 class NodeRhythms:
-    """One node, or all of them merged: its loop, the steps of its longest series, its rhythms.
-
-    ``waits`` is when a worker waited for data.
-    """
+    """One node, or all merged: loop, steps of the longest series, rhythms, waits for data."""
 
     loop: Loop = merged(merge, default_factory=Loop)
     longest: int = merged(max, default=0)
