@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Evidence, Finding, RuleResult
+from reportgen.results import Estimate, Evidence, Finding, RuleResult
 from reportgen.results.causes import Cause
 from reportgen.text import write
+from reportgen.units import speedup_at_most
 
 _PCT_OF_RATIO = 100
 
@@ -49,6 +50,13 @@ LOOP_WAITS = Sign(
     present="Training waits for data {value:pct} of its time.",
     absent="Training waits for data only {value:pct} of its time.",
 )  # fmt: skip
+LOADS_AT_LIMIT = Sign(
+    rule="Dataloader", metric="at_limit_ratio", limit_pct=50,
+    present="The disk or the network delivers data for {value:pct} of the loop as fast as it can: "
+    "as long as it does, only about the rest can be saved elsewhere.",
+)  # fmt: skip
+IN_DOUBT_RATIO = 0.05
+"""Rates in samples scatter: how much of the loop loading takes is known to a twentieth."""
 CORES_USED_UP = Sign(
     rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,
     present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
@@ -118,10 +126,10 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.NETWORK_INPUT: ((NETWORK_FULL, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
     Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
     Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
-    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, SLOW_IN_RHYTHM)),
-    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS)),
-    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS,)),
-    Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
+    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, LOADS_AT_LIMIT, SLOW_IN_RHYTHM)),
+    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS, LOADS_AT_LIMIT)),
+    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS, LOADS_AT_LIMIT)),
+    Cause.SLOWING_DOWN: ((), (LOOP_WAITS, LOADS_AT_LIMIT)),
     Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
     Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
     Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
@@ -149,3 +157,14 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
         for sign in signs
         if (said := sign.read(others))
     )
+
+
+def winnable(finding: Finding, results: Sequence[RuleResult]) -> Estimate | None:
+    """Return the gain of mending a cause alone: at most what loading at its limit leaves."""
+    _, excludes = HYPOTHESES.get(finding.cause, ((), ()))
+    metrics = (of.metrics for of in results if of.id == LOADS_AT_LIMIT.rule)
+    at_limit = next(metrics, {}).get(LOADS_AT_LIMIT.metric)
+    if finding.estimate is None or at_limit is None or LOADS_AT_LIMIT not in excludes:
+        return finding.estimate
+    share = round(min(finding.estimate.share_ratio, 1 - at_limit + IN_DOUBT_RATIO), 6)
+    return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from reportgen.diagnosis.explanations import IDLES, share_of
 from reportgen.results import Cause, Exhibit, ExhibitKind, Finding, RuleResult, column, exhibit
+from reportgen.results.codec import PackedExhibits
 from reportgen.text import write
 from reportgen.units import percentages
 
@@ -45,8 +46,10 @@ def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
     if result.id != BUDGET or budget is None or not attributed:
         return result
     shown = _exhibit(attributed, result, _seconds_of(budget))
-    exhibits = [item for item in result.exhibits if item is not budget]
-    return replace(result, exhibits=(budget, *([shown] if shown.n_rows else []), *exhibits))
+    others = [item for item in result.exhibits if item.id != budget.id]
+    exhibits = (budget, *([shown] if shown.n_rows else []), *others)
+    is_packed = isinstance(result.exhibits, PackedExhibits)
+    return replace(result, exhibits=PackedExhibits(exhibits) if is_packed else exhibits)
 
 
 def _unused_ratio(results: Sequence[RuleResult]) -> float:

@@ -8,7 +8,7 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -26,8 +26,8 @@ class HelperError(Exception):
 
 
 @contextmanager
-def run_in_helper(fn: Callable[..., Iterator[object]], *args: object) -> Iterator[Iterator[Any]]:
-    """Run a generator function of a module in another process and give what it yields.
+def run_in_helper(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[Iterator[Any]]:
+    """Run a function of a module in another process and give what it yields or returns one by one.
 
     The process is gone when the context ends, whatever happened. What goes there and comes back can
     be pickled, and is never ``None``.

@@ -14,6 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
@@ -23,7 +24,6 @@ from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
 from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
-from reportgen.profile.system import Floats, Instants
 
 SLOW_FROM_RATIO = 3.0
 """A pause four times as long as those around it is something else than what lies between all."""
@@ -254,7 +254,6 @@ def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
 def _fit(
     end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
-    """Return the fit for windows of one length."""
     start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
-from reportgen.facts.intervals import Instants, overlaps_any, runs_of
+from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
 from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.memo import fact
-from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_MINUTE
 
 NEIGHBOUR_INTERVALS = 2.5

@@ -10,19 +10,16 @@ from math import floor, log10
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Mask
 from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, union_of
 from reportgen.merging import merged
 from reportgen.profile import trace_tables
 from reportgen.profile.memo import fact
 from reportgen.profile.patterns import found_in
-from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
 from reportgen.units import NS_PER_S, round_factors
-
-Mask = NDArray[np.bool_]
 
 SYNC_CALL = re.compile(r"^(cuda|hip)(Stream|Device|Event)Synchronize|^cu(Stream|Event|Ctx)Synchron")
 """Calls in which the host waits for the GPU."""
@@ -43,9 +40,6 @@ MOST_BINS = 300
 FAR_APART = 4
 """Recordings that span more than this many times the longest of them would each be a dot on a
 common axis of time."""
-
-
-# Windows
 
 
 class WindowKind(StrEnum):
@@ -152,7 +146,7 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
     fitting = np.zeros(len(trace.names), dtype=bool)
     for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
         fitting[code] = bool(fits(trace.names[code]))
-    return fitting[codes]
+    return np.take(fitting, codes)
 
 
 def step_marks(trace: RankTrace) -> Mask:
@@ -162,9 +156,6 @@ def step_marks(trace: RankTrace) -> Mask:
     return np.asarray(
         is_profiler | (is_numbered & (trace.slices.kind == trace_tables.SliceKind.ANNOTATION))
     )
-
-
-# Unions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

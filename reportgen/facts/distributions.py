@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.profile.system import Floats
+from reportgen.arrays import Counts, Floats, Integers
 from reportgen.units import round_factors
 
 WHISKER_REACH = 1.5
@@ -25,9 +24,6 @@ PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 AWS_N_BINS = 49
 FINE_BINS = 1_000
 DRAWN_BINS = 60
-
-Counts = NDArray[np.int64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +91,7 @@ def box_of(values: Floats) -> Box:
     )
 
 
-def bin_index(values: Floats) -> NDArray[np.int64]:
+def bin_index(values: Floats) -> Integers:
     """Return the bin of each percentage, without NaN: [0, 2) ... [98, 100], else the edge bin."""
     return np.asarray(np.clip(np.floor(values / BIN_PCT), 0, N_BINS - 1).astype(np.int64))
 

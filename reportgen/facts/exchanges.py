@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.facts.device_busy import (
     communication_rows,
     headline,
@@ -22,8 +22,6 @@ from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_US
-
-Integers = NDArray[np.int64]
 
 SHORT_REST_NS = 10 * NS_PER_US
 """A shorter rest between two kernels does not expose what runs beside them."""

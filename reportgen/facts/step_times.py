@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.pauses import WARM_UP_STEPS
-from reportgen.facts.steps import Integers, PhaseSteps, steps_of
-from reportgen.facts.trend import Mask, excess_of, trend_of
+from reportgen.facts.steps import PhaseSteps, steps_of
+from reportgen.facts.trend import excess_of, trend_of
 from reportgen.profile import SpanTable
 from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import Memo, fact
-from reportgen.profile.system import Floats
 
 SLOW_FROM_RATIO = 0.5
 """A slow step takes half as long again as those around it: batches of unequal size stay below."""
@@ -80,9 +80,6 @@ def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
     """
     excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
     return excess_ns, is_slow & (np.arange(is_slow.size) >= WARM_UP_STEPS)
-
-
-# Slower and slower
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

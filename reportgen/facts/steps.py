@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
@@ -16,15 +16,11 @@ from reportgen.profile.memo import fact
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
-Integers = NDArray[np.int64]
 
 
 def phase_word(phase: str) -> str:
     """Return ``TRAIN`` of ``Step:ModeKeys.TRAIN``."""
     return phase.rpartition(".")[2] or phase
-
-
-# The training loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +44,6 @@ def loop_of(spans: SpanTable) -> Loop:
     start_ns, end_ns = training_loop_ns(spans) or (None, None)
     n_steps = spans.steps().n_spans
     return Loop(n_spans=spans.n_spans, n_steps=n_steps, start_ns=start_ns, end_ns=end_ns)
-
-
-# Steps and cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +84,7 @@ class PhaseSteps:
         """Return how long each cycle takes: the step and the pause behind it."""
         return self.next_ns - self.start_ns
 
-    def where(self, rows: NDArray[np.bool_] | Integers) -> PhaseSteps:
+    def where(self, rows: Mask | Integers) -> PhaseSteps:
         """Return some of the steps."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
@@ -125,7 +118,6 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
 
 
 def _order(step: Integers) -> Integers:
-    """Return the numbers of steps where they give their order, else their places."""
     places = np.arange(step.size, dtype=np.int64)
     if step.size == 0 or step[0] <= NO_STEP or not (np.diff(step) > 0).all():
         return places

@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.samples import minutes_of
-from reportgen.profile.system import Floats
 
 MAX_POINTS = 400
 """Pairs grow with the square; longer series are cut to medians of equal blocks first."""
@@ -35,9 +34,6 @@ SLOW_FROM_DEVIATIONS = 4.0
 SLOW_FROM_RATIO = 0.05
 """A cycle is slow when it exceeds the usual one by four deviations, which plain scatter hardly ever
 does, and by 5 %, below which the difference is not worth a search."""
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

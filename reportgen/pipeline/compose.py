@@ -18,7 +18,7 @@ from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.recording import Recording
 from reportgen.results import RuleResult
-from reportgen.results.codec import encode
+from reportgen.results.codec import encoded_parts
 from reportgen.storage import TrainingJob
 from reportgen.units import NS_PER_MS
 
@@ -148,7 +148,8 @@ def report_id(results: Sequence[RuleResult]) -> str:
     """Return a hash of the results: equal results give an equal id."""
     digest = hashlib.sha256()
     for result in results:
-        digest.update(encode(result))
+        for part in encoded_parts(result):
+            digest.update(part)
     return digest.hexdigest()[:_ID_LENGTH]
 
 

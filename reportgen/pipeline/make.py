@@ -13,8 +13,10 @@ from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import cache_for, discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
+from reportgen.pipeline.judging import judged
 from reportgen.pipeline.measuring import Work, measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.places import check_output, check_upload, saved_report
 from reportgen.pipeline.products import (
     check_old,
@@ -33,7 +35,7 @@ from reportgen.publish import ReadyKernel
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
-from reportgen.rules.runner import MANY_PARTS, judge_all
+from reportgen.rules.runner import MANY_PARTS
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
@@ -119,8 +121,9 @@ def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
         free_at_once()
     measured, missing = measure(work, watcher)
     with timed(watcher, "rules") as step:
-        results = judge_all([part.measurements for part in measured], work.rules, work.params)
-        measured = [replace(part, measurements={}) for part in measured]
+        waiting = [part.measurements for part in measured]
+        measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
+        results = judged(waiting, work.rules, work.params)
         report = compose_report(
             replace(work.job, notes=(*work.job.notes, *missing)),
             measured,

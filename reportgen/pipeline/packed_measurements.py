@@ -28,34 +28,41 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     A value that cannot be pickled stays as it is.
     """
 
-    def __init__(self, pickled: Iterable[tuple[RuleId, Any]]) -> None:
-        """Pack measurements one by one: bytes are pickled ones."""
-        self._packed = {
-            rule: zlib.compress(item, 1) if isinstance(item, bytes) else item
-            for rule, item in pickled
-        }
+    def __init__(self, packed: Mapping[RuleId, Any]) -> None:
+        """``packed``: bytes are compressed pickles."""
+        self.packed = packed
 
     @classmethod
     def of(cls, measurements: Mapping[RuleId, Any]) -> PackedMeasurements:
-        """Return the measurements of a part, packed."""
-        return cls((rule, _pickled(item)) for rule, item in measurements.items())
+        """Return the measurements of a part, packed one by one."""
+        return _compressed((rule, _pickled(item)) for rule, item in measurements.items())
 
     def __getitem__(self, rule: RuleId) -> Any:
-        found = self._packed[rule]
+        found = self.packed[rule]
         return pickle.loads(zlib.decompress(found)) if isinstance(found, bytes) else found  # noqa: S301  # we packed it
 
     def __iter__(self) -> Iterator[RuleId]:
-        return iter(self._packed)
+        return iter(self.packed)
 
     def __len__(self) -> int:
-        return len(self._packed)
+        return len(self.packed)
 
-    def __reduce__(self) -> tuple[type[PackedMeasurements], tuple[tuple[tuple[RuleId, Any], ...]]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         raw = (
             (rule, zlib.decompress(item) if isinstance(item, bytes) else item)
-            for rule, item in self._packed.items()
+            for rule, item in self.packed.items()
         )
-        return PackedMeasurements, (tuple(raw),)
+        return _compressed, (tuple(raw),)
+
+
+def _compressed(pickled: Iterable[tuple[RuleId, Any]]) -> PackedMeasurements:
+    """Return pickled measurements, each compressed."""
+    return PackedMeasurements(
+        {
+            rule: zlib.compress(item, 1) if isinstance(item, bytes) else item
+            for rule, item in pickled
+        }
+    )
 
 
 def _pickled(item: Any) -> Any:

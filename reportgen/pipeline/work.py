@@ -46,7 +46,7 @@ class Measured:
     rank: int | None = None
     clock: Clock | None = None
     setup: Setup
-    measurements: Mapping[RuleId, Any]
+    measurements: PackedMeasurements
     notes: tuple[SourceNote, ...]
     n_rows: int
     n_files: int

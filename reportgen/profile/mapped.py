@@ -13,16 +13,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Floats = NDArray[np.float64]
+from reportgen.arrays import Floats
 
 Column = TypeVar("Column", bound=NDArray[Any])
 
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 1 << 19
-_LARGE_RESULT_BYTES = 1 << 20
-_COPIED_ROWS = 1 << 20
-_COMPUTED_ROWS = 1 << 17
+_COMPUTED_ROWS = 1 << 16
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 _HELD_BYTES = 24 << 20
 """Freed memory that the C library keeps for the next arrays. It would be 128 KiB, and each array of
@@ -90,30 +88,22 @@ def in_turn(values: Floats, columns: Sequence[int]) -> Iterator[Floats]:
         forget(values)
 
 
-def blank_column(n: int, dtype: DTypeLike, *, large_bytes: int = _LARGE_RESULT_BYTES) -> Any:
+def blank_column(n: int, dtype: DTypeLike, *, large_bytes: int = _LARGE_COLUMN_BYTES) -> Any:
     """Return (n,) values to be filled; ``large_bytes`` or more of them lie in a file."""
     n_words = -(-n * np.dtype(dtype).itemsize // 8)
     return blank_matrix(n_words, 1, large_bytes=large_bytes)[:, 0].view(dtype)[:n]
 
 
 def in_file(column: Column) -> Column:
-    """Return (n,) values; many of them lie in a file."""
-
-    def parts() -> Iterator[Column]:
-        for rows in pieces(column.size, _COPIED_ROWS):
-            yield cast("Column", column[rows])
-            forget(column)
-
-    return cast("Column", _written(parts, column.size, column.dtype))
+    """Return a copy of (n,) values; many of them lie in a file."""
+    return cast("Column", piecewise(np.array, column, dtype=column.dtype))
 
 
 def _written(
     parts: Callable[[], Iterator[NDArray[Any]]], n_rows: int, dtype: np.dtype[Any]
 ) -> NDArray[Any]:
-    """Return (n,) values that come in parts, many of them in a file if it has space.
-
-    Writing to a file takes a fifth of the time of filling the pages into which it is mapped.
-    """
+    """Return (n,) values that come in parts, many of them in a file if it has space."""
+    # Writing takes a fifth of the time of filling the pages into which the file is mapped.
     if n_rows * dtype.itemsize >= _LARGE_COLUMN_BYTES:
         with suppress(OSError), tempfile.TemporaryFile(prefix="reportgen-") as file:
             for part in parts():
@@ -125,7 +115,7 @@ def _written(
 
 def copy_column(column: NDArray[Any], into: NDArray[Any]) -> None:
     """Write (n,) values to the begin of an array; the memory of either in a file is let go."""
-    for rows in pieces(column.size, _COPIED_ROWS):
+    for rows in pieces(column.size):
         values = column[rows]
         into[rows.start : rows.start + values.size] = values
         forget(column)
@@ -154,27 +144,22 @@ def piecewise(
 
 def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
     """Return chosen rows of (n,) values; many of them lie in a file."""
-    n_taken = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size
+    is_mask = rows.dtype == np.bool_
 
     def parts() -> Iterator[NDArray[Any]]:
-        for piece in pieces(column.size):
-            yield column[piece][rows[piece]]
+        for piece in pieces(rows.size):
+            yield column[piece][rows[piece]] if is_mask else column[rows[piece]]
             forget(column)
 
-    if n_taken * column.itemsize < _LARGE_RESULT_BYTES:
-        found: NDArray[Any] = column[rows]
-    elif rows.dtype == np.bool_:
-        found = _written(parts, n_taken, column.dtype)
-    else:
-        found = piecewise(column.__getitem__, rows, dtype=column.dtype)
-    forget(column)
+    n_taken = int(np.count_nonzero(rows)) if is_mask else rows.size
+    found = _written(parts, n_taken, column.dtype)
     forget(rows)
     return cast("Column", found)
 
 
-def pieces(size: int, n_rows: int = _COMPUTED_ROWS) -> Iterator[slice]:
+def pieces(size: int) -> Iterator[slice]:
     """Yield the slices in which (n,) rows are computed, one after the other."""
-    return (slice(first, first + n_rows) for first in range(0, size, n_rows))
+    return (slice(first, first + _COMPUTED_ROWS) for first in range(0, size, _COMPUTED_ROWS))
 
 
 def chosen(values: Floats, rows: NDArray[np.bool_], columns: Sequence[int]) -> Floats:

@@ -69,9 +69,12 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "joined_streams": _joined_streams,
         **{name: functools.partial(_as_nbconvert, name) for name in _OF_NBCONVERT},
     }
-    html = environment.get_template("index.html.j2").render(nb=notebook, info=info)
-    with writing(page):
-        page.write_text(html.lstrip("\r\n"), encoding="utf-8")
+    pieces = environment.get_template("index.html.j2").generate(nb=notebook, info=info)
+    with writing(page), page.open("w", encoding="utf-8") as file:
+        while not (begin := next(pieces).lstrip("\r\n")):
+            pass
+        file.write(begin)
+        file.writelines(pieces)  # all of the page as one text takes three times its size
 
 
 def _as_nbconvert(name: str, text: str) -> Any:

@@ -8,9 +8,10 @@ History of ``format``: 1, first version; 2, the needs of the page and of later r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from types import GenericAlias
 from typing import Annotated, Any
@@ -28,10 +29,17 @@ _TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "bool": bool}
 
 def encode(result: RuleResult) -> bytes:
     """Return the bytes of ``<Id>.json``, the same for equal results, with a final newline."""
+    return b"".join(encoded_parts(result))
+
+
+def encoded_parts(result: RuleResult) -> Iterator[bytes]:
+    """Yield the bytes of ``<Id>.json`` piece by piece: of a thousand ranks they are megabytes."""
     tree = {key: getattr(result.counters, name) for name, key in _COUNTERS.items()}
     tree |= {"Details": result.details, "RuleParameters": result.rule_parameters}
     five = {key: tree[key] for key in AWS_KEYS}
-    return msgspec.json.encode({**five, "reportgen": _our_tree(result)}) + b"\n"
+    yield msgspec.json.encode({**five, "reportgen": _our_tree(result)})[: -len(b"}}")]
+    yield from _last_keys(result)
+    yield b"}}\n"
 
 
 def encode_beside(result: RuleResult, original: bytes) -> bytes:
@@ -42,11 +50,12 @@ def encode_beside(result: RuleResult, original: bytes) -> bytes:
     text = original.removeprefix(b"\xef\xbb\xbf").rstrip()
     if tuple(msgspec.json.decode(text)) != AWS_KEYS:
         return encode(result)
-    ours = msgspec.json.encode(_our_tree(result))
-    return text[:-1] + b', "reportgen": ' + ours + b"}\n"
+    ours = msgspec.json.encode(_our_tree(result))[: -len(b"}")]
+    return b"".join([text[:-1], b', "reportgen": ', ours, *_last_keys(result), b"}}\n"])
 
 
 def _our_tree(result: RuleResult) -> dict[str, Any]:
+    """Return our key without the last two keys in it."""
     return {
         "format": FORMAT,
         "id": result.id,
@@ -56,16 +65,44 @@ def _our_tree(result: RuleResult) -> dict[str, Any]:
         "params": result.params,
         "metrics": result.metrics,
         "findings": result.findings,
-        "exhibits": [_exhibit_tree(exhibit) for exhibit in result.exhibits],
-        "data": result.data,
     }
 
 
-def _exhibit_tree(exhibit: Exhibit) -> dict[str, Any]:
-    tree, columns = _lean(exhibit), exhibit.columns
-    if exhibit.kind in COLUMNAR:
-        return {**tree, "data": {column.name: column.values for column in columns}}
-    return {**tree, "rows": list(zip(*(column.values for column in columns), strict=True))}
+def _last_keys(result: RuleResult) -> Iterator[bytes]:
+    yield b',"exhibits":['
+    for number, text in enumerate(_texts(result.exhibits)):
+        yield b"," + text if number else text
+    yield b'],"data":' + msgspec.json.encode(result.data)
+
+
+class PackedExhibits(Sequence[Exhibit]):
+    """Exhibits as their compressed JSON, of which each is made anew when it is looked up."""
+
+    def __init__(self, exhibits: Iterable[Exhibit]) -> None:
+        """Pack exhibits one by one; those that are packed stay so."""
+        self.packed = [zlib.compress(text, 1) for text in _texts(exhibits)]
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return tuple(self[place] for place in range(*at.indices(len(self))))
+        return _exhibit(msgspec.json.decode(zlib.decompress(self.packed[at])))
+
+
+def _texts(exhibits: Iterable[Exhibit]) -> Iterator[bytes]:
+    """Yield the JSON of exhibits, one by one: the rows of all of them take much memory."""
+    if isinstance(exhibits, PackedExhibits):
+        yield from map(zlib.decompress, exhibits.packed)
+        return
+    for item in exhibits:
+        tree, values = _lean(item), [column.values for column in item.columns]
+        if item.kind in COLUMNAR:
+            named = zip((column.name for column in item.columns), values, strict=True)
+            yield msgspec.json.encode({**tree, "data": dict(named)})
+        else:
+            yield msgspec.json.encode({**tree, "rows": list(zip(*values, strict=True))})
 
 
 def _lean(value: Any) -> Any:
@@ -97,23 +134,35 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         FormatError: not JSON, not a result of ours, or a newer format.
     """
     with reading(path, of="rule result"):
-        tree: Any = msgspec.json.decode(raw)
-        ours = tree["reportgen"]
-        check_format(ours["format"], (FIRST_FORMAT, FORMAT), path=path, of="result")
-        if ours["format"] == FIRST_FORMAT:
-            ours = _from_first(ours)
-        counters = {name: tree[key] for name, key in _COUNTERS.items()}
-        ours["counters"] = msgspec.convert(counters, dict[str, Annotated[int, msgspec.Meta(ge=0)]])
-        ours |= {"details": tree["Details"], "rule_parameters": tree["RuleParameters"]}
-        ours["exhibits"] = [_with_values(item) for item in ours["exhibits"]]
-        return msgspec.convert(ours, RuleResult)
+        tree = _parts(raw)
+        ours, known = _parts(tree["reportgen"]), (FIRST_FORMAT, FORMAT)
+        check_format(msgspec.json.decode(ours["format"]), known, path=path, of="result")
+        texts = msgspec.json.decode(ours.pop("exhibits"), type=list[msgspec.Raw])
+        trees: Iterable[Any] = map(msgspec.json.decode, texts)
+        parts = {name: msgspec.json.decode(text) for name, text in ours.items()}
+        if parts["format"] == FIRST_FORMAT:
+            trees = list(trees)
+            parts |= {"about": _about_of_first(trees), "data": []}
+            trees = [item for item in trees if item["id"] != "about"]
+        counters = {name: msgspec.json.decode(tree[key]) for name, key in _COUNTERS.items()}
+        parts["counters"] = msgspec.convert(counters, dict[str, Annotated[int, msgspec.Meta(ge=0)]])
+        parts["details"] = msgspec.json.decode(tree["Details"])
+        parts["rule_parameters"] = msgspec.json.decode(tree["RuleParameters"])
+        return replace(msgspec.convert(parts, RuleResult), exhibits=tuple(map(_exhibit, trees)))
 
 
-def _from_first(ours: dict[str, Any]) -> dict[str, Any]:
-    """Return our key of format 1 in this format; ``reportgen.store.load`` adds where it stands."""
-    evidence = [item for item in ours["exhibits"] if item["id"] != "about"]
-    words = [dict(item["rows"]) for item in ours["exhibits"] if item["id"] == "about"]
-    return {**ours, "exhibits": evidence, "about": words[0] if words else None, "data": []}
+def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
+    """Return the values of a JSON object, not yet decoded."""
+    return msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+
+
+def _about_of_first(trees: Iterable[Any]) -> dict[str, str] | None:
+    """Return the words of a rule in format 1; ``reportgen.store.load`` adds where it stands."""
+    return next((dict(item["rows"]) for item in trees if item["id"] == "about"), None)
+
+
+def _exhibit(tree: Any) -> Exhibit:
+    return msgspec.convert(_with_values(tree), Exhibit)
 
 
 def _with_values(tree: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ All types are plain values. Nothing here reads, draws or writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NewType
@@ -286,7 +286,7 @@ class RuleResult:
     params: Mapping[str, Scalar] = field(default_factory=dict)
     metrics: Mapping[str, float | int | None] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
-    exhibits: tuple[Exhibit, ...] = ()
+    exhibits: Sequence[Exhibit] = ()
     data: tuple[PackedTable, ...] = ()
     about: About | None = None
 

@@ -10,12 +10,12 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.samples import count_where, sum_of, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Instants
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
@@ -192,7 +192,6 @@ def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
-    """Yield the rates of one node before its first step, those that were sampled then."""
     loop_ns = training_loop_ns(part.spans)
     if loop_ns is None:
         return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -36,7 +36,8 @@ def save(
     with writing(report_dir):
         report_dir.mkdir(parents=True, exist_ok=True)
         for name, result in files.items():
-            (report_dir / name).write_bytes(_encoded(result, originals or {}))
+            with (report_dir / name).open("wb") as file:
+                file.writelines(_encoded(result, originals or {}))
         others = []
         if report.timeline_data is not None:
             others.append(TIMELINE_FILE)
@@ -124,11 +125,11 @@ def _declared(result: RuleResult) -> RuleResult:
     return with_about(result, rule) if rule else result
 
 
-def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> bytes:
+def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> Iterable[bytes]:
     original = originals.get(result.id)
     if original is None:
-        return result_codec.encode(result)
-    return result_codec.encode_beside(result, original)
+        return result_codec.encoded_parts(result)
+    return [result_codec.encode_beside(result, original)]
 
 
 def _read(path: Path) -> bytes:

@@ -70,7 +70,7 @@ def test_decimals_and_absent_values_come_back(numbers: list[int | None], scale: 
 )
 def test_clocks_and_decimals_take_a_third_of_their_bytes(values: NDArray[np.generic]) -> None:
     packed = PackedMeasurements.of({FIRST: values})
-    assert sum(map(len, packed._packed.values())) < values.nbytes / 3
+    assert sum(map(len, packed.packed.values())) < values.nbytes / 3
 
 
 def test_a_packed_column_travels_unpacked_and_comes_back() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from reportgen.arrays import Floats
 from reportgen.profile import mapped
 from reportgen.profile.mapped import (
     blank_matrix,
@@ -32,7 +33,7 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def matrix(large_bytes: int) -> mapped.Floats:
+def matrix(large_bytes: int) -> Floats:
     """Return a matrix whose values are their places in column-major order."""
     values = blank_matrix(N_ROWS, N_COLUMNS, large_bytes=large_bytes)
     values.T.reshape(-1)[:] = np.arange(values.size)

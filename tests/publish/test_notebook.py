@@ -54,6 +54,8 @@ def test_a_notebook_runs_with_its_parameter_beside_the_results(
     assert tree["metadata"]["papermill"] == {"parameters": {"report_dir": "profiler-report"}}
     assert all(not set(cell["metadata"]) & {"papermill", "execution"} for cell in tree["cells"])
 
+    assert output.read_text() == nbformat.writes(nbformat.read(output, 4)) + "\n"
+
     # What was made can be read again as a notebook to run: its injected cell is replaced.
     again = read_notebook(output)
     assert len(again.cells) == 3

@@ -11,14 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from reportgen import results
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.breakdown import largest_increase
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, Finding, Reason, Severity
+from reportgen.results import Cause, Counters, Details, Finding, JsonValue, Reason, Severity
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
 from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
@@ -81,7 +80,7 @@ class Wording:
     used_up_advice: str = ""
     narrow: str
     narrow_severity: Severity
-    cause: results.Cause
+    cause: Cause
     starving: Callable[[NodeProfile], tuple[Starving, ...]] | None = None
 
 
@@ -167,7 +166,6 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
 
 
 def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
-    """Return why nothing can be said: no metrics, no GPU, no cores, or too few ticks."""
     reason = reason_to_skip(
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
@@ -189,7 +187,7 @@ def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
             node.time_ns.tolist(), node.n_gpus_low.tolist(), node.n_cores_hot.tolist(), strict=True
         )
     ]
-    found: dict[str, results.JsonValue] = {}
+    found: dict[str, JsonValue] = {}
     for _, _, time_ns, n_gpus, n_cores in sorted(rows):
         free_ns = time_ns
         while seconds_key(free_ns) in found:
@@ -202,7 +200,6 @@ def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
 
 
 def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | None]:
-    """Return the numbers by which jobs are compared; none without GPUs."""
     if not job.n_gpu_ticks:
         return {}
     loop_ratio = job.loop_ratio if job.n_found else 0.0 if job.n_loops else None
@@ -218,7 +215,6 @@ def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | No
 def _finding(
     job: Bottlenecks, limits: _Limits, words: Wording, *, peak_pct: float | None
 ) -> Finding | None:
-    """Return the finding; ``peak_pct`` is the largest share if the rule ever triggered."""
     if not job.n_found or job.n_ticks <= limits.patience:
         return None
     share_pct, felt_pct = 100 * job.n_found / job.n_ticks, 100 * job.felt_ratio
@@ -298,7 +294,6 @@ def _larger(ticks: Finding | None, minutes: Finding | None) -> Finding | None:
 
 
 def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
-    """Return the sentences that apply, each about one thing."""
     only = "" if job.n_loops == len(job.nodes) else ON_NODES
     parts = {
         COUNTED + against: True,

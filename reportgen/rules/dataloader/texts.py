@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
 
-# Parts of sentences
-
 TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
     {least} are needed."""
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
@@ -29,8 +27,6 @@ CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the tr
     and larger files, a local copy or a cache, or decode on the GPU."""
 CACHE = """Copy or cache the data before the training: the first reads are slow, and later ones
     hardly make training wait."""
-
-# Why the loop waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +71,6 @@ WHY: Mapping[Cause, Why] = {
 CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
     and more loader processes can save at most the rest."""
 
-# Too few loaders, or too many
-
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
@@ -115,8 +109,6 @@ MANY_WITH_ROOM = replace(
     advice="If memory is short, try num_workers={fitting}{each}; otherwise leave it as it is.",
 )
 
-# Loaders that are too slow, however many they are
-
 INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
@@ -148,8 +140,6 @@ FIRST_BATCHES = Message(
         pipeline that repeats) and read the first batches ahead.""",
 )
 
-# How batches are handed over
-
 NOT_FELT = ", so pinned memory would save almost nothing here"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(
@@ -174,8 +164,6 @@ NO_PREFETCH = replace(
     unit="%",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
-
-# Messages about SageMaker's results
 
 FEW_OF_AWS = Message(
     id="DL-1",

@@ -178,9 +178,6 @@ TRACED_WORDS: Mapping[Part, Words] = {
     ),
 }
 
-
-# The first picture
-
 _WORK = ("busy_high", "busy_partial")
 _SAMPLED_CAUSES = {
     part.value: words.where.removeprefix("waiting ").removeprefix("idle, ")
