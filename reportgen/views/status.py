@@ -8,13 +8,7 @@ from reportgen.report import Report
 from reportgen.results import Cause, ReasonCode, RuleId, Severity, Status
 from reportgen.text import verb
 from reportgen.views.cell_output import State
-from reportgen.views.outline import (
-    KERNELS,
-    SYSTEM,
-    about_of,
-    is_drawn,
-    is_of_traces,
-)
+from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_drawn, is_of_traces
 from reportgen.views.profiling import was_asked_for, why_not_recorded
 from reportgen.views.recording import NO_STEPS_HINT
 

@@ -16,7 +16,6 @@ from reportgen.views.values import prose, shorten
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
-_MOST_UNLOOKED = "No problem found, but most checks lacked data."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -109,7 +108,9 @@ def _without_faults(report: Report) -> ReportVerdict:
         lead = f"{MARK_STEPS} {lead}"
     return ReportVerdict(
         kind="ok" if is_told else "skipped",
-        headline="No problem found." if is_told else _MOST_UNLOOKED,
+        headline="No problem found."
+        if is_told
+        else "No problem found, but most checks lacked data.",
         lead=lead.strip(),
     )
 

@@ -143,12 +143,10 @@ def _said_of(
     ]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
-    absent = (
-        place.missing
-        for rule_id, place in guests
-        if not rule.guests_of(report.results.get(rule_id), section_id)
-    )
-    titles += [] if rules else filter(None, absent)
+    if not rules and not any(
+        rule.guests_of(report.results.get(rule_id), section_id) for rule_id, _ in guests
+    ):
+        titles += [place.missing for _, place in guests if place.missing]
     titles += [about_of(rule_id, report).checks.partition(". ")[0] for rule_id in rule_ids]
     return prose(shorten(titles[0], most=LONGEST_TITLE).text) if titles else ""
 
