@@ -11,7 +11,7 @@ from reportgen.results import Cause, ExhibitKind, Finding, RuleId, Severity, Whe
 from reportgen.text import format_pct, join_names
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.outline import is_drawn, link_of, title_of
+from reportgen.views.outline import is_drawn, link_of, section_with
 from reportgen.views.timeline.lanes import Spot, spot_of
 from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
@@ -116,7 +116,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         gain_note=gain_note,
         part=_part(finding),
         link=link_of(rule_id, finding, report),
-        link_text=title_of(rule_id, report),
+        link_text=section_with(rule_id, finding, report).title,
         cause=_words(finding.cause),
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),

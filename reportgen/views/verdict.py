@@ -38,9 +38,8 @@ def verdict_of(report: Report) -> ReportVerdict:
     if named is None:
         return _without_faults(report)
     top = named.finding
-    lead = [_what_it_wins(top, report), _among(top, report), _unlooked(report)]
-    if top.severity in _FAULTS:
-        lead = [lead[1], lead[0], lead[2]]
+    lead = [_among(top, report), _what_it_wins(top, report)]
+    lead = [*(lead if top.severity in _FAULTS else reversed(lead)), _unlooked(report)]
     return ReportVerdict(
         kind=top.severity.value,
         headline=_sentence(top.title),
