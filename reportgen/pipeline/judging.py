@@ -1,7 +1,7 @@
-"""The rules judge the measurements of all parts: those of many parts in a process of its own.
+"""The rules judge the measurements of all parts; many parts are judged in a separate process.
 
-What a thousand ranks measured is made of so many small objects that the memory in which they lay is
-not given back: it goes with that process.
+The measurements of a thousand ranks consist of many small objects, whose memory this process could
+not give back to the system. That of the separate process is free when it ends.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
 def judged(
     measured: list[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Sequence[RuleResult]:
-    """Return what the rules say of all parts; evidence on many parts is packed.
+    """Return the results of the rules for all parts; evidence on many parts is packed.
 
-    Edge cases: what cannot travel, or finds no space in TMPDIR, is judged in this process.
+    Edge cases: measurements that cannot be sent, or find no space in TMPDIR, are judged here.
     """
     if len(measured) > MANY_PARTS:
         with suppress(HelperError, OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
@@ -52,7 +52,7 @@ def _write(measured: Sequence[PackedMeasurements], rules: Sequence[AnyRule], pat
 def _judge(
     path: Path, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Iterator[RuleResult]:
-    """Yield what each rule says of the measurements in a file. Runs in the helper."""
+    """Yield the result of each rule for the measurements in a file. Runs in the helper."""
     with path.open("rb") as file:
         for rule in rules:
             items = pickle.load(file)  # noqa: S301  # we wrote it
