@@ -40,9 +40,9 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
     status = report.figures.status if report.figures else JobStatus.UNKNOWN
     if report.job.running_until and status in _MAY_RUN:
         until = _instant(report.job.running_until, report)
-        is_known = status is JobStatus.IN_PROGRESS
         said, note = "no end marker", "it still runs, or it ended without notice"
-        said, note = ("still running", "") if is_known else (said, note)
+        if status is JobStatus.IN_PROGRESS:
+            said, note = "still running", ""
         facts.append(Fact(name="State", text=f"{said}, data until {until}", note=note))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))

@@ -11,7 +11,7 @@ from reportgen.results import Cause, ExhibitKind, Finding, RuleId, Severity, Whe
 from reportgen.text import format_pct, join_names
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.outline import is_drawn, link_of, title_of
+from reportgen.views.outline import is_drawn, link_of, section_with
 from reportgen.views.timeline.lanes import Spot, spot_of
 from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
 
@@ -116,7 +116,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         gain_note=gain_note,
         part=_part(finding),
         link=link_of(rule_id, finding, report),
-        link_text=title_of(rule_id, report),
+        link_text=section_with(rule_id, finding, report).title,
         cause=_words(finding.cause),
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
@@ -140,27 +140,27 @@ def _when(rule_id: str, where: Where, report: Report) -> str:
 def _alike(rule_id: str, where: Where, report: Report) -> tuple[list[float], int]:
     """Return the starts of all spans like the one of a finding, if it is the longest of them."""
     result = report.results.get(RuleId(rule_id))
+    begin_s, end_s = where.start_s or 0.0, where.end_s or 0.0
     for item in result.exhibits if result else ():
         if item.kind is not ExhibitKind.SPANS or not is_drawn(item):
             continue
         values = {column.name: column.values for column in item.columns}
         times_s = (numbers(values["start_s"]), numbers(values["end_s"]))
         spans = [
-            (f"{lane} {_COUNTS.sub('', str(name))}", start_s or 0.0, end_s or 0.0)
-            for lane, name, start_s, end_s in zip(
+            (f"{lane} {_COUNTS.sub('', str(name))}", first or 0.0, last or 0.0)
+            for lane, name, first, last in zip(
                 values["lane"], values["name"], *times_s, strict=True
             )
         ]
-        own = next((span for span in spans if _is_same(span, where)), ("", 0.0, 0.0))
-        alike = [span for span in spans if span[0] == own[0]]
-        if alike and max(end - start for _, start, end in alike) <= own[2] - own[1] + _SAME_S:
-            return [start for _, start, _ in alike], len(spans)
+        own = {
+            kind
+            for kind, first, last in spans
+            if max(abs(first - begin_s), abs(last - end_s)) < _SAME_S
+        }
+        alike = [(first, last) for kind, first, last in spans if kind in own]
+        if alike and max(last - first for first, last in alike) <= end_s - begin_s + _SAME_S:
+            return [first for first, _ in alike], len(spans)
     return [], 0
-
-
-def _is_same(span: tuple[str, float, float], where: Where) -> bool:
-    apart_s = (span[1] - (where.start_s or 0.0), span[2] - (where.end_s or 0.0))
-    return max(map(abs, apart_s)) < _SAME_S
 
 
 def _format_threshold(finding: Finding) -> str:

@@ -220,14 +220,15 @@ def _says(
     idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
     done_pct = sum(pcts.get(key, 0.0) for key in words.work)
-    who = "The GPUs" if words.has_window else "Over the whole job the GPUs"
-    worked = f"{who} {words.did} {format_pct(done_pct)} of their time"
+    outside_pct = 100 * outside_s / sum(part.value for part in parts)
+    is_unrecorded = outside_pct >= TOLD_FROM_PCT
+    who = "The GPUs" if words.has_window or is_unrecorded else "While training, the GPUs"
+    whole = "their time" if words.has_window else "the job's time"
+    worked = f"{who} {words.did} {format_pct(done_pct)} of {whole}"
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked = f"{who} {words.did} {high} of their time at more than 90 % load, in {low} at less"
-    outside_pct = 100 * outside_s / sum(part.value for part in parts)
-    is_unrecorded = outside_pct >= TOLD_FROM_PCT
+        worked = f"{who} {words.did} {high} of {whole} at more than 90 % load, in {low} at less"
     if is_unrecorded:
         worked += f" in the recorded loop and in {format_pct(outside_pct)} before or after it"
     aside_pct = sum(pcts.get(key, 0.0) for key in words.aside)

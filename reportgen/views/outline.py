@@ -38,6 +38,15 @@ def section_of(rule_id: str, report: Report) -> Section:
     return declared or Section(id=own, title=title_of(rule_id, report), order=_LAST)
 
 
+def section_with(rule_id: str, finding: Finding, report: Report) -> Section:
+    """Return the section with a finding's evidence: that of its exhibit, else that of its rule."""
+    result = report.results.get(RuleId(rule_id))
+    shown = result.exhibit(finding.exhibit) if result and finding.exhibit else None
+    further = about_of(rule_id, report).further if shown else ()
+    places = (item for item in further if shown and item.id == shown.place.section)
+    return next(places, section_of(rule_id, report))
+
+
 def link_of(rule_id: str, finding: Finding, report: Report) -> str:
     """Return where a finding's evidence stands: its exhibit if there is one, else its section."""
     result = report.results.get(RuleId(rule_id))

@@ -16,7 +16,6 @@ from reportgen.views.values import prose, shorten
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
-_MOST_UNLOOKED = "No problem found, but most checks lacked data."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -39,9 +38,8 @@ def verdict_of(report: Report) -> ReportVerdict:
     if named is None:
         return _without_faults(report)
     top = named.finding
-    lead = [_what_it_wins(top, report), _among(top, report), _unlooked(report)]
-    if top.severity in _FAULTS:
-        lead = [lead[1], lead[0], lead[2]]
+    lead = [_among(top, report), _what_it_wins(top, report)]
+    lead = [*(lead if top.severity in _FAULTS else reversed(lead)), _unlooked(report)]
     return ReportVerdict(
         kind=top.severity.value,
         headline=_sentence(top.title),
@@ -109,7 +107,9 @@ def _without_faults(report: Report) -> ReportVerdict:
         lead = f"{MARK_STEPS} {lead}"
     return ReportVerdict(
         kind="ok" if is_told else "skipped",
-        headline="No problem found." if is_told else _MOST_UNLOOKED,
+        headline="No problem found."
+        if is_told
+        else "No problem found, but most checks lacked data.",
         lead=lead.strip(),
     )
 

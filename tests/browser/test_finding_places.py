@@ -45,10 +45,18 @@ def test_a_finding_stands_once_in_full(browser, busy_page):
 def test_a_link_to_a_folded_section_opens_it(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
-        fold = page.locator("#io-bottlenecks > details")
+        fold = page.locator("#network-bottlenecks > details")
         assert fold.get_attribute("open") is None
-        page.locator(".rg-side").get_by_role("link", name="I/O bottlenecks").click()
+        page.locator(".rg-side").get_by_role("link", name="Network bottlenecks").click()
         assert fold.get_attribute("open") is not None
+        assert page.evaluate(IN_VIEW, "network-bottlenecks")
+
+
+def test_a_link_to_a_check_that_did_not_look_opens_the_list_of_these(browser, busy_page):
+    with opened(browser, busy_page) as watched:
+        page = watched.page
+        page.goto(f"{page.url}#io-bottlenecks")
+        page.wait_for_selector("#not-recorded > details[open]")
         assert page.evaluate(IN_VIEW, "io-bottlenecks")
 
 
@@ -57,7 +65,7 @@ def test_the_browsers_own_search_finds_the_text_of_a_folded_section(browser, bus
     with opened(browser, busy_page) as watched:
         page = watched.page
         found = page.evaluate(
-            "document.querySelector('#io-bottlenecks > details').textContent"
+            "document.querySelector('#not-recorded > details').textContent"
             ".includes('Too short to judge')"
         )
         assert found

@@ -14,7 +14,7 @@ from reportgen.views.verdict import verdict_of
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
 
-WORKED = "Over the whole job the GPUs worked in"
+WORKED = "While training, the GPUs worked in"
 
 
 def budget_report(
@@ -82,7 +82,7 @@ def test_the_sentence_says_what_was_lost_and_to_what():
     picture = picture_of(budget_report(INPUT_BOUND))
     assert picture is not None
     assert picture.says == (
-        f"{WORKED} 45.0 % of their time; another 50.0 % (1.0 h) was lost waiting for the "
+        f"{WORKED} 45.0 % of the job's time; another 50.0 % (1.0 h) was lost waiting for the "
         "CPU or for input."
     )
     assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time in whole samples"
@@ -94,9 +94,10 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
     picture = picture_of(budget_report(parts, outside_s=outside_s))
     assert picture is not None
     assert picture.says == (
-        f"{WORKED} 10.0 % of their time in the recorded loop and in 45.0 % before or after it."
+        "The GPUs worked in 10.0 % of the job's time in the recorded loop and in 45.0 % before or "
+        "after it."
         if is_told
-        else f"{WORKED} 10.0 % of their time; another 90.0 % was before or after training."
+        else f"{WORKED} 10.0 % of the job's time; another 90.0 % was before or after training."
     )
 
 
@@ -157,14 +158,14 @@ def test_work_at_two_loads_is_not_added_up_since_its_shares_are_rounded():
     picture = picture_of(budget_report(parts))
     assert picture is not None
     assert picture.says.startswith(
-        f"{WORKED} 6.0 % of their time at more than 90 % load, in 23.6 % at less; another"
+        f"{WORKED} 6.0 % of the job's time at more than 90 % load, in 23.6 % at less; another"
     )
 
 
 def test_a_job_that_works_is_not_told_of_losses():
     picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
     assert picture is not None
-    assert picture.says == (f"{WORKED} 99.0 % of their time; another 1.0 % was lost waiting.")
+    assert picture.says == (f"{WORKED} 99.0 % of the job's time; another 1.0 % was lost waiting.")
 
 
 def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():

@@ -122,10 +122,8 @@ IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
-LONGEST = """ They form {n_stretches:count interval}; the longest lasts {length:ns} on
+LONGEST = """ The samples form {n_stretches:count interval}; the longest lasts {length:ns} on
     {longest.node} and has {longest.n_ticks:count such sample}."""
-RAN = """ During bottlenecks, {ran} took {ran_pct:pct} of the time of framework events other than
-    steps, passes and operators."""
 IMPORTED = (
     "In {counters.violations:n} of {counters.datapoints:count sample} "
     + _BOTH
@@ -231,8 +229,6 @@ def _finding(
     stretches = stretches_of(job)
     longest = max(stretches, key=lambda item: (item.n_ticks, -item.start_ns))
     cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
-    general_ns = job.breakdown.general_ns
-    ran = max(general_ns, key=lambda name: (general_ns[name], name), default="")
     cause = largest_increase(job.functions, job.functions_at_work)
     message = replace(
         HELD_UP if job.n_felt else UNUSED,
@@ -263,8 +259,6 @@ def _finding(
         n_stretches=len(stretches),
         longest=longest,
         length=longest.end_ns - longest.start_ns,
-        ran=ran,
-        ran_pct=100 * general_ns[ran] / (sum(general_ns.values()) or 1) if ran else 0.0,
         cause=cause_text(cause, at=DURING.strip(), against="while a GPU works") if cause else "",
     )
 
@@ -305,7 +299,6 @@ def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
         ".": True,
         " {words.narrow}": job.hot_median_ratio < NARROW_RATIO,
         LONGEST: True,
-        RAN: any(job.breakdown.general_ns.values()),
         " {cause}": has_cause,
     }
     return "".join(text for text, applies in parts.items() if applies)

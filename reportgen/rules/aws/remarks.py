@@ -112,7 +112,7 @@ def _framework(_: Counters, details: Details) -> Iterator[str]:
     if _less(others, 0):
         yield "A negative share of others is SageMaker's mistake with several processes."
     elif others is not None:
-        yield "Others is about half of the time that really lies between steps."
+        yield "“others” is only about half of the time between steps."
 
 
 def _usage(counters: Counters, _: Details) -> Iterator[str]:

@@ -18,7 +18,8 @@ FULL_NAME = "full_name"
 MOST_PARTS = 8
 SMALL_BELOW_PCT = 1.0
 _LABEL_FROM_PCT = 9.0
-_OTHERS = "others"
+_OTHERS, _REST = "others", "the rest"
+"""The rest of a pie also holds parts with rows beside it, and those that the rows call others."""
 _OTHERS_HUE = "idle"
 _SELF = "self_"
 _WHOLE_PCT = 0.5
@@ -219,7 +220,7 @@ def _others(small: Sequence[SharePart], kept: Sequence[SharePart]) -> SharePart:
     pct = sum(part.width_pct for part in small)
     is_counted = not any(part.name.text.startswith(_OTHERS) for part in small)
     return SharePart(
-        name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _OTHERS),
+        name=Shown(text=f"{_OTHERS} ({len(small)})" if is_counted else _REST),
         amount=Shown(text=""),
         pct=Shown(text=format_pct(pct), exact=exactly(round(pct, 3))),
         width_pct=round(pct, 3),

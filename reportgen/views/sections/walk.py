@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from reportgen.errors import PluginError
-from reportgen.report import RankedFinding, Report
+from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
 from reportgen.views.findings import LONGEST_TITLE
-from reportgen.views.outline import about_of, section_of
+from reportgen.views.outline import about_of, section_of, section_with
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
 from reportgen.views.sections import rule
@@ -139,24 +139,16 @@ def _said_of(
     titles = [
         item.finding.title
         for item in report.findings
-        if item.rule in rule_ids and _section_with(item, report) == section_id
+        if item.rule in rule_ids and section_with(item.rule, item.finding, report).id == section_id
     ]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
-    absent = (
-        place.missing
-        for rule_id, place in guests
-        if not rule.guests_of(report.results.get(rule_id), section_id)
-    )
-    titles += [] if rules else filter(None, absent)
+    if not rules and not any(
+        rule.guests_of(report.results.get(rule_id), section_id) for rule_id, _ in guests
+    ):
+        titles += [place.missing for _, place in guests if place.missing]
     titles += [about_of(rule_id, report).checks.partition(". ")[0] for rule_id in rule_ids]
     return prose(shorten(titles[0], most=LONGEST_TITLE).text) if titles else ""
-
-
-def _section_with(item: RankedFinding, report: Report) -> str:
-    result = report.results.get(item.rule)
-    shown = result.exhibit(item.finding.exhibit or "") if result else None
-    return (shown.place.section if shown else "") or section_of(item.rule, report).id
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:

@@ -82,7 +82,9 @@ def test_of_more_than_eight_parts_the_smallest_are_one(n_parts: int, n_sectors: 
 def test_what_a_rule_calls_others_joins_the_others() -> None:
     parts = {"others (161 operators)": 60.0, **{f"op {at}": 5.0 for at in range(8)}}
     found = shares.info(reports.shares("s", "x", parts))
-    assert [part.name.text for part in found.parts] == [f"op {at}" for at in range(7)] + ["others"]
+    assert [part.name.text for part in found.parts] == [f"op {at}" for at in range(7)] + [
+        "the rest"
+    ]
 
 
 def test_others_are_told_from_what_is_idle() -> None:
