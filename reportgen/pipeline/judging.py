@@ -30,16 +30,22 @@ _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
 def judged(
     measured: list[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Sequence[RuleResult]:
-    """Return what the rules say of all parts; evidence on many parts is packed.
+    """Return what the rules say of all parts, of which evidence on many is packed.
 
     Edge cases: what cannot travel, or finds no space in TMPDIR, is judged in this process.
+
+    Args:
+        measured: of each part; empty afterwards, as they take memory.
     """
+    results: Sequence[RuleResult] = ()
     if len(measured) > MANY_PARTS:
         with suppress(HelperError, OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
             _write(measured, rules, folder / "measurements")
-            with run_in_helper(_judge, folder / "measurements", rules, params) as results:
-                return list(results)
-    return judge_all(measured, rules, params)
+            with run_in_helper(_judge, folder / "measurements", rules, params) as judgements:
+                results = list(judgements)
+    results = results or judge_all(measured, rules, params)
+    measured.clear()
+    return results
 
 
 def _write(measured: Sequence[PackedMeasurements], rules: Sequence[AnyRule], path: Path) -> None:

@@ -124,6 +124,7 @@ def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
         waiting = [part.measurements for part in measured]
         measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
         results = judged(waiting, work.rules, work.params)
+        give_back_memory()
         report = compose_report(
             replace(work.job, notes=(*work.job.notes, *missing)),
             measured,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,9 @@ _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
 and coarser ones are made of these."""
 _MOST_INTERVALS = 16_384
-_ABOUT = "about.json"
+_ABOUT, _COLUMNS = "about.json", "columns"
+_WORD_BYTES = 8
+_LEAST_MAPPED_BYTES = 1 << 16
 
 
 class StagedLane(msgspec.Struct, kw_only=True):
@@ -48,7 +50,7 @@ class StagedLane(msgspec.Struct, kw_only=True):
 class StagedPart(msgspec.Struct, kw_only=True):
     """A part, without its columns; times are ns after ``origin_ns``.
 
-    ``types`` are those of the columns by the names of their files.
+    ``columns`` are the type of each, where it begins in the file of all columns, and its length.
     """
 
     node: str
@@ -63,7 +65,7 @@ class StagedPart(msgspec.Struct, kw_only=True):
     lanes: list[StagedLane]
     n_steps: int
     typical: list[TypicalStep]
-    types: dict[str, str]
+    columns: dict[str, tuple[str, int, int]]
 
 
 class TypicalStep(msgspec.Struct, kw_only=True):
@@ -89,6 +91,13 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         if lane.strips is not None
     ]
     numbered = [part.details] if isinstance(part.details, StepTexts) else []
+    tables: dict[str, tuple[type[Any], Sequence[Any]]] = {
+        "detail": (StepTexts, numbered),
+        "strip": (Strips, strips),
+        "track": (Track, tracks),
+        "arrow": (Arrows, [part.arrows]),
+        "piece": (Pieces, pieces),
+    }
     about = StagedPart(
         node=part.node,
         host=part.host,
@@ -102,13 +111,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         lanes=list(_staged_lanes(part.lanes)),
         n_steps=part.steps.number.size,
         typical=list(_typical(part.steps)),
-        types={
-            **_save(folder, "detail", StepTexts, numbered),
-            **_save(folder, "strip", Strips, strips),
-            **_save(folder, "track", Track, tracks),
-            **_save(folder, "arrow", Arrows, [part.arrows]),
-            **_save(folder, "piece", Pieces, pieces),
-        },
+        columns=_save(folder / _COLUMNS, tables),
     )
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
@@ -156,16 +159,22 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int
     return min(starts, default=0), max(ends, default=0) + 1
 
 
-def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> dict[str, str]:
-    types = {}
-    for column in _columns(kind):
-        parts = [getattr(table, column) for table in tables] or [np.empty(0)]
-        types[f"{name}.{column}"] = parts[0].dtype.str
-        with (folder / f"{name}.{column}").open("wb") as file:
-            for part in parts:
-                part.tofile(file)
-                forget(part)
-    return types
+def _save(
+    path: Path, tables: Mapping[str, tuple[type[Any], Sequence[Any]]]
+) -> dict[str, tuple[str, int, int]]:
+    """Write the columns of all tables into one file: some systems take long to remove each."""
+    found = {}
+    with path.open("wb") as file:
+        for name, (kind, members) in tables.items():
+            for column in _columns(kind):
+                parts = [getattr(table, column) for table in members] or [np.empty(0)]
+                file.write(bytes(-file.tell() % _WORD_BYTES))
+                size = sum(part.size for part in parts)
+                found[f"{name}.{column}"] = (parts[0].dtype.str, file.tell(), size)
+                for part in parts:
+                    part.tofile(file)
+                    forget(part)
+    return found
 
 
 def _columns(kind: type[Any]) -> list[str]:
@@ -225,8 +234,18 @@ class Staged:
     def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
         return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
 
+    @cached_property
+    def _small(self) -> NDArray[np.uint8] | None:
+        """The content of the file of columns, unless it is better mapped."""
+        path = self._folder / _COLUMNS
+        is_small = path.stat().st_size < _LEAST_MAPPED_BYTES
+        return np.fromfile(path, np.uint8) if is_small else None
+
     def _column(self, name: str) -> NDArray[Any]:
-        path, dtype = self._folder / name, np.dtype(self.about.types[name])
-        if path.stat().st_size < 1 << 16:  # a file without rows cannot be mapped
-            return np.fromfile(path, dtype)
-        return np.memmap(path, dtype, mode="r")
+        kind, first, size = self.about.columns[name]
+        dtype = np.dtype(kind)
+        if self._small is not None:
+            return self._small[first : first + size * dtype.itemsize].view(dtype)
+        if not size:  # cannot be mapped
+            return np.empty(0, dtype)
+        return np.memmap(self._folder / _COLUMNS, dtype, "r", offset=first, shape=(size,))

@@ -14,6 +14,7 @@ from reportgen.engine import HelperError, run_in_helper
 from reportgen.pipeline import judging, report_timeline
 from reportgen.pipeline.judging import judged
 from reportgen.pipeline.packed_measurements import PackedMeasurements
+from reportgen.profile import NodeId
 from reportgen.results import RuleId
 from reportgen.results.codec import PackedExhibits, encode
 from reportgen.rules.base import AnyRule, Need, Outcome
@@ -35,7 +36,7 @@ def _many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measured(rules: Sequence[AnyRule] = RULES) -> list[PackedMeasurements]:
-    parts = [replace(busy_trace(), rank=rank, node=f"rank {rank}") for rank in range(2)]
+    parts = [replace(busy_trace(), rank=rank, node=NodeId(f"rank {rank}")) for rank in range(2)]
     return [PackedMeasurements.of(measure_part(part, rules, PARAMS)) for part in parts]
 
 
@@ -55,8 +56,10 @@ def dies(measurements: Sequence[Any], params: object) -> Outcome:
 
 
 def test_results_are_those_of_one_process() -> None:
-    apart, here = judged(measured(), RULES, PARAMS), judge_all(measured(), RULES, PARAMS)
+    parts = measured()
+    apart, here = judged(parts, RULES, PARAMS), judge_all(measured(), RULES, PARAMS)
 
+    assert not parts  # they would take memory for the rest of the run
     assert list(map(encode, apart)) == list(map(encode, here))
     assert all(isinstance(result.exhibits, PackedExhibits) for result in apart)
     assert [tuple(result.exhibits) for result in apart] == [result.exhibits for result in here]
@@ -94,7 +97,7 @@ def test_what_cannot_travel_is_judged_here() -> None:
 def test_a_part_without_a_measurement_of_a_rule_is_left_out() -> None:
     parts = measured()
     parts[1] = PackedMeasurements({RuleId("Another"): b""})
-    apart, here = judged(parts, RULES, PARAMS), judge_all(parts[:1], RULES, PARAMS)
+    here, apart = judge_all(parts[:1], RULES, PARAMS), judged(parts, RULES, PARAMS)
     assert list(map(encode, apart)) == list(map(encode, here))
 
 
