@@ -10,6 +10,7 @@ import os
 import resource
 import sys
 import time
+from contextlib import suppress
 
 
 def main() -> None:
@@ -29,6 +30,9 @@ def main() -> None:
     trace = read(part)
     judge_all([measure_shared(trace, rules, params)], rules, params)
     seconds = time.perf_counter() - began
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()  # what a copy took is known when it is gone
     unit = 1 if sys.platform == "darwin" else 1024
     helper_bytes = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * unit
     found = {"gpu_events": len(trace.gpu_ops.name), "helper_bytes": helper_bytes}

@@ -19,6 +19,10 @@ Rows = NDArray[np.int64]
 _AT_ONCE = 1 << 17
 """Rows that numpy adds up at once: it makes 8-byte indices of their codes."""
 
+_MOST_COUNTED, _MOST_OF_RADIX = 1 << 20, 1 << 16
+"""Codes of a smaller range than the first are found without a sort, in a tenth of its time; of a
+smaller range than the second they are sorted by their digits, in a fifth."""
+
 
 def merged(reduce: Callable[[Sequence[Any]], Any], **options: Any) -> Any:
     """Declare how the values of a field over all parts become one value.
@@ -119,12 +123,37 @@ def sums_by_code(codes: NDArray[np.integer], values: NDArray[np.int64], n_codes:
     return sums
 
 
+def distinct_codes(codes: NDArray[np.integer]) -> tuple[Rows, Rows]:
+    """Return the codes that occur, ascending, and the place of each of (n,) codes among them."""
+    low, n_between = _range_of(codes)
+    if n_between > _MOST_COUNTED:
+        values, place = np.unique(codes, return_inverse=True)
+        return values.astype(np.int64, copy=False), place
+    above = np.subtract(codes, low, dtype=np.int64)
+    is_there = np.zeros(n_between, dtype=bool)
+    is_there[above] = True
+    return np.flatnonzero(is_there) + low, np.take(np.cumsum(is_there) - 1, above)
+
+
+def order_of_codes(codes: NDArray[np.integer]) -> Rows:
+    """Return the order that sorts (n,) codes; equal ones stay in their present order."""
+    low, n_between = _range_of(codes)
+    if n_between <= _MOST_OF_RADIX:
+        codes = np.subtract(codes, low, dtype=np.int64).astype(np.uint16)
+    return np.argsort(codes, kind="stable")
+
+
+def _range_of(codes: NDArray[np.integer]) -> tuple[int, int]:
+    """Return the least code, and how many numbers there are from it to the largest."""
+    if not codes.size:
+        return 0, 0
+    low = int(codes.min())
+    return low, int(codes.max()) - low + 1
+
+
 def rows_by_code(codes: NDArray[np.integer]) -> Iterator[tuple[int, Rows]]:
     """Yield each code that occurs, ascending, with its rows in their present order."""
-    if codes.size and not np.ptp(codes):
-        yield int(codes[0]), np.arange(codes.size)
-        return
-    order = np.argsort(codes, kind="stable")
+    order = order_of_codes(codes)
     ordered = codes[order]
     first = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     found = ordered[np.append(0, first)[: codes.size]].tolist()
@@ -146,11 +175,11 @@ def joint_codes(*columns: NDArray[np.integer]) -> Rows:
     """Return (n,) int64 codes that are equal where all columns are equal.
 
     Args:
-        columns: at least one, (n,) integers each; codes ascend by the first column, then by the
-            next.
+        columns: at least one, (n,) integers each; codes count from 0 and ascend by the first
+            column, then by the next.
     """
     codes = np.zeros(columns[0].shape, dtype=np.int64)
     for column in columns:
-        values, index = np.unique(column, return_inverse=True)
-        codes = codes * max(values.size, 1) + index.reshape(-1)
+        values, place = distinct_codes(column)
+        _, codes = distinct_codes(codes * values.size + place)
     return codes

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from typing import NewType
 
 Ns = NewType("Ns", int)
@@ -26,6 +27,11 @@ def seconds(time_ns: int) -> float:
     Source: AWS's keys are ``str(ns / 10**9)``; numpy's division differs in the last digit.
     """
     return int(time_ns) / NS_PER_S
+
+
+def round_factors() -> Iterator[int]:
+    """Yield 1, 2, 5, 10, 20, 50 and so on without end."""
+    return (10**power * step for power in count() for step in (1, 2, 5))
 
 
 def seconds_key(time_ns: int) -> str:

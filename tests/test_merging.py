@@ -6,15 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from reportgen.merging import (
     concat,
+    distinct_codes,
     greatest,
     joint_codes,
     least,
     merge,
     merge_by,
     merged,
+    order_of_codes,
     rows_by_code,
     sum_by_key,
     sums_by_code,
@@ -83,3 +88,17 @@ def test_joint_codes_are_equal_only_where_all_columns_are() -> None:
     codes = joint_codes(np.array([1, 1, 9, 1]), np.array([-1, 500, -1, -1]))
 
     assert codes.tolist() == [0, 1, 2, 0]
+
+
+CODES = st.lists(st.integers(-5, 70_000) | st.integers(-(2**62), 2**62), max_size=30)
+
+
+@given(CODES, st.sampled_from([np.int8, np.int32, np.int64]))
+def test_codes_are_found_and_sorted_as_numpy_does(numbers: list[int], dtype: type) -> None:
+    codes: NDArray[np.integer] = np.array(numbers, dtype=np.int64).astype(dtype)
+
+    for found, expected in zip(
+        distinct_codes(codes), np.unique(codes, return_inverse=True), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(order_of_codes(codes), np.argsort(codes, kind="stable"))

@@ -19,7 +19,7 @@ from reportgen import __version__
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.interrupt import interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, bucket_options
+from reportgen.cli.places import FileType, OutputType, bucket_options, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import (
     LINK,
@@ -76,14 +76,9 @@ class _Report(Grouped):
 
 @click.command(cls=_Report, groups=_GROUPS)
 @click.argument("path")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputType(),
-    default=Path(),
-    metavar="DIR",
-    help="Folder or s3://bucket/prefix for profiler-report.html, .ipynb and profiler-report/. "
-    "[default: here]",
+@output_option(
+    OutputType(),
+    "Folder or s3://bucket/prefix for profiler-report.html, .ipynb and profiler-report/.",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
 @click.option(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options
+from reportgen.cli.places import bucket_options, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path
@@ -52,14 +52,7 @@ EXIT_NOT_COMPARABLE = 4
     type=click.Choice(["hardware"]),
     help="Judge --fail-if although the hardware differs.",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    metavar="DIR",
-    help="Folder of the comparison. [default: here]",
-)
+@output_option(click.Path(path_type=Path, file_okay=False), "Folder of the comparison.")
 @click.option(
     "--format",
     "formats",
@@ -76,14 +69,11 @@ EXIT_NOT_COMPARABLE = 4
 def command(
     paths: tuple[str, ...],
     baseline: str | None,
-    labels: tuple[str, str] | None,
     conditions: tuple[str, ...],
     allowed: tuple[str, ...],
-    output: Path,
     formats: frozenset[str],
-    theme: str,
-    force: bool,
     quiet: bool,
+    **passed_on: Any,
 ) -> int:
     """Compare two jobs: is the second one faster, how sure is that, and why.
 
@@ -102,11 +92,8 @@ def command(
     options = CompareOptions(
         before=baseline if baseline is not None else paths[0],
         after=paths[-1],
-        labels=labels,
-        output=output,
         formats=frozenset(map(OutputFormat, formats)),
-        theme=theme,
-        force=force,
+        **passed_on,
     )
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_comparison(options, watcher)
@@ -117,7 +104,6 @@ def command(
 
 
 def _gates(conditions: Sequence[str]) -> Sequence[Gate]:
-    """Read the conditions, before anything is made; without any, load nothing."""
     if not conditions:
         return ()
     from reportgen.comparison.gates import parse_gate

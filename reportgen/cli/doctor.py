@@ -104,7 +104,6 @@ def _section(title: str, lines: Iterator[str] | list[str]) -> None:
 
 
 def _started(code: str, *words: str) -> subprocess.Popen[str]:
-    """Start a probe in a separate process, which may hang without harm."""
     return subprocess.Popen(  # noqa: S603  # our own code
         [sys.executable, "-c", code, *words],
         stdin=subprocess.DEVNULL,
@@ -134,7 +133,6 @@ def _versions() -> Iterator[str]:
 
 
 def _parts() -> Iterator[str]:
-    """Yield the libraries of the core and of each extra, with what installs a missing one."""
     try:
         requirements = metadata.requires(_DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -26,8 +26,6 @@ FAMILY = {
 
 
 class _Family(click.Group):
-    """A group whose members are not imported to be listed."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
         """Return the names in the order of their use."""
         return list(FAMILY)

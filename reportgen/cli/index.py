@@ -8,20 +8,16 @@ from pathlib import Path
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options
+from reportgen.cli.places import bucket_options, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
 
 @click.command(cls=Grouped)
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    metavar="DIR",
-    help="Folder of profiler-index.html and profiler-index.json. [default: here]",
+@output_option(
+    click.Path(path_type=Path, file_okay=False),
+    "Folder of profiler-index.html and profiler-index.json.",
 )
 @click.option("--update", is_flag=True, help="Read only reports that are new since the last index.")
 @click.option("--make", "makes", is_flag=True, help="Report the jobs that have no report yet.")

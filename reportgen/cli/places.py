@@ -30,11 +30,17 @@ _OF_BUCKETS = (
 _ADDRESS = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?", re.IGNORECASE)
 
 
+def output_option(kind: click.Path, about: str) -> Callable[[Callable[..., Any]], Any]:
+    """Return the option ``--output``, which is the current folder by default."""
+    return click.option(
+        "-o", "--output", type=kind, default=Path(), metavar="DIR", help=f"{about} [default: here]"
+    )
+
+
 class FileType(click.Path):
     """A file; pipes and devices, which would be waited for, are refused."""
 
     def __init__(self) -> None:
-        """Take files that need not exist: who reads them says more."""
         super().__init__(path_type=Path, dir_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
@@ -49,7 +55,6 @@ class OutputType(click.Path):
     """A folder, or ``s3://bucket/prefix``, which stays text."""
 
     def __init__(self) -> None:
-        """Take folders that need not exist yet."""
         super().__init__(path_type=Path, file_okay=False)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:

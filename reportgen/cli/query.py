@@ -126,7 +126,6 @@ def command(
 
 
 def _asked(path: str, what: str) -> tuple[str, Answer]:
-    """Return the name of the job and the whole answer."""
     from reportgen.pipeline.places import saved_report
     from reportgen.store import load
 

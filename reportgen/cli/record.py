@@ -33,11 +33,7 @@ class _TraceType(click.ParamType[str]):
 
 
 @click.command(
-    context_settings={
-        **CONTEXT,
-        "allow_interspersed_args": False,
-        "ignore_unknown_options": False,
-    }
+    context_settings={**CONTEXT, "allow_interspersed_args": False, "ignore_unknown_options": False}
 )
 @click.argument("words", metavar="COMMAND…", nargs=-1, type=click.UNPROCESSED)
 @click.option(

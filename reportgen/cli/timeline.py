@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from typing import Any
 
 import click
 
@@ -65,18 +66,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    path: str,
-    output: str,
-    kind: str | None,
-    since: str | None,
-    until: str | None,
-    steps: str | None,
-    ranks: frozenset[int],
-    around: str | None,
-    report: str | None,
-    is_raw: bool,
-    force: bool,
-    quiet: bool,
+    path: str, output: str, kind: str | None, is_raw: bool, quiet: bool, **passed_on: Any
 ) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev opens.
 
@@ -95,14 +85,8 @@ def command(
         path=path,
         output=output,
         format=None if kind is None else TimelineFormat(kind),
-        since=since,
-        until=until,
-        steps=steps,
-        ranks=ranks,
-        around=around,
-        report=report,
         is_raw=is_raw,
-        force=force,
+        **passed_on,
     )
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_timeline(options, watcher)

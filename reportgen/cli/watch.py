@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import OutputType, bucket_options
+from reportgen.cli.places import OutputType, bucket_options, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path
 
@@ -18,14 +18,7 @@ _SECONDS_PER_MINUTE = 60
 
 @click.command(cls=Grouped)
 @click.argument("path")
-@click.option(
-    "-o",
-    "--output",
-    type=OutputType(),
-    default=Path(),
-    metavar="DIR",
-    help="Folder or s3://bucket/prefix of the report. [default: here]",
-)
+@output_option(OutputType(), "Folder or s3://bucket/prefix of the report.")
 @click.option(
     "--every",
     type=click.FloatRange(_SHORTEST_S),
@@ -46,12 +39,7 @@ _SECONDS_PER_MINUTE = 60
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    path: str,
-    output: Path | str,
-    every: float,
-    idle: float,
-    name: str | None,
-    quiet: bool,
+    path: str, output: Path | str, every: float, idle: float, name: str | None, quiet: bool
 ) -> None:
     """Make the report of a running job again and again, until the job has ended.
 

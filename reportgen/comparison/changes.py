@@ -119,7 +119,6 @@ def moved(before: Run, after: Run) -> tuple[Moved, ...]:
 
 
 def _launchers(run: Run) -> dict[str, str]:
-    """Return the operator that launches each kernel, where that is recorded."""
     rows = rows_of(run, "KernelTime", "kernels", "name", "operator")
     return {str(name): str(operator) for name, operator in rows if operator is not None}
 
@@ -182,7 +181,6 @@ def _change(
 
 
 def _state(shares: Sequence[float | None], ranks: Sequence[Severity | None]) -> FindingState:
-    """Return whether a finding got worse: by its severity, else by its share of the time."""
     assert ranks[0] is not None
     assert ranks[1] is not None
     by_rank = _ORDER.index(ranks[0]) - _ORDER.index(ranks[1])

@@ -173,7 +173,6 @@ def _headline(
 
 
 def _why(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
-    """Return the part that makes at least half of the difference, if there is one."""
     total_s, largest = step.step_mean_difference_s, next(iter(parts), None)
     is_slower = verdict is Verdict.SLOWER
     if largest is None or (total_s > 0) is not is_slower:
@@ -193,7 +192,6 @@ def _of_part(part: PartDifference) -> str:
 
 
 def _certainty_of_means(step: StepDifference) -> str:
-    """Return the difference of the means where the medians do not differ surely."""
     change, low, high = (
         f"{100 * value / step.before_mean_s:+.1f}"
         for value in (step.step_mean_difference_s, *step.mean_interval_s)
@@ -203,7 +201,6 @@ def _certainty_of_means(step: StepDifference) -> str:
 
 
 def _changes(conditions: Sequence[Condition]) -> str:
-    """Return sentences on the settings that differ, and on what the numbers do not account for."""
     settings = changed_settings(conditions)
     changed = [f"{item.what} from {item.before} to {item.after}" for item in settings]
     text = f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
@@ -213,7 +210,6 @@ def _changes(conditions: Sequence[Condition]) -> str:
 
 
 def _rates(step: StepDifference) -> str:
-    """Return the samples per second of both, where both are known."""
     rates = step.before_samples_per_s, step.after_samples_per_s
     if None in rates:
         return ""
@@ -235,7 +231,6 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
 
 
 def _doubt(step: StepDifference) -> str:
-    """Return why an interval without zero is no difference all the same."""
     if not _is_sure(step.interval_s):
         return ""
     if not _is_sure(step.certain_s):

@@ -37,31 +37,28 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         compared: which steps are compared, in words; empty without any.
     """
     sides = (before, after)
-    first, second = before.report, after.report
-    setups = [side.report.setup or Setup() for side in sides]
+    reports = [side.report for side in sides]
+    setups = [report.setup or Setup() for report in reports]
+    nodes = [() if side.kind is DataKind.TRACES else side.report.nodes for side in sides]
+    intervals_ms = [report.sampling_interval_ms for report in reports]
+    versions = [report.versions.get("make-profiler-report", "") for report in reports]
     gpus = [join_names(setup.gpu_names, most=4) if setup.gpu_names else "" for setup in setups]
     rows = [
         ("kind of data", before.kind.value, after.kind.value),
         ("instance type", *(setup.instance_type for setup in setups)),
         ("GPU", *gpus),
         ("recorded GPUs", *(_text(setup.n_gpus) for setup in setups)),
-        ("nodes", *(str(len(_nodes(side))) if _nodes(side) else "" for side in sides)),
+        ("nodes", *(str(len(names) or "") for names in nodes)),
         ("ranks of the job", *(_text(setup.n_ranks) for setup in setups)),
         ("kind of steps", *(side.steps.phase if side.steps else "" for side in sides)),
         ("number formats", *(_formats(side) for side in sides)),
         ("batch size", *(_text(setup.batch_size) for setup in setups)),
         ("loader processes", *(_setting(side, "num_workers") for side in sides)),
         ("pinned memory", *(_setting(side, "pin_memory") for side in sides)),
-        (
-            "sampling interval",
-            *(
-                f"{ms} ms" if (ms := report.sampling_interval_ms) else ""
-                for report in (first, second)
-            ),
-        ),
-        ("part of the job", *(report.job.range or "whole" for report in (first, second))),
+        ("sampling interval", *(f"{ms} ms" if ms else "" for ms in intervals_ms)),
+        ("part of the job", *(report.job.range or "whole" for report in reports)),
         *_versions(setups),
-        ("version of reportgen", *(_own_version(side) for side in sides)),
+        ("version of reportgen", *versions),
         ("a step lasts", *(_time_of_a_step(side) for side in sides)),
         ("steps compared", compared, compared),
     ]
@@ -145,14 +142,6 @@ def _text(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def _nodes(run: Run) -> tuple[str, ...]:
-    return () if run.kind is DataKind.TRACES else run.report.nodes
-
-
-def _own_version(run: Run) -> str:
-    return run.report.versions.get("make-profiler-report", "")
-
-
 def _versions(setups: Sequence[Setup]) -> Iterator[tuple[str, str, str]]:
     for name in sorted({name for setup in setups for name in setup.versions}):
         before, after = (setup.versions.get(name, "") for setup in setups)
@@ -166,7 +155,6 @@ def _setting(run: Run, name: str) -> str:
 
 
 def _formats(run: Run) -> str:
-    """Return the formats in which kernels computed, the most used first."""
     return ", ".join(
         str(part)
         for part, pct in rows_of(run, "KernelPrecision", "precision_shares", "part", "pct")

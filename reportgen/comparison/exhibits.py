@@ -161,7 +161,6 @@ def moved(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 
 def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
-    """Yield what only one of the jobs has, kernels of the same operator side by side."""
     alone = [row for row in rows if row.before_us is None or row.after_us is None]
     for kind in dict.fromkeys(row.kind for row in alone):
         pairs = list(_pairs([row for row in alone if row.kind == kind]))
@@ -281,7 +280,6 @@ def metrics(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 
 def _both(before: str | None, after: str | None) -> str | None:
-    """Return the old and the new state of a thing in few words: one where it did not change."""
     if before is None and after is None:
         return None
     return before if before == after else f"{before or '–'} → {after or '–'}"

@@ -106,14 +106,21 @@ def _missing(comparison: Comparison, gate: Gate) -> str:
         needed = jobs if gate.is_change or gate.is_difference else jobs[1:]
         without = [f"“{job.label}”" for job in needed if values[job] is None]
         return f"no {gate.name} in {' and '.join(without)}" if without else ""
-    if gate.state is not FindingState.NEW:
+    if gate.state is FindingState.NOT_CHECKED:
         return ""
-    ids = _finding_met(comparison, replace(gate, state=FindingState.NOT_CHECKED))
-    stricter = gate.text.strip().replace("new", FindingState.NOT_CHECKED.value)
-    return ids and f"“{jobs[0].label}” did not check {ids}; to fail then, add “{stricter}”"
+    unchecked = replace(gate, state=FindingState.NOT_CHECKED)
+    stricter = gate.text.strip().replace(gate.state.value, unchecked.state.value)
+    found, lost = _finding_met(comparison, unchecked), ""
+    if gate.state is FindingState.WORSE:
+        lost = _finding_met(comparison, unchecked, is_after=False)
+    told = (
+        found and f"“{jobs[0].label}” did not check {found}; to fail then, add “{stricter}”",
+        lost and f"“{jobs[1].label}” did not check {lost}",
+    )
+    return "; ".join(filter(None, told))
 
 
-def _finding_met(comparison: Comparison, gate: Gate) -> str:
+def _finding_met(comparison: Comparison, gate: Gate, *, is_after: bool = True) -> str:
     """Return the ids of findings in the state that a gate names, at least as severe as it says.
 
     They are findings of the job after; a finding that only the job before has meets no condition.
@@ -123,7 +130,8 @@ def _finding_met(comparison: Comparison, gate: Gate) -> str:
     return ", ".join(
         row.id
         for row in comparison.findings
-        if row.state is gate.state and row.severity_after in enough
+        if row.state is gate.state
+        and (row.severity_after if is_after else row.severity_before) in enough
     )
 
 

@@ -67,7 +67,6 @@ def cost_changes(before: Run, after: Run, step: StepDifference | None) -> tuple[
 
 
 def _usd(run: Run, mean_s: float | None) -> float | None:
-    """Return the cost of the recorded GPUs in a thousand steps."""
     budget = run.report.results.get(RuleId("GPUTimeBudget"))
     usd_per_hour = budget.params.get("usd_per_gpu_hour") if budget is not None else None
     n_gpus = (run.report.setup or Setup()).n_gpus or len(run.budget)

@@ -126,7 +126,6 @@ def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps 
 
 
 def _column(columns: Sequence[Columns], name: str) -> Floats:
-    """Return (n_workers, n) values of a column; zero where a report does not have it."""
     return np.array(
         [its.get(name, np.zeros_like(its["start_ns"])) for its in columns], dtype=np.float64
     )

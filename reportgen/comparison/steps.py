@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +66,7 @@ def choose(before: Steps, after: Steps) -> Chosen:
     """Leave out the warm-up, and compare the same step numbers where both runs have them."""
     first, second = _warm(before), _warm(after)
     if before.number is not None and after.number is not None:
-        low = max(_least(before, first), _least(after, second))
+        low = max(int(before.number[first][0]), int(after.number[second][0]))
         high = min(int(before.number[-1]), int(after.number[-1]))
         same_first = first & (before.number >= low) & (before.number <= high)
         same_second = second & (after.number >= low) & (after.number <= high)
@@ -140,14 +140,9 @@ def _warm(steps: Steps) -> NDArray[np.bool_]:
     return np.arange(n) >= n_left_out
 
 
-def _least(steps: Steps, rows: NDArray[np.bool_]) -> int:
-    return int(cast("NDArray[np.int64]", steps.number)[rows][0])
-
-
 def _intervals(
     before: Floats, after: Floats
 ) -> tuple[tuple[float, float], tuple[float, float], float]:
-    """Return the 95 % interval, the verdict's, and the standard error of the difference, in ns."""
     if min(before.size, after.size) < FEW_STEPS:
         shifts = np.sort(np.subtract.outer(after, before).ravel())
         wide, certain = (
@@ -198,7 +193,6 @@ def _part_interval_s(before: Floats, after: Floats) -> tuple[float, float]:
 
 
 def _memory(segments: Floats) -> float:
-    """Return the correlation of neighbouring segments."""
     centred = segments - segments.mean()
     power = float(centred @ centred)
     return float(centred[1:] @ centred[:-1]) / power if power else 0.0
@@ -313,7 +307,6 @@ def _block_length(values: Floats) -> int:
 
 
 def _noise_ns(values: Floats) -> float:
-    """Return by how much the medians of the two halves of one run differ."""
     half = values.size // 2
     return abs(float(np.median(values[:half]) - np.median(values[half:]))) if half else 0.0
 

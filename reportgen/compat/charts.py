@@ -30,7 +30,6 @@ class MetricsHistogram:
     """Histograms of utilization, one for each kind of metric."""
 
     def __init__(self, metrics_reader: MetricsReader) -> None:
-        """Take a reader of samples."""
         self.metrics_reader = metrics_reader
         self.figures: list[Figure] = []
 
@@ -59,7 +58,6 @@ class StepHistogram:
     """Histograms of how long steps and phases took."""
 
     def __init__(self, metrics_reader: MetricsReader, width: int = 500) -> None:
-        """Take a reader of events; the width follows the page."""
         del width
         self.metrics_reader = metrics_reader
         self.figures: list[Figure] = []
@@ -97,7 +95,6 @@ class TimelineCharts:
         x: int = 1_000,
         show_workers: bool = True,
     ) -> None:
-        """Draw; the readers are of one job. There is no selection that calls back: zoom instead."""
         del framework_metrics_reader, x, show_workers
         job = system_metrics_reader.job
         self.figures = _shown([_window(job, starttime, endtime, select_events, select_dimensions)])
@@ -107,7 +104,6 @@ class StepTimelineChart:
     """How long each step took, over time."""
 
     def __init__(self, metrics_reader: MetricsReader, width: int = 1_000) -> None:
-        """Draw."""
         del width
         self.figures = _shown([_window(metrics_reader.job, 0, None, ("Step:",), ())])
 
@@ -126,7 +122,6 @@ class Heatmap:
         plot_height: int = 350,
         show_workers: bool = True,
     ) -> None:
-        """Draw the devices whose names match; framework metrics have no separate row."""
         del select_metrics, plot_height, show_workers
         job = metrics_reader.job
         samples = _samples(job, starttime, endtime, select_dimensions)
@@ -158,7 +153,6 @@ def _window(
 
 
 def _extent_us(job: Job) -> tuple[int, int]:
-    """Return when the job has samples or events, µs since 1970."""
     edges = [*(selections.events_extent_us(job) or ())]
     edges += [job.origin_us + us for us in selections.extent_us(job.system_metrics()) or ()]
     return min(edges, default=0), max(edges, default=0)

@@ -22,7 +22,6 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
     """The data-loader analysis of PyTorch jobs; each method prints what it found."""
 
     def __init__(self, pandas_frame: PandasFrame) -> None:
-        """Read the data loader's events of a job."""
         self.pd_data_frame = pandas_frame
         self._frame = pandas_frame.get_all_dataloader_metrics()
 
@@ -139,7 +138,6 @@ def _print_durations(rows: pd.DataFrame, what: str, one: str) -> None:
 
 
 def _between(frame: pd.DataFrame, start: Any, end: Any) -> pd.DataFrame:
-    """Return the rows of a range of time; texts as in the frame, ``datetime`` or ``None``."""
     if start is not None:
         frame = frame[frame["end_time"] >= time_text(start)]
     if end is not None:

@@ -38,7 +38,6 @@ class PandasFrameAnalysis:
     """Statistics of a pair of frames."""
 
     def __init__(self, system_df: pd.DataFrame, framework_df: pd.DataFrame) -> None:
-        """Take a SYSTEM and a FRAMEWORK frame."""
         self.sys_metrics_df = system_df
         self.framework_metrics_df = framework_df
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reportgen.diagnosis.evidence import evidence_for
+from reportgen.diagnosis.evidence import evidence_for, winnable
 from reportgen.diagnosis.explanations import (
     EXPLAINS_RATIO,
     NAMED_BY,
@@ -83,7 +83,6 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
 def _roots(
     finding: Finding, findings: Sequence[Finding], told_before: Mapping[int, Finding]
 ) -> list[Finding]:
-    """Return the findings at the ends of all chains of causes, the most important first."""
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))
@@ -92,11 +91,7 @@ def _roots(
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]
-    return sorted(ends, key=_weight)
-
-
-def _weight(finding: Finding) -> tuple[int, float]:
-    return severity_rank(finding), -share_of(finding)
+    return sorted(ends, key=lambda item: (severity_rank(item), -share_of(item)))
 
 
 def _raised(
@@ -120,15 +115,13 @@ def _symptom(finding: Finding, roots: Sequence[Finding]) -> Finding:
 
 
 def _cause(
-    finding: Finding,
-    severity: Severity,
-    attributed: float | None,
-    results: Sequence[RuleResult],
+    finding: Finding, severity: Severity, attributed: float | None, results: Sequence[RuleResult]
 ) -> Finding:
     evidence = () if severity is Severity.INFO else evidence_for(finding, results)
     return replace(
         finding,
         severity=severity,
+        estimate=winnable(finding, results),
         attributed_ratio=attributed,
         evidence=evidence,
         possible_causes=possible_causes(finding, results),

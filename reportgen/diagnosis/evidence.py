@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reportgen.results import Evidence, Finding, RuleResult
+from reportgen.results import Estimate, Evidence, Finding, RuleResult
 from reportgen.results.causes import Cause
 from reportgen.text import write
+from reportgen.units import speedup_at_most
 
 _PCT_OF_RATIO = 100
 
@@ -45,93 +46,74 @@ class Sign:
 
 
 LOOP_WAITS = Sign(
-    rule="Dataloader",
-    metric="waited_ratio",
-    limit_pct=5,
+    rule="Dataloader", metric="waited_ratio", limit_pct=5,
     present="Training waits for data {value:pct} of its time.",
     absent="Training waits for data only {value:pct} of its time.",
-)
+)  # fmt: skip
+LOADS_AT_LIMIT = Sign(
+    rule="Dataloader", metric="at_limit_ratio", limit_pct=50,
+    present="The disk or the network delivers data for {value:pct} of the loop as fast as it can: "
+    "as long as it does, only about the rest can be saved elsewhere.",
+)  # fmt: skip
+IN_DOUBT_RATIO = 0.05
+"""Rates in samples scatter: how much of the loop loading takes is known to a twentieth."""
 CORES_USED_UP = Sign(
-    rule="CPUBottleneck",
-    metric="hot_core_median_ratio",
-    limit_pct=80,
+    rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,
     present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
     absent="While GPUs are idle, only {value:pct} of the cores are above 90 %.",
-)
+)  # fmt: skip
 CPU_BUSY = Sign(
-    rule="OverallSystemUsage",
-    metric="cpu_p95_pct",
-    limit_pct=90,
+    rule="OverallSystemUsage", metric="cpu_p95_pct", limit_pct=90,
     present="The CPU is at times fully used: the 95th percentile of its mean is {value:pct}.",
     absent="The CPU is never fully used: the 95th percentile of its mean is {value:pct}.",
-)
+)  # fmt: skip
 WAITS_FOR_IO = Sign(
-    rule="OverallSystemUsage",
-    metric="io_wait_mean_pct",
-    limit_pct=10,
+    rule="OverallSystemUsage", metric="io_wait_mean_pct", limit_pct=10,
     present="The cores wait for I/O {value:pct} of the time.",
     absent="The cores hardly wait for I/O ({value:pct} of the time).",
-)
+)  # fmt: skip
 NETWORK_FULL = Sign(
-    rule="NetworkBottleneck",
-    metric="starved_ratio",
-    limit_pct=3,
+    rule="NetworkBottleneck", metric="starved_ratio", limit_pct=3,
     present="For {value:pct} of the time GPUs are idle while the network is close to its limit.",
     absent="The network is hardly ever at its limit while GPUs are idle ({value:pct} of the time).",
-)
+)  # fmt: skip
 BETWEEN_STEPS = Sign(
-    rule="OverallFrameworkMetrics",
-    metric="between_steps_ratio",
-    limit_pct=10,
-    present="{value:pct} of the time lies between steps.",
-    absent="Only {value:pct} of the time lies between steps.",
-)
+    rule="OverallFrameworkMetrics", metric="between_steps_ratio", limit_pct=10,
+    present="{value:pct} of the time from the first to the last step lies between steps.",
+    absent="Only {value:pct} of the time from the first to the last step lies between steps.",
+)  # fmt: skip
 SLOW_IN_RHYTHM = Sign(
-    rule="StepPeriodicity",
-    metric="periodic_ratio",
-    limit_pct=3,
+    rule="StepPeriodicity", metric="periodic_ratio", limit_pct=3,
     present="Slow steps at regular intervals take {value:pct} of the loop.",
-)
+)  # fmt: skip
 SHORT_KERNELS = Sign(
-    rule="KernelTime",
-    metric="tiny_kernels_ratio",
-    limit_pct=50,
+    rule="KernelTime", metric="tiny_kernels_ratio", limit_pct=50,
     present="{value:pct} of the kernels are shorter than their launch calls.",
     absent="Only {value:pct} of the kernels are shorter than their launch calls.",
-)
+)  # fmt: skip
 HOST_LOADS = Sign(
-    rule="IdleTime",
-    metric="idle_host_late_dataloader_ratio",
-    limit_pct=5,
+    rule="IdleTime", metric="idle_host_late_dataloader_ratio", limit_pct=5,
     present="The GPU is idle while the host waits for the data loader: {value:pct} of the time.",
-)
+)  # fmt: skip
 HOST_SYNCHRONIZES = Sign(
-    rule="IdleTime",
-    metric="idle_host_late_sync_ratio",
-    limit_pct=3,
+    rule="IdleTime", metric="idle_host_late_sync_ratio", limit_pct=3,
     present="The GPU is idle after the host has synchronized: {value:pct} of the time.",
-)
+)  # fmt: skip
 RANKS_WAIT = Sign(
-    rule="Collectives",
-    metric="waiting_ratio",
-    limit_pct=20,
+    rule="Collectives", metric="waiting_ratio", limit_pct=20,
     present="{value:pct} of the communication is waiting for the last rank.",
     absent="Only {value:pct} of the communication is waiting for the last rank.",
-)
+)  # fmt: skip
 GPU_ACTIVE = Sign(
-    rule="GPUActivity",
-    metric="gpu_active_ratio",
-    limit_pct=90,
+    rule="GPUActivity", metric="gpu_active_ratio", limit_pct=90,
     present="The GPUs are active {value:pct} of the time.",
     absent="The GPUs are active only {value:pct} of the time.",
-)
+)  # fmt: skip
 COPIES = Sign(
-    rule="MemoryOperations",
-    metric="memory_time_ratio",
-    limit_pct=3,
+    rule="MemoryOperations", metric="memory_time_ratio", limit_pct=3,
     present="Copies and memsets run {value:pct} of the time.",
     absent="Copies and memsets run only {value:pct} of the time.",
-)
+)  # fmt: skip
 
 _LOADER_LIMITS = (WAITS_FOR_IO, NETWORK_FULL)
 Signs = tuple[Sign, ...]
@@ -144,10 +126,10 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.NETWORK_INPUT: ((NETWORK_FULL, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
     Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
     Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
-    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, SLOW_IN_RHYTHM)),
-    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS)),
-    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS,)),
-    Cause.SLOWING_DOWN: ((), (LOOP_WAITS,)),
+    Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, LOADS_AT_LIMIT, SLOW_IN_RHYTHM)),
+    Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS, LOADS_AT_LIMIT)),
+    Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS, LOADS_AT_LIMIT)),
+    Cause.SLOWING_DOWN: ((), (LOOP_WAITS, LOADS_AT_LIMIT)),
     Cause.GPU_UNDERUSED: ((), (LOOP_WAITS, BETWEEN_STEPS, CORES_USED_UP, WAITS_FOR_IO)),
     Cause.GPU_SWINGS: ((LOOP_WAITS, BETWEEN_STEPS), ()),
     Cause.SMALL_KERNELS: ((SHORT_KERNELS,), (HOST_LOADS,)),
@@ -175,3 +157,14 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
         for sign in signs
         if (said := sign.read(others))
     )
+
+
+def winnable(finding: Finding, results: Sequence[RuleResult]) -> Estimate | None:
+    """Return the gain of mending a cause alone: at most what loading at its limit leaves."""
+    _, excludes = HYPOTHESES.get(finding.cause, ((), ()))
+    metrics = (of.metrics for of in results if of.id == LOADS_AT_LIMIT.rule)
+    at_limit = next(metrics, {}).get(LOADS_AT_LIMIT.metric)
+    if finding.estimate is None or at_limit is None or LOADS_AT_LIMIT not in excludes:
+        return finding.estimate
+    share = round(min(finding.estimate.share_ratio, 1 - at_limit + IN_DOUBT_RATIO), 6)
+    return Estimate(share_ratio=share, speedup_at_most=speedup_at_most(share))

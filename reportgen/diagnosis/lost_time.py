@@ -53,7 +53,6 @@ def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
 
 
 def _unused_ratio(results: Sequence[RuleResult]) -> float:
-    """Return the share of the loop, or of a traced window, without work; all where unknown."""
     metrics = next((result.metrics for result in results if result.id == BUDGET), {})
     unused_pct, idle_ratio = metrics.get("unused_in_loop_pct"), metrics.get("gpu_idle_ratio")
     if unused_pct is not None:

@@ -28,7 +28,7 @@ from reportgen.facts.breakdown import (
     is_step,
     largest_increase,
 )
-from reportgen.facts.intervals import overlaps_any, spans_any_moment
+from reportgen.facts.intervals import overlaps_any
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
 from reportgen.text import plural
@@ -74,7 +74,7 @@ def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
     """Return an (n,) mask of the events that meet a moment: start <= t <= end, or overlap."""
     mask = overlaps_any(spans.start_ns, spans.end_ns, moments.start_ns, moments.end_ns)
     if moments.at_ns.size:
-        mask |= spans_any_moment(spans.start_ns, spans.end_ns, moments.at_ns)
+        mask |= overlaps_any(spans.start_ns, spans.end_ns, moments.at_ns, moments.at_ns)
     return mask
 
 
@@ -293,7 +293,6 @@ def _of_rows(
 def _rows_sums(
     spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
 ) -> Iterator[pd.DataFrame]:
-    """Yield what ran on each worker at its rows, and at those of the node it runs on."""
     for code, worker in enumerate(spans.workers):
         own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
         if len(own):

@@ -25,7 +25,6 @@ class Increments:
     """Remembers which files were read, and a hash of each row that was returned (8 bytes)."""
 
     def __init__(self) -> None:
-        """Start with everything new."""
         self._read: dict[tuple[str, str], tuple[int, str]] = {}
         self._reading: dict[tuple[str, str], tuple[int, str]] = {}
         self._rows: dict[str, _Seen] = {}

@@ -74,7 +74,6 @@ class Job:
         self._spans: dict[_PartKey, SpanTable] = {}
 
     def __repr__(self) -> str:
-        """Say which job it is and what it has."""
         return f"Job({self.name!r}, nodes={list(self.nodes)})"
 
     @property

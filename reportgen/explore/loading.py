@@ -138,7 +138,6 @@ def only_batches(times: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unrecorded(calls: pd.DataFrame, framework: pd.DataFrame | None) -> NDArray[np.bool_]:
-    """Return between which call and the one before it many steps began."""
     found = np.zeros(len(calls), dtype=bool)
     if framework is None:
         return found

@@ -152,7 +152,6 @@ def readable(frame: pd.DataFrame, *, origin_us: int) -> pd.DataFrame:
 
 
 def _written(name: str, values: pd.Series) -> tuple[str, Sequence[str]]:
-    """Return a column's heading and cells."""
     if name in _INSTANTS:
         days = {text[:_DAY] for text in values if text}
         skip, day = (_DAY + 1, f" {days.pop()}") if len(days) == 1 else (0, "")

@@ -240,14 +240,12 @@ def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]
 
 
 def _first_samples_us(job: Job) -> tuple[int, int]:
-    """Return the time of the first minutes of samples, µs UTC; no other files are opened."""
     first_minutes = np.datetime64(job.origin_us + 120_000_000, "us")
     first_us, last_us = extent_us(job.system_metrics(until=first_minutes)) or (0, 0)
     return job.origin_us + first_us, job.origin_us + last_us
 
 
 def _nearest(time_us: NDArray[np.int64], ticks_us: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the index of the nearest tick, -1 beyond half the usual distance of two ticks."""
     after = np.clip(np.searchsorted(ticks_us, time_us), 1, max(ticks_us.size - 1, 1))
     before = after - 1
     after = np.minimum(after, ticks_us.size - 1)

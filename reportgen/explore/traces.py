@@ -136,7 +136,6 @@ def _steps(trace: RankTrace, steps: StepRows, phase: int) -> _Columns:
 
 
 def _step_at(steps: StepRows | None, time_ns: Times) -> NDArray[np.int64]:
-    """Return the number of the step at each instant; ``NO_STEP`` outside of all steps."""
     if steps is None or not steps.number.size:
         return np.full(time_ns.shape, NO_STEP, dtype=np.int64)
     order = np.argsort(steps.start_ns, kind="stable")
@@ -153,7 +152,6 @@ def _times(trace: RankTrace, start_ns: Times, end_ns: Times) -> _Columns:
 
 
 def _threads(trace: RankTrace, thread: NDArray[np.int32]) -> _Columns:
-    """Return process and thread ids; an id that is no number is absent."""
     ids = [(_whole(item.pid), _whole(item.tid)) for item in trace.threads]
     table = np.array([*ids, (-1, -1)], dtype=np.int64)
     return {"os_pid": table[thread, 0], "tid": table[thread, 1]}

@@ -91,7 +91,6 @@ def describe_stall(use: pd.DataFrame, *, slow: str, normal: str) -> str:
 
 
 def _of_node(named: pd.Series, node: str) -> NDArray[np.bool_]:
-    """Return which rows are of a node itself, or of a worker that runs on it."""
     return np.array([name == node or name.rpartition("-")[0] == node for name in named], dtype=bool)
 
 

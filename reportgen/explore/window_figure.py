@@ -85,6 +85,7 @@ def window_figure(window: WindowPlot) -> Figure:
     n_rows = -(-len(window.lines) // _NAMED_A_ROW) if len(window.lines) <= _MOST_NAMED else 1
     legend_px = _LEGEND_ROW_PX * max(n_rows - 1, 0)
     lanes = _lane_traces(window.lanes, axis_name(len(panels))) if window.lanes else []
+    step_style = {"color": theme.shade("step", 0), "width": 1, "dash": "dot"}
     return {
         "data": [*_line_traces(window.lines, list(panels)), *lanes],
         "layout": layout(
@@ -101,7 +102,10 @@ def window_figure(window: WindowPlot) -> Figure:
                 anchor=axis_name(len(heights) - 1) if heights else "y",
                 hoverformat="%H:%M:%S.%L UTC",
             ),
-            shapes=[_marker(time_ms) for time_ms in window.step_ms],
+            shapes=[
+                vertical_line(time_ms, 1, step_style) | {"opacity": _STEP_ALPHA}
+                for time_ms in window.step_ms
+            ],
             **_value_axes([*panels.values()], window.lanes, _domains(heights)),
         ),
     }
@@ -184,7 +188,6 @@ def nothing_figure(title: str) -> Figure:
 
 
 def _domains(heights: Sequence[float]) -> list[list[float]]:
-    """Share the height out from top to bottom, with a gap between panels."""
     gaps = _GAP_RATIO * max(len(heights) - 1, 0)
     whole, top = sum(heights) or 1.0, 1.0
     domains = []
@@ -217,11 +220,6 @@ def _lane_traces(lanes: Sequence[WindowLane], axis_name: str) -> list[dict[str, 
 
 def _labels(lanes: Sequence[WindowLane]) -> list[str]:
     return unique_labels([lane.name for lane in lanes])
-
-
-def _marker(time_ms: float) -> dict[str, Any]:
-    style = {"color": theme.shade("step", 0), "width": 1, "dash": "dot"}
-    return {**vertical_line(time_ms, 1, style), "opacity": _STEP_ALPHA}
 
 
 def _title(title: str, remark: str = "") -> dict[str, Any]:

@@ -107,7 +107,6 @@ def _step_lines(steps: pd.DataFrame, origin_us: int) -> list[WindowLine]:
 def _extremes(
     time_ms: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[list[float], list[float]]:
-    """Return a line through the least and the greatest value of each bucket."""
     if np.array_equal(low, high):
         return time_ms.tolist(), low.tolist()
     return np.repeat(time_ms, 2).tolist(), np.column_stack([low, high]).ravel().tolist()

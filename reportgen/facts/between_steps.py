@@ -14,6 +14,7 @@ from itertools import groupby
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
@@ -21,7 +22,8 @@ from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, st
 from reportgen.facts.trend import excess_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
-from reportgen.profile.system import Floats, Instants
+from reportgen.profile.mapped import in_file
+from reportgen.profile.memo import fact
 
 SLOW_FROM_RATIO = 3.0
 """A pause four times as long as those around it is something else than what lies between all."""
@@ -153,6 +155,7 @@ def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
     return waited_ns
 
 
+@fact
 def _regular_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
     rest_ns = times.rest_ns.astype(np.float64)
@@ -160,8 +163,8 @@ def _regular_ns(times: StepTimes) -> Floats:
     regular_ns = np.where(is_slow, rest_ns - excess_ns, rest_ns)
     slowdown = slowdown_of(times)
     if slowdown is not None and slowdown.is_between:
-        return np.minimum(regular_ns, slowdown.first_ns)
-    return regular_ns
+        regular_ns = np.minimum(regular_ns, slowdown.first_ns)
+    return in_file(regular_ns)
 
 
 def _copied_ns(times: StepTimes, waits: Union) -> float:
@@ -251,7 +254,6 @@ def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
 def _fit(
     end_ns: Instants, interval_ns: int, use_pct: Floats, unions: Sequence[tuple[Union, ...]]
 ) -> IdleBetween | None:
-    """Return the fit for windows of one length."""
     start_ns = end_ns - interval_ns
     shares = np.zeros((len(unions[0]), start_ns.size))
     for each in unions:
@@ -268,7 +270,8 @@ def _fit(
         columns = columns[:, is_used]
     seen = use_pct[is_inside]
     found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
-    left = float(np.square(seen - columns @ found).mean())
+    missed = np.square(seen - columns @ found)
+    left = float(missed.mean())
     inverse = np.linalg.pinv(columns.T @ columns)
     error = float(np.sqrt(max(inverse[1, 1], 0.0) * left)) if found.size > 1 else np.inf
     if found[0] <= 0 or error > SURE_WITHIN * found[0]:
@@ -279,9 +282,13 @@ def _fit(
     most = min(most, 1.0)
     idle_ratio = float(np.clip(1 - found[1] / found[0], 0.0, most))
     unexplained = left / max(float(seen.var()), 1e-9)
+    # Long pauses may explain most of what is seen, and say nothing of what lies between all steps.
+    is_usual = np.sum(others[2:4], axis=0)[is_inside] == 0
+    varies = float(seen[is_usual].var()) if is_usual.sum() >= LEAST_TICKS else 0.0
+    of_usual = float(missed[is_usual].mean()) / varies if varies else 1.0
     of_loop, main, other, *_ = unions[0]
     cycle_ns = of_loop.length_ns / max(main.start_ns.size + other.start_ns.size, 1)
-    is_sure = unexplained < UNEXPLAINED_BELOW and interval_ns < cycle_ns
+    is_sure = max(unexplained, of_usual) < UNEXPLAINED_BELOW and interval_ns < cycle_ns
     return IdleBetween(
         ratio=idle_ratio,
         at_most_ratio=min(idle_ratio + IN_DOUBT_RATIO, 1.0) if is_sure else max(most, idle_ratio),

@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
-from reportgen.facts.intervals import Instants, runs_of, spans_any_moment
+from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
 from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.profile.memo import fact
-from reportgen.profile.system import Floats
 from reportgen.units import NS_PER_MINUTE
 
 NEIGHBOUR_INTERVALS = 2.5
@@ -150,7 +150,7 @@ def bottlenecks_of(
     n_sampled = count_where(system.each(gpus), system.n_ticks, np.isfinite)
     loop_ns = training_loop_ns(spans)
     loop_ticks = _split(loop_ns, system.tick_ns)
-    active = spans_any_moment(spans.start_ns, spans.end_ns, time_ns)
+    active = overlaps_any(spans.start_ns, spans.end_ns, time_ns, time_ns)
     return Bottlenecks(
         nodes=(
             NodeBottlenecks(
@@ -185,9 +185,8 @@ def _functions_at_work(part: NodeProfile) -> FunctionSums:
     system, spans = part.system, part.spans
     columns = system.each(SeriesKind.GPU_UTILIZATION)
     works = count_where(columns, system.n_ticks, lambda use: use > BUSY_ABOVE_PCT) > 0
-    return function_sums(
-        spans, spans_any_moment(spans.start_ns, spans.end_ns, system.tick_ns[works])
-    )
+    at_ns = system.tick_ns[works]
+    return function_sums(spans, overlaps_any(spans.start_ns, spans.end_ns, at_ns, at_ns))
 
 
 def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:

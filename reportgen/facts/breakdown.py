@@ -17,7 +17,8 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.intervals import Instants, covered_each, union_of
+from reportgen.arrays import Instants, Integers, Mask
+from reportgen.facts.intervals import covered_each, union_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
 from reportgen.profile.mapped import pieces, piecewise
@@ -51,8 +52,6 @@ LEAST_EVENTS = 10
 otherwise, and when this many events on both sides show it: fewer may be chance."""
 _NONE = np.empty(0, dtype=np.int64)
 
-Mask = NDArray[np.bool_]
-Integers = NDArray[np.int64]
 Function = tuple[str, str]
 """Name and phase of a function."""
 
@@ -121,11 +120,10 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     def classes(source: Words, phase: Words) -> NDArray[np.int8]:
         return np.where(is_horovod[source], np.int8(SpanClass.HOROVOD), by_phase[phase])
 
-    found: NDArray[np.int8] = piecewise(classes, spans.source, spans.phase, dtype=np.int8)
-    return found
+    return piecewise(classes, spans.source, spans.phase, dtype=np.int8)
 
 
-def exchanges_data(spans: SpanTable) -> NDArray[np.bool_]:
+def exchanges_data(spans: SpanTable) -> Mask:
     """Return an (n,) mask of the events in which workers exchange data.
 
     They are known by their writer, their phase or their name.

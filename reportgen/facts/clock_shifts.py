@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings
 from reportgen.units import NS_PER_US
 
@@ -65,12 +65,11 @@ def clock_shifts(meetings: Meetings, clocks: Mapping[int, str]) -> list[ClockShi
 class _Ends:
     """Ends of exchanges, (n,) each: which exchange, on which clock, when."""
 
-    meeting: NDArray[np.int64]
-    clock: NDArray[np.int64]
-    end_ns: NDArray[np.int64]
+    meeting: Integers
+    clock: Integers
+    end_ns: Integers
 
-    def after(self, clock: int) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Yield each other clock, and by how much later exchanges shared with one end on it."""
+    def after(self, clock: int) -> Iterator[tuple[int, Integers]]:
         own = self.clock == clock
         end_of = dict(zip(self.meeting[own].tolist(), self.end_ns[own].tolist(), strict=True))
         rows = np.flatnonzero(np.isin(self.meeting, list(end_of)) & ~own)
@@ -82,7 +81,6 @@ class _Ends:
 
 
 def _follow(ends: _Ends, base: int, names: Sequence[str], found: dict[int, ClockShift]) -> None:
-    """Compare the clocks that can be reached from one with it."""
     waiting, n_clocks = deque([base]), np.unique(ends.clock).size
     while waiting and len(found) < n_clocks:
         known = waiting.popleft()

@@ -10,19 +10,16 @@ from math import floor, log10
 from typing import Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Mask
 from reportgen.facts.intervals import Union, clip, covered_each, overlap_ns, union_of
 from reportgen.merging import merged
 from reportgen.profile import trace_tables
 from reportgen.profile.memo import fact
 from reportgen.profile.patterns import found_in
-from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
-from reportgen.units import NS_PER_S
-
-Mask = NDArray[np.bool_]
+from reportgen.units import NS_PER_S, round_factors
 
 SYNC_CALL = re.compile(r"^(cuda|hip)(Stream|Device|Event)Synchronize|^cu(Stream|Event|Ctx)Synchron")
 """Calls in which the host waits for the GPU."""
@@ -43,9 +40,6 @@ MOST_BINS = 300
 FAR_APART = 4
 """Recordings that span more than this many times the longest of them would each be a dot on a
 common axis of time."""
-
-
-# Windows
 
 
 class WindowKind(StrEnum):
@@ -152,7 +146,7 @@ def rows_named(trace: RankTrace, codes: Codes, fits: Callable[[str], object]) ->
     fitting = np.zeros(len(trace.names), dtype=bool)
     for code in np.flatnonzero(np.bincount(codes)).tolist():  # of few of all names, mostly
         fitting[code] = bool(fits(trace.names[code]))
-    return fitting[codes]
+    return np.take(fitting, codes)
 
 
 def step_marks(trace: RankTrace) -> Mask:
@@ -162,9 +156,6 @@ def step_marks(trace: RankTrace) -> Mask:
     return np.asarray(
         is_profiler | (is_numbered & (trace.slices.kind == trace_tables.SliceKind.ANNOTATION))
     )
-
-
-# Unions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -387,7 +378,10 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         devices = [replace(item, first=first_ns // item.width_ns) for item in devices]
         first_ns = min(item.reach_ns[0] for item in devices)
     last_ns = max(item.reach_ns[1] for item in devices)
-    width_ns *= _factor(last_ns - first_ns, width_ns)
+    reach_ns = last_ns - first_ns
+    width_ns *= next(
+        factor for factor in round_factors() if reach_ns // (width_ns * factor) + 2 <= MOST_BINS
+    )
     first = first_ns // width_ns
     n_bins = -(-last_ns // width_ns) - first
     busy_ns, length_ns = np.zeros((2, len(devices), n_bins), dtype=np.int64)
@@ -403,13 +397,3 @@ def use_together(devices: Sequence[FineUse]) -> Use:
         length_ns=length_ns,
         is_apart=is_apart,
     )
-
-
-def _factor(reach_ns: int, width_ns: int) -> int:
-    """Return the factor that widens fine bins: the first of 1, 2, 5, 10, … with few enough bins."""
-    scale = 1
-    while True:
-        for factor in (scale, 2 * scale, 5 * scale):
-            if reach_ns // (width_ns * factor) + 2 <= MOST_BINS:
-                return factor
-        scale *= 10

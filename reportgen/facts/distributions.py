@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import count
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.profile.system import Floats
+from reportgen.arrays import Counts, Floats, Integers
+from reportgen.units import round_factors
 
 WHISKER_REACH = 1.5
 N_BINS = 50
@@ -25,10 +24,6 @@ PCT_EDGES = range(0, N_BINS * BIN_PCT + 1, BIN_PCT)
 AWS_N_BINS = 49
 FINE_BINS = 1_000
 DRAWN_BINS = 60
-_STEPS = (1, 2, 5)
-
-Counts = NDArray[np.int64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +91,7 @@ def box_of(values: Floats) -> Box:
     )
 
 
-def bin_index(values: Floats) -> NDArray[np.int64]:
+def bin_index(values: Floats) -> Integers:
     """Return the bin of each percentage, without NaN: [0, 2) ... [98, 100], else the edge bin."""
     return np.asarray(np.clip(np.floor(values / BIN_PCT), 0, N_BINS - 1).astype(np.int64))
 
@@ -145,7 +140,8 @@ def tally_values(values_ns: Integers) -> Tally:
     if values_ns.size == 0:
         return Tally(width_ns=1, index=values_ns, count=values_ns)
     reach_ns = max(int(values_ns.max() - values_ns.min()) // FINE_BINS, 1)
-    width_ns = _power_of_ten(max(reach_ns, int(values_ns.max()) // (10 * FINE_BINS)))
+    least_ns = max(reach_ns, int(values_ns.max()) // (10 * FINE_BINS))
+    width_ns = int(10 ** len(str(least_ns - 1))) if least_ns > 1 else 1
     index, counts = np.unique(values_ns // width_ns, return_counts=True)
     return Tally(width_ns=width_ns, index=index, count=counts.astype(np.int64))
 
@@ -157,30 +153,11 @@ def bin_together(tallies: Sequence[Tally]) -> Bins:
         nothing = np.zeros((len(tallies), 0), dtype=np.int64)
         return Bins(edge_ns=np.empty(0, dtype=np.int64), counts=nothing)
     width_ns = max(tally.width_ns for tally in filled)
-    width_ns *= _factor([_coarse(tally, width_ns) for tally in filled])
-    indexes = [_coarse(tally, width_ns) for tally in tallies]
-    first, last = _ends(indexes)
+    first = min(int(tally.index[0]) * tally.width_ns for tally in filled) // width_ns
+    last = max(int(tally.index[-1]) * tally.width_ns for tally in filled) // width_ns
+    factor = next(its for its in round_factors() if last // its - first // its < DRAWN_BINS)
+    width_ns, first, last = width_ns * factor, first // factor, last // factor
     counts = np.zeros((len(tallies), last - first + 1), dtype=np.int64)
-    for row, (tally, index) in enumerate(zip(tallies, indexes, strict=True)):
-        np.add.at(counts[row], index - first, tally.count)
+    for row, tally in enumerate(tallies):
+        np.add.at(counts[row], tally.index * tally.width_ns // width_ns - first, tally.count)
     return Bins(edge_ns=np.arange(first, last + 2, dtype=np.int64) * width_ns, counts=counts)
-
-
-def _coarse(tally: Tally, width_ns: int) -> Integers:
-    return tally.index * tally.width_ns // width_ns
-
-
-def _power_of_ten(least: int) -> int:
-    return int(10 ** len(str(least - 1))) if least > 1 else 1
-
-
-def _ends(indexes: Sequence[Integers]) -> tuple[int, int]:
-    filled = [index for index in indexes if index.size]
-    return min(int(index[0]) for index in filled), max(int(index[-1]) for index in filled)
-
-
-def _factor(indexes: Sequence[Integers]) -> int:
-    """Return how many bins to join so that at most ``DRAWN_BINS`` are left: 1, 2, 5, 10 ..."""
-    first, last = _ends(indexes)
-    factors = (int(10**power) * step for power in count() for step in _STEPS)
-    return next(its for its in factors if last // its - first // its < DRAWN_BINS)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.facts.device_busy import (
     communication_rows,
     headline,
@@ -16,14 +16,12 @@ from reportgen.facts.device_busy import (
     unions_of,
     windows_of,
 )
-from reportgen.facts.intervals import Union, gaps_of, union_of
+from reportgen.facts.intervals import gaps_of, union_of
 from reportgen.merging import rows_between, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_US
-
-Integers = NDArray[np.int64]
 
 SHORT_REST_NS = 10 * NS_PER_US
 """A shorter rest between two kernels does not expose what runs beside them."""
@@ -184,11 +182,6 @@ def _bytes_of(dtype: str) -> int:
     return 1 if text.startswith("float8") else _BYTES.get(text, 0)
 
 
-def _without_rests(union: Union) -> Union:
-    """Return a union in which short rests count as work."""
-    return union_of(union.start_ns, union.end_ns + SHORT_REST_NS)
-
-
 def _alone(trace: RankTrace, rows: Integers, also: str | None) -> Integers:
     """Return when each operation ran with nothing computed and no earlier exchange beside it.
 
@@ -204,7 +197,9 @@ def _alone(trace: RankTrace, rows: Integers, also: str | None) -> Integers:
         high_ns = np.minimum(ops.end_ns[own], window.end_ns)
         reach_ns = np.maximum.accumulate(np.append(window.start_ns, high_ns))
         low_ns = np.maximum(ops.start_ns[own], reach_ns[:-1])
-        free = gaps_of(_without_rests(item.compute), window.start_ns, int(reach_ns[-1]))
+        # Short rests count as work.
+        work = union_of(item.compute.start_ns, item.compute.end_ns + SHORT_REST_NS)
+        free = gaps_of(work, window.start_ns, int(reach_ns[-1]))
         first = np.searchsorted(free.end_ns, low_ns, side="right")
         after = np.where(low_ns < high_ns, np.searchsorted(free.start_ns, high_ns), first)
         at, gap = rows_between(first, after)

@@ -14,9 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.arrays import Mask
 from reportgen.facts import device_busy, idle, replay, traced_steps
-from reportgen.facts.device_busy import Mask, Window, rows_named
-from reportgen.facts.idle import Gaps, HostCause
+from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import (
     Union,
     clip,
@@ -224,7 +224,6 @@ def _as_once(trace: RankTrace, when: Union) -> Once | None:
 
 
 def _synchronizes(trace: RankTrace, track: Track) -> Mask:
-    """Return an (m,) mask of waits in synchronizing calls, or for a number that is read back."""
     ops = trace.gpu_ops
     is_named = rows_named(trace, trace.calls.name, device_busy.SYNC_CALL.search)[track.waits]
     is_read_back = (ops.bytes < replay.LEAST_COPY_BYTES) & (ops.kind == GpuKind.MEMCPY)
@@ -232,7 +231,7 @@ def _synchronizes(trace: RankTrace, track: Track) -> Mask:
 
 
 def _turnaround_ns(
-    track: Track, gaps: Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
+    track: Track, gaps: idle.Gaps, late_ns: Mapping[str, Times], is_sync: Mask, once: Union
 ) -> int:
     """Return how long the device idles after synchronizing calls because the host begins anew.
 
@@ -244,7 +243,7 @@ def _turnaround_ns(
     low_ns, high_ns = track.low_ns[is_sync], track.high_ns[is_sync]
     after = np.searchsorted(low_ns, gaps.low_ns, side="right") - 1
     begins_in = (after >= 0) & (gaps.low_ns <= high_ns[np.maximum(after, 0)])
-    loader_ns = late_ns[HostCause.DATALOADER]
+    loader_ns = late_ns[idle.HostCause.DATALOADER]
     once_ns = covered_each(once, gaps.low_ns, gaps.high_ns)
     rest_ns = np.maximum(gaps.high_ns - gaps.low_ns - loader_ns - once_ns, 0)[begins_in]
     n_calls = np.searchsorted(low_ns, gaps.high_ns[begins_in]) - after[begins_in]
@@ -321,7 +320,7 @@ def _first_use(trace: RankTrace, track: Track) -> Union:
 
 
 def _stops(
-    trace: RankTrace, track: Track, gaps: Gaps, late_ns: Mapping[str, Times], first_use: Union
+    trace: RankTrace, track: Track, gaps: idle.Gaps, late_ns: Mapping[str, Times], first_use: Union
 ) -> tuple[Once, ...]:
     """Return single long stretches for which the host came late, but not for a batch.
 
@@ -329,7 +328,7 @@ def _stops(
     """
     if not gaps.low_ns.size:
         return ()
-    loader_ns = late_ns[HostCause.DATALOADER]
+    loader_ns = late_ns[idle.HostCause.DATALOADER]
     until_ns = np.where(gaps.call_ns == NONE, gaps.low_ns, gaps.call_ns)
     known_ns = covered_each(first_use, gaps.low_ns, np.maximum(until_ns, gaps.low_ns))
     host_ns = until_ns - gaps.low_ns - loader_ns - known_ns
@@ -357,7 +356,7 @@ def _stops(
     )
 
 
-def _doing(trace: RankTrace, gaps: Gaps, place: int, until_ns: int) -> str:
+def _doing(trace: RankTrace, gaps: idle.Gaps, place: int, until_ns: int) -> str:
     """Return the event that covers most of a gap on its thread, the innermost of those around it.
 
     Of what is around it the range that the script marks is named, and its own Python function.

@@ -16,8 +16,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import Union, covered_each, gaps_of, join, union_of
 from reportgen.facts.traced_steps import waiting_for_batches
 from reportgen.merging import rows_between
@@ -80,7 +81,7 @@ class Gaps:
     thread: NDArray[np.int32]
     is_tail: Mask
     is_small: Mask
-    before: NDArray[np.int64]
+    before: Integers
 
 
 def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) -> Gaps:
@@ -116,7 +117,7 @@ def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) 
     )
 
 
-def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, NDArray[np.int64]]:
+def cut(gaps: Gaps, start_ns: Times, end_ns: Times) -> tuple[Gaps, Integers]:
     """Return the parts of gaps inside some stretches of time, and the stretch of each part.
 
     The stretches, (m,) starts and ends, are in order and do not overlap.

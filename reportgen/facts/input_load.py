@@ -11,15 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
-from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Mask
+from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 from reportgen.profile.mapped import in_turn
-from reportgen.profile.system import Floats
 
 LEAST_STEPS = 5
 """The median of fewer steps says little about the others."""
@@ -50,6 +49,8 @@ class InputLoad:
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
             the 99th percentile of means in the loop; 0 where hardly anything is received.
+        disk_ratio, network_ratio: bytes per second that came in over the whole loop, by those
+            while it waited: how much of the loop loading takes if it sets the pace; 0 if unknown.
     """
 
     n_cores: int
@@ -57,6 +58,8 @@ class InputLoad:
     waiting_cores: float
     hot_ratio: float
     flat_ratio: float
+    disk_ratio: float = 0.0
+    network_ratio: float = 0.0
 
     @property
     def waits_for_disk(self) -> bool:
@@ -139,7 +142,16 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
         waiting_cores=waiting_cores,
         hot_ratio=float(np.median(hot[is_within])) / n_cores,
         flat_ratio=_flat_ratio(system, is_within, in_loop),
+        disk_ratio=_pace_ratio(sum_of(system, SeriesKind.READ_RATE), is_within, in_loop),
+        network_ratio=_pace_ratio(usage.input_bytes_per_s(system), is_within, in_loop),
     )
+
+
+def _pace_ratio(rate: Floats, is_within: Mask, in_loop: Mask) -> float:
+    """Return the mean rate in the loop by that in its waits; 0 where the loop stands for them."""
+    waiting, every = (rate[its & np.isfinite(rate)] for its in (is_within, in_loop))
+    is_known = LEAST_TICKS <= waiting.size < every.size and waiting.mean() > 0
+    return min(float(every.mean() / waiting.mean()), 1.0) if is_known else 0.0
 
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:

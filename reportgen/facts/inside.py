@@ -12,13 +12,13 @@ from enum import StrEnum
 
 import numpy as np
 
-from reportgen.facts.breakdown import Integers, Mask, is_function, labels_of
+from reportgen.arrays import Floats, Integers, Mask
+from reportgen.facts.breakdown import is_function, labels_of
 from reportgen.facts.intervals import Union, covered_each, overlaps_any, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.samples import mean_of, present_values, sum_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
-from reportgen.profile.system import Floats
 
 MOST_FUNCTIONS = 40
 """So many functions, by their time in slow windows, are compared; the others hardly matter."""
@@ -92,9 +92,6 @@ def _longest(spans: SpanTable, slow: Union) -> Iterator[tuple[str, Work, Integer
         is_waiting = 2 * waited_ns > spans.duration_ns[own].sum()
         work = Work.LOADER if is_wait[own].any() or is_waiting else Work.OTHER
         yield labels[code], Work.LOADER_START if is_start[own].any() else work, own
-
-
-# How busy a node was
 
 
 class NodeGauge(StrEnum):

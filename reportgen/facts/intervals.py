@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Instants, Mask
 from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile.mapped import blank_column, forget, pieces, piecewise, taken
 
-Instants = NDArray[np.int64]
 NONE = -1
 """The parent of an event that nothing encloses."""
 ROUNDING_NS = 250
@@ -37,6 +37,9 @@ class Union:
         return int((self.end_ns - self.start_ns).sum())
 
 
+NOTHING = Union(start_ns=np.empty(0, dtype=np.int64), end_ns=np.empty(0, dtype=np.int64))
+
+
 def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     """Return the union of (n,) closed intervals in any order, end_ns >= start_ns."""
     if start_ns.size == 0:
@@ -58,7 +61,7 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
     return Union(start_ns=starts[:n_before], end_ns=ends[1 : n_before + 1])
 
 
-def join(unions: tuple[Union, ...]) -> Union:
+def join(unions: Sequence[Union]) -> Union:
     """Return the union of unions."""
     starts = np.concatenate([item.start_ns for item in unions])
     ends = np.concatenate([item.end_ns for item in unions])
@@ -97,14 +100,14 @@ def minus(union: Union, other: Union) -> Union:
     edges = np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns])
     edges.sort()
 
-    def is_left(begin_ns: Instants) -> NDArray[np.bool_]:
+    def is_left(begin_ns: Instants) -> Mask:
         return _goes_on(union, begin_ns) & ~_goes_on(other, begin_ns)
 
     is_kept = piecewise(is_left, edges[:-1], dtype=np.bool_)
     return union_of(taken(edges[:-1], is_kept), taken(edges[1:], is_kept))
 
 
-def _goes_on(union: Union, at_ns: Instants) -> NDArray[np.bool_]:
+def _goes_on(union: Union, at_ns: Instants) -> Mask:
     """Return (m,) whether a union covers what follows each of (m,) instants."""
     place = np.searchsorted(union.start_ns, at_ns, side="right") - 1
     return np.asarray((place >= 0) & (union.end_ns[np.maximum(place, 0)] > at_ns))
@@ -122,8 +125,7 @@ def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     def covered(low_ns: Instants, high_ns: Instants) -> Instants:
         return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
 
-    found: Instants = piecewise(covered, low_ns, high_ns, dtype=np.int64)
-    return found
+    return piecewise(covered, low_ns, high_ns, dtype=np.int64)
 
 
 def covered_ns(
@@ -159,34 +161,22 @@ def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:
     return np.where(place == 0, 0, before[place] - beyond)
 
 
-def spans_any_moment(
-    start_ns: Instants, end_ns: Instants, moments_ns: Instants
-) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the intervals that hold at least one moment (start <= t <= end)."""
-    moments = np.sort(moments_ns)
-
-    def hold_any(start_ns: Instants, end_ns: Instants) -> NDArray[np.bool_]:
-        first = np.searchsorted(moments, start_ns, side="left")
-        return np.asarray(np.searchsorted(moments, end_ns, side="right") > first)
-
-    mask: NDArray[np.bool_] = piecewise(hold_any, start_ns, end_ns, dtype=np.bool_)
-    return mask
-
-
 def overlaps_any(
     start_ns: Instants, end_ns: Instants, other_start_ns: Instants, other_end_ns: Instants
-) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the intervals that meet one of the others (closed on both sides)."""
+) -> Mask:
+    """Return an (n,) mask of the intervals that meet one of the others (closed on both sides).
+
+    A moment is an interval that begins and ends with it.
+    """
     others = union_of(other_start_ns, other_end_ns)
     if others.start_ns.size == 0:
         return np.zeros(start_ns.shape, dtype=bool)
 
-    def overlap(start_ns: Instants, end_ns: Instants) -> NDArray[np.bool_]:
+    def overlap(start_ns: Instants, end_ns: Instants) -> Mask:
         nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
         return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
 
-    mask: NDArray[np.bool_] = piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
-    return mask
+    return piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

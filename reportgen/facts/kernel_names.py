@@ -14,8 +14,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import zip_longest
 
-from reportgen.facts.device_busy import is_communication
-
 
 class Precision(StrEnum):
     """Number formats; ``COMM`` stands for kernels that move data between GPUs."""
@@ -63,18 +61,13 @@ def fused_operators(name: str) -> str:
     return found[1] if found else ""
 
 
-def read_precision(name: str) -> Reading:
-    """Return in which format a kernel computes and whether on matrix units, by its name.
+def read_computing(name: str) -> Reading:
+    """Return in which format a kernel that does not communicate computes, by its name.
 
     Example:
-        >>> read_precision("volta_sgemm_64x64_nt")
+        >>> read_computing("volta_sgemm_64x64_nt")
         Reading(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
     """
-    return COMM if is_communication(name) else read_computing(name)
-
-
-def read_computing(name: str) -> Reading:
-    """Return the same for a kernel that is known to be no communication."""
     for pattern, read in _LIBRARIES:
         if (match := pattern.search(name)) and (reading := read(match)):
             return reading

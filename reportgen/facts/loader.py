@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import (
-    Instants,
+    Union,
     clip,
     covered_each,
     covered_ns,
@@ -44,9 +44,7 @@ not recorded (docs/rules.md, Slow batches)."""
 LEAST_SECONDS = 10
 """SageMaker judges after more than ten busy seconds (docs/rules.md, Dataloader)."""
 SECONDS_PER_MINUTE = 60
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+LONG_RATIO, MOSTLY_RATIO = 0.1, 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,9 +128,6 @@ def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """
     usual = max(float(np.median(n_steps[is_usual])), 1.0) if is_usual.any() else np.inf
     return np.asarray(n_steps > UNRECORDED_FACTOR * usual)
-
-
-# How long the training loop waited
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -261,6 +256,28 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
     return found
 
 
+Edges = tuple[Instants, Instants]
+
+
+@fact
+def long_waits_of(spans: SpanTable) -> Union:
+    """Return when workers of a node wait for data, waits below a tenth of a step left out."""
+    waits, steps = waits_of(spans), spans.steps()
+    least_ns = LONG_RATIO * float(np.median(steps.duration_ns)) if steps.n_spans else 0.0
+    its = waits.where(waits.duration_ns >= least_ns)
+    return union_of(its.start_ns, its.end_ns)
+
+
+def is_waiting(waits: Union, slow: Edges, usual: Edges, *, extra_ns: float) -> bool:
+    """Return whether some worker waits for data in most of the time by which steps are slow.
+
+    Steps of the others last until its batch is there. What lies in ``usual`` steps is no reason.
+    """
+    usual_ns = float(np.median(covered_each(waits, *usual))) if usual[0].size else 0.0
+    waited_ns = np.maximum(covered_each(waits, *slow) - usual_ns, 0)
+    return bool(waited_ns.sum() >= MOSTLY_RATIO * extra_ns > 0)
+
+
 def opens_epoch(spans: SpanTable) -> Integers:
     """Return (n,) 1 for each wait of ``step_waits_ns`` that is for the first batch of an epoch.
 
@@ -328,9 +345,6 @@ def hand_over_ns(spans: SpanTable) -> dict[str, int]:
         is_after = got_ns >= end_ns[:-1]
         found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
     return found
-
-
-# How many loaders were at work
 
 
 def busy_seconds(spans: SpanTable) -> dict[int, int]:

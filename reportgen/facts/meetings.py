@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.arrays import Integers
+from reportgen.facts.exchanges import Exchanges
 from reportgen.merging import joint_codes, rows_between, rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_MS

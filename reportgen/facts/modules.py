@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Mask
 from reportgen.facts.device_busy import rows_named
 from reportgen.facts.intervals import nest
 from reportgen.facts.operators import slices_around
@@ -41,7 +41,7 @@ class ModuleTimes:
     gpu_ns: Mapping[Path, int] = merged(sum_by_key)
 
 
-def module_calls(trace: RankTrace) -> NDArray[np.bool_]:
+def module_calls(trace: RankTrace) -> Mask:
     """Return an (n_slices,) mask of the calls of modules."""
     slices = trace.slices
     is_module = rows_named(trace, slices.name, _MODULE.fullmatch)

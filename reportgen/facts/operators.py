@@ -12,17 +12,16 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Counts, Integers, Mask, Rows
 from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
 from reportgen.facts.kernel_names import Precision, Reading
-from reportgen.merging import concat, merged, sum_by_key, sums_by_code
+from reportgen.merging import concat, distinct_codes, merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
 
-Rows = NDArray[np.int64]
-Counts = NDArray[np.int64]
 Key = tuple[str, ...]
 ONLY_RATIO = 0.9
 """A format that makes at least this share of the time with a known format is the only one of a
@@ -65,9 +64,7 @@ def _by_id(trace: RankTrace) -> Rows:
     return found
 
 
-def slices_around(
-    trace: RankTrace, calls: NDArray[np.integer], is_meant: NDArray[np.bool_]
-) -> Rows:
+def slices_around(trace: RankTrace, calls: NDArray[np.integer], is_meant: Mask) -> Rows:
     """Return the innermost slice around each of (n,) calls on its thread, of those that are meant.
 
     ``is_meant`` is an (n_slices,) mask; ``NONE`` where no such slice is open.
@@ -84,7 +81,7 @@ def slices_around(
     return found
 
 
-def _are_operators(trace: RankTrace) -> NDArray[np.bool_]:
+def _are_operators(trace: RankTrace) -> Mask:
     return np.asarray(trace.slices.kind == SliceKind.OPERATOR)
 
 
@@ -116,7 +113,7 @@ def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, 
     """Return the format of each kernel of a rank, by its name and by operators' inputs."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, place = np.unique(ops.name[rows], return_inverse=True)
+    codes, place = distinct_codes(ops.name[rows])
     communicating = set(ops.name[communication_rows(trace, also)].tolist())
     types = [Precision.UNKNOWN, *(kernel_names.floating_type(text) for text in trace.input_types)]
     operator = launching_operators(trace)[rows]
@@ -166,9 +163,6 @@ def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision
     return totals or {Precision.UNKNOWN: 0}
 
 
-# Durations by name
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DurationValues:
     """Distinct durations and their counts, (n,) each, key after key; ``merge`` joins ranks.
@@ -202,9 +196,7 @@ class DurationRow:
         return self.sum_ns / self.count
 
 
-def duration_values(
-    keys: Sequence[Key], place: NDArray[np.int64], duration_ns: Times
-) -> DurationValues:
+def duration_values(keys: Sequence[Key], place: Integers, duration_ns: Times) -> DurationValues:
     """Return (n,) durations, in any order, by the key at each one's place.
 
     Equal keys are joined, and those without durations left out.
@@ -214,10 +206,9 @@ def duration_values(
     of_key = joined[place]
     is_used = np.bincount(of_key, minlength=len(known)) > 0
     used, own = np.flatnonzero(is_used), (np.cumsum(is_used) - 1)[of_key]
-    order = np.argsort(own, kind="stable")
-    at, duration = own[order], duration_ns[order]
-    for first, after in pairwise(np.append(0, np.cumsum(np.bincount(own))).tolist()):
-        duration[first:after].sort()
+    at = np.repeat(np.arange(used.size), np.bincount(own))
+    parts = (np.sort(duration_ns[rows]) for _, rows in rows_by_code(own))
+    duration = np.concatenate([*parts, duration_ns[:0]])
     is_new = np.ones(at.shape, dtype=bool)
     is_new[1:] = (np.diff(at) != 0) | (np.diff(duration) != 0)
     first = np.flatnonzero(is_new)

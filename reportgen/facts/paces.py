@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.facts.steps import FORWARD, Integers, phase_word, steps_of
+from reportgen.arrays import Floats, Integers, Mask
+from reportgen.facts.steps import FORWARD, phase_word, steps_of
 from reportgen.merging import sum_by_key
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import TRAINING_PHASES
@@ -32,8 +32,6 @@ MOST_COMPARED = 4096
 
 GPU_OPERATORS = "gpu_functions-dev:"
 """The phase of a GPU's operators begins with it; the number of the GPU follows."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +130,6 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
 
 
 def _gpus_of(spans: SpanTable) -> dict[str, str]:
-    """Return the GPU of each worker; nothing unless each has one that no other has."""
     own = spans.where(spans.in_phases(it for it in spans.phases if it.startswith(GPU_OPERATORS)))
     n_phases = max(len(own.phases), 1)
     pairs = np.unique(own.worker.astype(np.int64) * n_phases + own.phase).tolist()
@@ -216,7 +213,6 @@ def _within(pace: Pace, first: int, last: int) -> Pace:
 
 
 def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
-    """Return the worker that holds up the others in these paces of the main phase."""
     by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
 
     def median_ns(pace: Pace) -> float:
@@ -257,9 +253,7 @@ def _end_together(every: Sequence[Pace]) -> bool:
     return max(cycles_ns) <= (1 + SAME_LENGTH_RATIO) * min(cycles_ns)
 
 
-def _saved_ratio(
-    paces: Sequence[Pace], is_slow: NDArray[np.bool_], faster: float, otherwise: float
-) -> float:
+def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float, otherwise: float) -> float:
     """Return the share by which the last forward pass of each step would be shorter.
 
     The slow workers are thought to be as fast as the usual one, ``faster`` times what they are;

@@ -14,16 +14,15 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import NONE, Union, covered_each, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns
-from reportgen.facts.steps import Integers, PhaseSteps, steps_of
-from reportgen.facts.trend import Mask
+from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.usage import at_work
 from reportgen.profile import NO_STEP, SpanTable, SystemTable
 from reportgen.profile.mapped import in_file
-from reportgen.profile.system import Instants
 from reportgen.units import NS_PER_S
 
 OVER_CYCLES = 5.0
@@ -95,7 +94,6 @@ class Pauses:
 
 
 def _longest(pauses: Pauses) -> Pauses:
-    """Return the pauses that cost most, in order of time."""
     found = pauses.where(pauses.lost_ns >= OF_LONGEST_RATIO * pauses.lost_ns.max(initial=0))
     return found.where(np.sort(np.argsort(-found.lost_ns, kind="stable")[:MOST_PAUSES]))
 
@@ -356,14 +354,11 @@ def _idle_pauses(idle: Union, work_ns: tuple[int, int]) -> Pauses:
         phase=np.full(rows.size, NONE),
     )
     found = _longest(found)
-    if found.n_pauses >= LEAST_EVENTS and _swings(found):
+    between_ns = found.start_ns[1:] - found.end_ns[:-1]
+    if found.n_pauses >= LEAST_EVENTS and (
+        np.median(between_ns) < APART_RATIO * np.median(found.length_ns)
+    ):
         return found.where(found.start_ns < 0)
     places = (found.start_ns - work_ns[0]) // NS_PER_S
     length = (work_ns[1] - work_ns[0]) / NS_PER_S
     return found.where(~_in_rhythm(places, length, found.lost_ns))
-
-
-def _swings(pauses: Pauses) -> bool:
-    """Return whether work lasts not much longer than the pauses around it."""
-    work_ns = np.median(pauses.start_ns[1:] - pauses.end_ns[:-1])
-    return bool(work_ns < APART_RATIO * np.median(pauses.length_ns))

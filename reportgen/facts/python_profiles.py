@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.merging import merge_by, merge_members, merged, sums_by_code
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
 
@@ -143,9 +143,6 @@ def kind_of(function: PythonFunction) -> Kind:
     return next((kind for kind, pattern in _KINDS.items() if pattern.search(text)), Kind.OTHER)
 
 
-# Sums over profiles
-
-
 def _calls(parts: Sequence[int | None]) -> int | None:
     counts = [count for count in parts if count is not None]
     return sum(counts) if len(counts) == len(parts) else None
@@ -205,7 +202,7 @@ def sums_by_stage(table: PythonTable) -> tuple[ProfileSum, ...]:
     )
 
 
-def sum_of(table: PythonTable, places: NDArray[np.int64], stage: str) -> ProfileSum:
+def sum_of(table: PythonTable, places: Integers, stage: str) -> ProfileSum:
     """Return the profiles of one profiler at (k,) places of a table, k >= 1, merged."""
     intervals = [table.profiles[place].interval for place in places.tolist()]
     rows = np.isin(table.profile, places)

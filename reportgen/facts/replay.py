@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import Mask, Window, rows_named
+from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
+from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -40,7 +42,7 @@ _PAGEABLE = re.compile(r"Pageable")
 NEVER = -(1 << 61)
 """Before any time of a trace: what an operation without a recorded launch waits for."""
 
-Places = NDArray[np.int64]
+Places = Integers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,7 @@ class Change:
     length_ns: Times | None = None
 
 
+@fact
 def track_of(trace: RankTrace) -> Track | None:
     """Return the replayed part of a rank, ``None`` where it ran nothing in its headline window."""
     windows = device_busy.windows_of(trace)
@@ -140,11 +143,11 @@ def track_of(trace: RankTrace) -> Track | None:
         host_end_ns=int(steps.end_ns.max())
         if window.kind is device_busy.WindowKind.STEPS
         else NEVER,
-        rows=rows,
-        base_ns=base_ns,
-        delay_ns=delay_ns,
-        gap_ns=gap_ns,
-        length_ns=length_ns,
+        rows=in_file(rows),
+        base_ns=in_file(base_ns),
+        delay_ns=in_file(delay_ns),
+        gap_ns=in_file(gap_ns),
+        length_ns=in_file(length_ns),
         waits=waits,
         low_ns=low_ns,
         high_ns=high_ns,

@@ -16,15 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.merging import merge, merged
-from reportgen.profile.system import Floats
 
 MAX_BUCKETS = 660
 """Three columns (min, mean, max) of 660 buckets stay under 2,000 points a line."""
 CELL_STRETCH = 1.1
 """Cells are a tenth wider than the buckets of a curve, so that jitter leaves no cell empty."""
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +147,7 @@ def _bucket_ns(curve: ThinCurve) -> int:
     return int(CELL_STRETCH * float(np.median(np.diff(curve.time_ns))))
 
 
-def _kept_cells(is_filled: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _kept_cells(is_filled: Mask) -> Mask:
     """Keep filled cells and the first of at least two empty ones; a single one is jitter."""
     opens_gap = ~is_filled
     opens_gap[1:] &= is_filled[:-1]
@@ -211,7 +209,6 @@ _REDUCERS = {"low": np.minimum, "high": np.maximum, "total": np.add, "count": np
 
 
 def _gather(place: Integers, width_ns: int, **columns: NDArray[Any]) -> TimeBuckets:
-    """Return one bucket for each place that occurs in (n,) ascending places."""
     index, first = np.unique(place, return_index=True)
     return TimeBuckets(width_ns=width_ns, index=index, **_reduce(first, **columns))
 

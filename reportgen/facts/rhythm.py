@@ -18,8 +18,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from reportgen.facts.trend import Integers, Mask
-from reportgen.profile.system import Floats
+from reportgen.arrays import Floats, Integers, Mask
 
 LEAST_EVENTS = 4
 """Three equal distances are the fewest that are not chance."""
@@ -115,7 +114,6 @@ def period_of(steps: Sequence[int]) -> int | None:
 
 
 def _grids(places: Floats, length: float, least_period: float) -> Iterator[tuple[float, float]]:
-    """Yield periods to try and the tolerance to try each with."""
     for period in _candidates(places, length, least_period).tolist():
         yield float(round(period)), 0.0
         if round(period) >= 2 * least_period:

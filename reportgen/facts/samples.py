@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Integers, Mask
 from reportgen.facts.intervals import union_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
-from reportgen.profile.system import Floats, Instants
 from reportgen.units import NS_PER_MINUTE
 
 Counts = NDArray[np.integer]
@@ -64,8 +64,8 @@ def means(total: Floats, count: Counts) -> Floats:
 
 
 def count_where(
-    columns: Iterable[Floats], n_ticks: int, is_meant: Callable[[Floats], NDArray[np.bool_]]
-) -> NDArray[np.int64]:
+    columns: Iterable[Floats], n_ticks: int, is_meant: Callable[[Floats], Mask]
+) -> Integers:
     """Return (n_ticks,) how many of some columns are meant at each tick."""
     found = np.zeros(n_ticks, dtype=np.int64)
     for column in columns:
@@ -121,11 +121,11 @@ def _interval_around_ns(until_next: Instants, rows: NDArray[np.intp], interval_n
 class Minutes:
     """The (n_minutes,) UTC minutes with at least one tick: starts, and ticks up to their ends."""
 
-    start_ns: NDArray[np.int64]
-    stop: NDArray[np.int64]
+    start_ns: Integers
+    stop: Integers
 
 
-def minutes_of(time_ns: NDArray[np.int64]) -> Minutes:
+def minutes_of(time_ns: Integers) -> Minutes:
     """Return the minutes of sorted instants; minutes without data do not exist."""
     index = time_ns // NS_PER_MINUTE
     starts, first = np.unique(index, return_index=True)
@@ -134,7 +134,7 @@ def minutes_of(time_ns: NDArray[np.int64]) -> Minutes:
 
 
 def window_percentiles(
-    values: Floats, stops: NDArray[np.int64], *, window: int, points_pct: tuple[float, ...]
+    values: Floats, stops: Integers, *, window: int, points_pct: tuple[float, ...]
 ) -> Floats:
     """Return (m, n_points) percentiles of the last ``window`` samples before each stop.
 
@@ -183,7 +183,7 @@ def training_loop_ns(spans: SpanTable) -> tuple[int, int] | None:
 
 
 def work_range(
-    time_ns: NDArray[np.int64],
+    time_ns: Integers,
     values: Floats,
     *,
     idle_below: float,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Mask
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile.trace_tables import NONE
@@ -38,7 +38,7 @@ class SlowTransfers:
 
     meetings: Meetings
     alike: Meetings
-    is_slow: NDArray[np.bool_]
+    is_slow: Mask
     lost_ns: dict[int, int]
     excess_ns: int
     times: float

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts import samples, usage
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.spans import FETCH, TENSORFLOW_FETCH
-from reportgen.profile.system import Floats
+from reportgen.units import NS_PER_S
 
 LEAST_WORK_TICKS = 100
 """With fewer ticks between first and last work, means say little."""
@@ -28,6 +28,9 @@ the start of an epoch."""
 WORKS_PCT = 80.0
 """Where ticks reach this, they show how much a GPU is used that does not wait. If no tick does,
 each tick may hold a wait, and everything below 100 % may be waiting."""
+METER_NS = NS_PER_S
+"""A meter looks back for up to a second. In samples that are closer GPUs idle in turn for parts of
+a step, and none of them for long: so the mean of each over a second counts."""
 USUAL_PCT = 95
 """The percentile of the use that stands for a GPU that does not wait."""
 PLATEAU_RATIO = 0.7
@@ -75,11 +78,15 @@ class Starving:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Work:
-    """The (n,) ticks of a node from first to last work; ``minute`` counts from 0."""
+    """The (n,) ticks of a node from first to last work; ``minute`` counts from 0.
 
-    minute: NDArray[np.int64]
-    tick_ns: NDArray[np.int64]
+    ``idle`` is of single samples of the GPU that idles most, ``lost`` of means over a meter's time.
+    """
+
+    minute: Integers
+    tick_ns: Integers
     idle: Floats
+    lost: Floats
     busy: Floats
     waiting: Floats
     received: Floats
@@ -123,7 +130,7 @@ def starved_by_network(part: NodeProfile) -> tuple[Starving, ...]:
         or float(np.ptp(np.percentile(idle, (5, 95)))) < STEADY_RANGE
         or _correlation(idle, received) <= FOLLOWS_CORRELATION
     )
-    at_limit = replace(work, idle=np.where(goes_on, work.idle, 0))
+    at_limit = replace(work, lost=np.where(goes_on, work.lost, 0))
     return () if is_effect else _starving(part, at_limit, is_flat & has_room)
 
 
@@ -135,7 +142,7 @@ def _unexplained(part: NodeProfile) -> _Work | None:
 def _work_of(system: SystemTable) -> _Work | None:
     """Return the ticks from first to last work of the GPUs that the job uses throughout.
 
-    The one that idles most counts in each tick: GPUs that wait for it in a collective look busy.
+    The one that idles most counts at each time: GPUs that wait for it in a collective look busy.
     """
     n_working = samples.count_where(
         usage.in_use(system), system.n_ticks, lambda use: use >= usage.IDLE_BELOW_PCT
@@ -146,11 +153,16 @@ def _work_of(system: SystemTable) -> _Work | None:
     its = slice(int(works[0]), int(works[-1]) + 1)
     counted = [samples.count_values(use[its]) for use in usage.in_use(system)]
     usual_pct = samples.percentile_of(counted, USUAL_PCT)
-    least = np.full(its.stop - its.start, np.inf)
+    least, smooth = np.full((2, its.stop - its.start), np.inf)
+    width = max(METER_NS // (system.interval_ns or METER_NS), 1)
+    ends = (width // 2, width - 1 - width // 2)
     for use, counts in zip(usage.in_use(system), counted, strict=True):
         level_pct = max(samples.percentile_of([counts], USUAL_PCT), usage.IDLE_BELOW_PCT)
         relative = use[its] / (level_pct if usual_pct >= WORKS_PCT else 100.0)
-        np.minimum(least, np.where(np.isnan(relative), 1, relative), out=least)
+        known = np.where(np.isnan(relative), 1, relative)
+        means = np.convolve(np.pad(known, ends, "edge"), np.full(width, 1 / width), mode="valid")
+        np.minimum(least, known, out=least)
+        np.minimum(smooth, means, out=smooth)
     waiting = np.nan_to_num(samples.sum_of(system, SeriesKind.IO_WAIT)[its]) / 100
     used = np.nan_to_num(samples.sum_of(system, SeriesKind.CPU_UTILIZATION)[its]) / 100
     minutes = samples.minutes_of(system.tick_ns[its]).stop
@@ -158,6 +170,7 @@ def _work_of(system: SystemTable) -> _Work | None:
         minute=np.searchsorted(minutes, np.arange(least.size), side="right"),
         tick_ns=system.tick_ns[its],
         idle=1 - least,
+        lost=1 - smooth,
         busy=np.maximum(used - waiting, 0),
         waiting=waiting,
         received=usage.input_bytes_per_s(system)[its],
@@ -169,7 +182,6 @@ def _cores(system: SystemTable) -> Sequence[str]:
 
 
 def _by_minute(work: _Work, values: Floats) -> Floats:
-    """Return the mean of (n,) values over each minute."""
     known = np.nan_to_num(values)
     return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
 
@@ -182,8 +194,8 @@ def _correlation(one: Floats, other: Floats) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> tuple[Starving, ...]:
-    is_starved = (sets_pace & (_by_minute(work, work.idle) >= IDLES_RATIO))[work.minute]
+def _starving(part: NodeProfile, work: _Work, sets_pace: Mask) -> tuple[Starving, ...]:
+    is_starved = (sets_pace & (_by_minute(work, work.lost) >= IDLES_RATIO))[work.minute]
     if not is_starved.any():
         return ()
     ticks = work.tick_ns[is_starved]
@@ -194,7 +206,7 @@ def _starving(part: NodeProfile, work: _Work, sets_pace: NDArray[np.bool_]) -> t
         n_ticks=int(work.tick_ns.size),
         n_cores=len(_cores(part.system)),
         n_minutes=int(np.unique(work.minute[is_starved]).size),
-        idle_ticks=float(work.idle[is_starved].sum()),
+        idle_ticks=float(work.lost[is_starved].sum()),
         busy_cores=float(work.busy[is_starved].mean()),
         waiting_cores=float(work.waiting[is_starved].mean()),
         bytes_per_s=float(np.nan_to_num(work.received[is_starved]).mean()),

@@ -7,19 +7,19 @@ the work of the script between them, are slow now and then, or slower and slower
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.pauses import WARM_UP_STEPS
-from reportgen.facts.steps import Integers, PhaseSteps, steps_of
-from reportgen.facts.trend import Mask, excess_of, trend_of
+from reportgen.facts.steps import PhaseSteps, steps_of
+from reportgen.facts.trend import excess_of, trend_of
 from reportgen.profile import SpanTable
 from reportgen.profile.mapped import in_file
-from reportgen.profile.memo import fact
-from reportgen.profile.system import Floats
+from reportgen.profile.memo import Memo, fact
 
 SLOW_FROM_RATIO = 0.5
 """A slow step takes half as long again as those around it: batches of unequal size stay below."""
@@ -49,6 +49,7 @@ class StepTimes:
     steps: PhaseSteps
     own_ns: Integers
     rest_ns: Integers
+    memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
 @fact
@@ -81,9 +82,6 @@ def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
     return excess_ns, is_slow & (np.arange(is_slow.size) >= WARM_UP_STEPS)
 
 
-# Slower and slower
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slowdown:
     """How steps, or what lies between them, grow slower.
@@ -105,6 +103,7 @@ class Slowdown:
     is_jump: bool
 
 
+@fact
 def slowdown_of(times: StepTimes) -> Slowdown | None:
     """Return how a series grows slower, ``None`` where it does not or has too few steps.
 

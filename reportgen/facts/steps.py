@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers, Mask
 from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
@@ -17,15 +16,11 @@ from reportgen.profile.memo import fact
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
-Integers = NDArray[np.int64]
 
 
 def phase_word(phase: str) -> str:
     """Return ``TRAIN`` of ``Step:ModeKeys.TRAIN``."""
     return phase.rpartition(".")[2] or phase
-
-
-# The training loop
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +44,6 @@ def loop_of(spans: SpanTable) -> Loop:
     start_ns, end_ns = training_loop_ns(spans) or (None, None)
     n_steps = spans.steps().n_spans
     return Loop(n_spans=spans.n_spans, n_steps=n_steps, start_ns=start_ns, end_ns=end_ns)
-
-
-# Steps and cycles
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +84,7 @@ class PhaseSteps:
         """Return how long each cycle takes: the step and the pause behind it."""
         return self.next_ns - self.start_ns
 
-    def where(self, rows: NDArray[np.bool_] | Integers) -> PhaseSteps:
+    def where(self, rows: Mask | Integers) -> PhaseSteps:
         """Return some of the steps."""
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
@@ -103,8 +95,9 @@ _COLUMNS = ("step", "number", "start_ns", "end_ns", "next_ns")
 @fact
 def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
     """Return the steps of one node, by worker, then by phase."""
-    found = []
-    for its in _by_worker(spans):
+    found, steps = [], spans.steps()
+    for _, own in rows_by_code(steps.worker):
+        its = steps.where(own[np.lexsort((steps.end_ns[own], steps.start_ns[own]))])
         next_ns = _next_ns(its)
         loop_ns = int(its.end_ns.max() - its.start_ns.min())
         step = its.step
@@ -125,18 +118,11 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
 
 
 def _order(step: Integers) -> Integers:
-    """Return the numbers of steps where they give their order, else their places."""
     places = np.arange(step.size, dtype=np.int64)
     if step.size == 0 or step[0] <= NO_STEP or not (np.diff(step) > 0).all():
         return places
     is_dense = int(step[-1]) - int(step[0]) < MOST_STEPS_PER_RECORDED * step.size
     return step if is_dense else places
-
-
-def _by_worker(spans: SpanTable) -> Iterator[SpanTable]:
-    steps = spans.steps()
-    for _, rows in rows_by_code(steps.worker):
-        yield steps.where(rows[np.lexsort((steps.end_ns[rows], steps.start_ns[rows]))])
 
 
 def _next_ns(steps: SpanTable) -> Integers:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import Mask, launch_start_ns, rows_named, unions_of
+from reportgen.arrays import Integers, Mask
+from reportgen.facts.device_busy import launch_start_ns, rows_named, unions_of
 from reportgen.facts.intervals import Union, covered_each, union_of
 from reportgen.merging import rows_between, sums_by_code
 from reportgen.profile.memo import fact
@@ -57,14 +57,14 @@ class StepRows:
     """
 
     source: StepSource
-    number: NDArray[np.int64]
+    number: Integers
     start_ns: Times
     period_ns: Times
     pace_ns: Times
     gpu_busy_ns: Times
     gpu_span_ns: Times
     loader_ns: Times
-    n_ops: NDArray[np.int64]
+    n_ops: Integers
     busy_ratio: float
 
 
@@ -104,7 +104,7 @@ def _by_optimizer(trace: RankTrace) -> StepRows | None:
 
 
 def _repeated(trace: RankTrace) -> StepRows | None:
-    best: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    best: Integers = np.empty(0, dtype=np.int64)
     best_ns = 0
     groups: dict[str, list[int]] = {}
     for code, name in enumerate(trace.names):
@@ -122,12 +122,12 @@ def _repeated(trace: RankTrace) -> StepRows | None:
     return _rows(trace, StepSource.REPEATED, number, start_ns, duration_ns)
 
 
-def _annotations(trace: RankTrace, codes: list[int]) -> NDArray[np.int64]:
+def _annotations(trace: RankTrace, codes: list[int]) -> Integers:
     is_annotation = trace.slices.kind == SliceKind.ANNOTATION
     return np.flatnonzero(is_annotation & np.isin(trace.slices.name, codes))
 
 
-def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
+def _is_apart(trace: RankTrace, rows: Integers) -> bool:
     """Return whether slices follow each other: nested ones are no steps."""
     start, end = trace.slices.start_ns[rows], trace.slices.end_ns[rows]
     return bool((start[1:] >= end[:-1]).all())
@@ -136,7 +136,7 @@ def _is_apart(trace: RankTrace, rows: NDArray[np.int64]) -> bool:
 def _rows(
     trace: RankTrace,
     source: StepSource,
-    number: NDArray[np.int64],
+    number: Integers,
     start_ns: Times,
     duration_ns: Times,
 ) -> StepRows:
@@ -162,7 +162,6 @@ def _rows(
 
 
 def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
-    """Return the share of some stretches in which a device is busy, 0 without devices."""
     devices = unions_of(trace, None)
     length_ns = int((end_ns - start_ns).sum()) * len(devices)
     busy_ns = sum(int(covered_each(item.busy, start_ns, end_ns).sum()) for item in devices)
@@ -171,7 +170,7 @@ def _busy_ratio(trace: RankTrace, start_ns: Times, end_ns: Times) -> float:
 
 def _on_gpu(
     trace: RankTrace, start_ns: Times, end_ns: Times
-) -> tuple[Times, NDArray[np.int64], Times, Times]:
+) -> tuple[Times, Integers, Times, Times]:
     """Return how long what each step launched ran, how many operations, their begin and end."""
     ops = trace.gpu_ops
     launched = launch_start_ns(trace)
@@ -192,7 +191,7 @@ def _on_gpu(
     return busy, count, begun, done
 
 
-def _union_ns(step: NDArray[np.int64], start_ns: Times, end_ns: Times, n_steps: int) -> Times:
+def _union_ns(step: Integers, start_ns: Times, end_ns: Times, n_steps: int) -> Times:
     """Return (n_steps,) the length of the union of each step's operations."""
     if not step.size:
         return np.zeros(n_steps, dtype=np.int64)

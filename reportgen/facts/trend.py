@@ -16,10 +16,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.samples import minutes_of
-from reportgen.profile.system import Floats
 
 MAX_POINTS = 400
 """Pairs grow with the square; longer series are cut to medians of equal blocks first."""
@@ -35,9 +34,6 @@ SLOW_FROM_DEVIATIONS = 4.0
 SLOW_FROM_RATIO = 0.05
 """A cycle is slow when it exceeds the usual one by four deviations, which plain scatter hardly ever
 does, and by 5 %, below which the difference is not worth a search."""
-
-Integers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,8 +56,9 @@ def trend_of(values: Floats) -> Trend:
     Source: P. K. Sen, "Estimates of the regression coefficient based on Kendall's tau", 1968.
     """
     n_steps = values.size - 1
-    blocks = np.array_split(values, min(values.size, MAX_POINTS))
-    points = np.array([float(np.median(block)) for block in blocks])
+    points = values
+    if values.size > MAX_POINTS:
+        points = np.array([float(np.median(block)) for block in np.array_split(values, MAX_POINTS)])
     first, second = np.triu_indices(points.size, k=1)
     difference = points[second] - points[first]
     steps = (second - first) * (n_steps / (points.size - 1))

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Mask, Rows
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
     WorkRange,
@@ -20,7 +20,6 @@ from reportgen.facts.samples import (
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.mapped import forget, in_file, in_turn
 from reportgen.profile.memo import fact
-from reportgen.profile.system import Floats, Instants
 
 IDLE_BELOW_PCT = 10
 """A GPU below this idles; SageMaker's rules have the same default (docs/rules.md)."""
@@ -59,8 +58,6 @@ FLOOR_BYTES_PER_S = 10_000_000
 """Defaults of NetworkBottleneck (docs/rules.md): the network is busy at this share of its limit
 or more, and never below this rate, so that a network which is hardly used is not busy."""
 
-Rows = NDArray[np.int64]
-
 
 # GPUs
 
@@ -72,7 +69,7 @@ class Samples:
     ``is_there``: (n_ticks,) which rows of the table they are.
     """
 
-    is_there: NDArray[np.bool_]
+    is_there: Mask
     time_ns: Instants
     values: Floats
 
@@ -125,7 +122,7 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     return n_low
 
 
-def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_]:
+def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> Mask:
     """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
 
     Where no tick does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
@@ -135,7 +132,7 @@ def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> NDArray[np.bool_
     return reach if reach.any() else _reaching(use, UNTOUCHED_PCT)
 
 
-def _reaching(use: Floats, level_pct: float) -> NDArray[np.bool_]:
+def _reaching(use: Floats, level_pct: float) -> Mask:
     columns = in_turn(use, range(use.shape[1]))
     return np.array([(column >= level_pct).any() for column in columns], dtype=np.bool_)
 
@@ -145,7 +142,7 @@ def enough_samples(patience: int) -> int:
     return min(patience, LEAST_JUDGED)
 
 
-def used_throughout(use: Floats) -> NDArray[np.bool_]:
+def used_throughout(use: Floats) -> Mask:
     """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
     is_short = np.zeros(use.shape[1], dtype=bool)
     for at, column in enumerate(in_turn(use, range(use.shape[1]))):
@@ -163,7 +160,7 @@ def in_use(system: SystemTable) -> Iterator[Floats]:
     yield from in_turn(use, np.flatnonzero(used_throughout(use)).tolist())
 
 
-def at_work(system: SystemTable) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def at_work(system: SystemTable) -> tuple[Mask, Mask]:
     """Return (n_ticks,) whether any used GPU of a node works, and whether that was sampled.
 
     A node without a GPU works where its cores do; where they never do much, nothing is known.
@@ -195,7 +192,7 @@ def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows,
 # Cores
 
 
-def wait_for_disk(waiting: Floats, busy: Floats) -> NDArray[np.bool_]:
+def wait_for_disk(waiting: Floats, busy: Floats) -> Mask:
     """Return (n,) whether the disk sets the pace where this many cores wait for it and compute."""
     is_enough = waiting >= WAITS_FOR_DISK_RATIO * (waiting + busy)
     return np.asarray((waiting >= LEAST_WAITING_CORES) & is_enough)
@@ -207,7 +204,7 @@ def hot_cores(system: SystemTable, kind: SeriesKind, *, above: float) -> Rows:
 
 
 @fact
-def is_host_hot(system: SystemTable) -> NDArray[np.bool_]:
+def is_host_hot(system: SystemTable) -> Mask:
     """Return (n_ticks,) whether any core was busy or waited for I/O, by the default thresholds."""
     busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
     waiting = hot_cores(system, SeriesKind.IO_WAIT, above=IO_HOT_PCT)
@@ -251,8 +248,8 @@ class Starvation:
     """
 
     received: Floats
-    has_both: NDArray[np.bool_]
-    is_starved: NDArray[np.bool_]
+    has_both: Mask
+    is_starved: Mask
     limit_bytes_per_s: float | None
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.facts.exchanges import Integers
+from reportgen.arrays import Integers
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import rows_by_code
 

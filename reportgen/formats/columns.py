@@ -30,7 +30,6 @@ class Codes(dict[Any, int]):
     """Numbers for values in the order in which they are met."""
 
     def __missing__(self, value: Any) -> int:
-        """Number a new value."""
         self[value] = len(self)
         return self[value]
 
@@ -51,13 +50,11 @@ class BoundedCodes(Codes):
     """
 
     def __init__(self, most: int, others: Any) -> None:
-        """Start without values."""
         super().__init__()
         self.n_beyond = 0
         self._most, self._others = most, others
 
     def __missing__(self, value: Any) -> int:
-        """Number a new value."""
         if len(self) < self._most:
             return super().__missing__(value)
         self.n_beyond += 1
@@ -106,7 +103,6 @@ class Blocks:
     """
 
     def __init__(self) -> None:
-        """Start without rows."""
         self._blocks: list[tuple[int, dict[str, NDArray[Any] | int]]] = []
 
     def add(self, n_rows: int, columns: Mapping[str, NDArray[Any] | int]) -> None:

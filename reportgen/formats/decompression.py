@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 from reportgen.formats.diagnostics import Diagnostics
 
@@ -43,7 +44,7 @@ def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
             yield first
         yield from source
         return
-    yield from _inflate(_chained(first, source), packing)
+    yield from _inflate(chain((first,), source), packing)
 
 
 MOST_UNPACKED_BYTES = 512 << 20
@@ -130,11 +131,6 @@ def _inflate(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
     packing.is_cut_off = is_open
     if rest := member.flush():
         yield rest
-
-
-def _chained(first: bytes, rest: Iterator[bytes]) -> Iterator[bytes]:
-    yield first
-    yield from rest
 
 
 MAX_BLANK_BYTES = 256 << 20

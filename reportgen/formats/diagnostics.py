@@ -47,7 +47,6 @@ class Diagnostics:
     """Counts trouble while files are read and says it at the end."""
 
     def __init__(self) -> None:
-        """Start with nothing counted."""
         self._counts: dict[tuple[Quality, str, str], int] = defaultdict(int)
         self._details: dict[tuple[Quality, str, str], list[str]] = defaultdict(list)
         self._remarks: dict[tuple[str, str], None] = {}

@@ -34,10 +34,6 @@ _CLOCK_NOTE = (
 )
 
 
-def _looks_like(head: bytes) -> bool:
-    return bool(_LIST.match(head) and _SIGN.search(head))
-
-
 def _claim_named(name: str) -> Claim:
     return Claim(format_id=HOROVOD.id, node=name, worker=name, source=SpanSource.HOROVOD)
 
@@ -77,7 +73,7 @@ HOROVOD = Format(
     id="horovod",
     role=FileRole.EVENTS,
     may_be=_CANDIDATE,
-    looks_like=_looks_like,
+    looks_like=lambda head: bool(_LIST.match(head) and _SIGN.search(head)),
     claim_named=_claim_named,
     read=_read,
     clock_note=_CLOCK_NOTE,

@@ -81,7 +81,6 @@ def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow
 
 
 def _listed(job: TrainingJob) -> JobRow:
-    """Return the entry of a job in SageMaker's list; the job is not opened."""
     started_ns = job.started_ns or job.created_ns
     ended = job.ended_ns is not None and started_ns is not None
     return JobRow(

@@ -10,16 +10,6 @@ from reportgen.intake.system import Progress
 from reportgen.intake.time_range import cut_job
 
 __all__ = [
-    "AwsFolder",
-    "Progress",
-    "SampleTable",
-    "cache_for",
-    "cut_job",
-    "discover",
-    "read",
-    "read_aws_folder",
-    "read_events",
-    "read_node",
-    "read_samples",
-    "with_settings",
+    "AwsFolder", "Progress", "SampleTable", "cache_for", "cut_job", "discover", "read",
+    "read_aws_folder", "read_events", "read_node", "read_samples", "with_settings",
 ]  # fmt: skip

@@ -28,7 +28,6 @@ class TableBuilder:
     """Takes samples block by block and gives one table."""
 
     def __init__(self) -> None:
-        """Start without samples."""
         self.n_rows = 0
         self.n_duplicates = 0
         self._grids: list[ticks.Grid] = []
@@ -73,7 +72,6 @@ class TableBuilder:
             self._keep(ticks.lay_out(rows, series))
 
     def _without_late(self, rows: ticks.Rows) -> ticks.Rows:
-        """Put samples aside whose time has been laid out already."""
         if self._done_until_us is None:
             return rows
         is_late = rows.time_us < self._done_until_us
@@ -165,7 +163,6 @@ def _spread(grid: ticks.Grid) -> ticks.Rows:
 
 
 def _is_there(rows: ticks.Rows, grid: ticks.Grid) -> NDArray[np.bool_]:
-    """Return which samples a grid holds already: same series, same tick, same value."""
     early_us = ticks.early_us(ticks.snapped_interval_us(grid.tick_us))
     tick = np.searchsorted(grid.tick_us, rows.time_us + early_us, side="right") - 1
     is_known: NDArray[np.bool_] = (tick >= 0) & (rows.code < grid.values.shape[1])

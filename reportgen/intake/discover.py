@@ -87,7 +87,6 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
 
 
 def _recorded(parts: Iterable[PartRef], recording: Recording | None) -> Iterator[PartRef]:
-    """Yield parts with what their recorder says of them."""
     for part in parts:
         yield part if recording is None else replace(part, recorded=recording.node(part.node))
 
@@ -112,7 +111,6 @@ def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple
 
 
 def _open(path: str) -> tuple[Location, Sequence[ObjectInfo], ObjectInfo | None]:
-    """Open a location and list it; of a single file open its folder, and return the file twice."""
     refuse_pickle(path)
     try:
         location = open_location(path)
@@ -141,7 +139,6 @@ def _only_prefix(path: str, claims: Iterable[Claim]) -> str:
 
 
 def _job_name(location: Location, prefix: str) -> str:
-    """Return the name of the folder above ``profiler-output``, else of the job's own folder."""
     folder = PurePosixPath(location.root) / prefix
     if folder.name == _OUTPUT_FOLDER:
         folder = folder.parent
@@ -149,8 +146,6 @@ def _job_name(location: Location, prefix: str) -> str:
 
 
 def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
-    """Return the claims that give the start of timelines, which have separate clocks."""
-
     def needs_times(found: Claim) -> bool:
         return found.job_prefix == prefix and bool(format_of(found.format_id).clock_note)
 

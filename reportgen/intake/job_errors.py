@@ -52,7 +52,6 @@ def not_a_job(path: str, listing: Listing) -> LocationError:
 
 
 def _why_not(unsupported: str, listing: Listing) -> tuple[str, str]:
-    """Return why a format is not read, and what to do."""
     if unsupported == OTHER_DATABASES:
         return "of databases only exports of Nsight Systems are read", _REMEDY
     if unsupported != NSIGHT_RECORDINGS:
@@ -98,7 +97,6 @@ def no_job(path: str, listing: Listing) -> LocationError:
 
 
 def _remedy(objects: Sequence[ObjectInfo]) -> str:
-    """Return the advice for files of which only the names are known."""
     return _TENSORBOARD if any(".tfevents." in info.key for info in objects) else _REMEDY
 
 

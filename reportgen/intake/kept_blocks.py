@@ -16,6 +16,7 @@ from reportgen.cache import Cache, state_of, user_cache_folder
 from reportgen.engine.software import software
 from reportgen.errors import ConfigError
 from reportgen.formats import Diagnostics
+from reportgen.formats.columns import joined, selected
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block
@@ -64,7 +65,6 @@ class KeptBlocks:
     """
 
     def __init__(self, connection: DuckDBPyConnection, cache: Cache) -> None:
-        """Use a parser and a cache."""
         self._connection = connection
         self._cache = cache
 
@@ -106,26 +106,17 @@ class KeptBlocks:
         if (code_of < 0).any():
             return None
         code = code_of[columns["code"]]
+        rows = RawRows(code=code, time_s=columns["time_s"], value=columns["value"])
         ends = [0, *accumulate(told["n_lines"])]
-        return [
-            RawRows(
-                code=code[start:end],
-                time_s=columns["time_s"][start:end],
-                value=columns["value"][start:end],
-            )
-            for start, end in pairwise(ends)
-        ]
+        return [selected(rows, slice(start, end)) for start, end in pairwise(ends)]
 
     def _keep(self, key: str, rows: Sequence[RawRows], codes: SeriesCodes) -> None:
         import duckdb
 
-        code = np.concatenate([part.code for part in rows])
-        known = np.unique(code)
-        block = {
-            "code": np.searchsorted(known, code).astype(np.uint16),
-            "time_s": np.concatenate([part.time_s for part in rows]),
-            "value": np.concatenate([part.value for part in rows]),
-        }
+        whole = joined(rows)
+        known = np.unique(whole.code)
+        code = np.searchsorted(known, whole.code).astype(np.uint16)
+        block = {"code": code, "time_s": whole.time_s, "value": whole.value}
         about = json.dumps(
             {
                 "series": [astuple(codes.series[number]) for number in known.tolist()],

@@ -115,7 +115,6 @@ def _numbered(
 
 
 def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef, ...]:
-    """Return the files of a report; the first one stands for it."""
     path = PurePosixPath(info.key)
     if path.name == TABLE_OF_TEXTS:
         folder = path.parent
@@ -133,24 +132,18 @@ def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef,
 
 @contextmanager
 def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
-    """Open a report where it lies, or a copy of one that lies in a bucket."""
     with ExitStack() as exits:
         paths = [location.local_path(file.key) for file in files]
         local = paths[0]
         if local is None:
             folder = exits.enter_context(scratch_folder())
             for file in files:
-                _fetch(location, file, folder / PurePosixPath(file.key).name)
+                with (folder / PurePosixPath(file.key).name).open("wb") as copy:
+                    copy.writelines(read_blocks(location, file.key, file.size_bytes))
             local = str(folder / PurePosixPath(files[0].key).name)
         path = Path(local)
         is_folder = path.name == TABLE_OF_TEXTS
         yield exits.enter_context(open_report(path.parent if is_folder else path))
-
-
-def _fetch(location: Location, file: FileRef, target: Path) -> None:
-    with target.open("wb") as copy:
-        for block in read_blocks(location, file.key, file.size_bytes):
-            copy.write(block)
 
 
 def name_of(ref: PartRef) -> str:

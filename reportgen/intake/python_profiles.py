@@ -108,7 +108,6 @@ def _read(
 def _fetched(
     location: Location, files: Sequence[_Named], problems: Diagnostics
 ) -> Iterator[tuple[int, _Named, bytes]]:
-    """Yield place, name and content of each file; large ones are not fetched."""
     from reportgen.formats.python_profile.reading import MOST_BYTES, TOO_LARGE
 
     places = [index for index, (file, _) in enumerate(files) if file.size_bytes <= MOST_BYTES]

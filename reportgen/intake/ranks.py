@@ -7,7 +7,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import count, islice
-from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics
@@ -49,7 +48,7 @@ def rank_parts(
         rank = headers[info.key].rank
         rank = rank_in_key(info.key) if rank is None else rank
         recordings[worker_in_key(info.key) if rank is None else rank].append(info)
-    folders = sorted({_folder(info.key) for info in traces})
+    folders = sorted({info.key[: info.key.rfind("/") + 1] for info in traces})
     n_unknown = sum(isinstance(who, str) for who in recordings)
     if len(folders) > 1 and (n_unknown > 1 or any(len(same) > 1 for same in recordings.values())):
         what = (
@@ -74,21 +73,15 @@ def rank_parts(
     known = {rank for rank, _ in keyed}
     keyed += [(next(free), info) for who, info in chosen.items() if isinstance(who, str)]
     return tuple(
-        _part(location, info, job, rank=rank, is_rank_known=rank in known)
+        PartRef(
+            node=NodeId(f"rank {rank}"),
+            root=location.root,
+            files=(file_ref(info, KERNEL_TRACES.id),),
+            job=job,
+            rank=rank,
+            is_rank_known=rank in known,
+        )
         for rank, info in sorted(keyed, key=lambda item: item[0])
-    )
-
-
-def _part(
-    location: Location, info: ObjectInfo, job: JobInfo, *, rank: int, is_rank_known: bool
-) -> PartRef:
-    return PartRef(
-        node=NodeId(f"rank {rank}"),
-        root=location.root,
-        files=(file_ref(info, KERNEL_TRACES.id),),
-        job=job,
-        rank=rank,
-        is_rank_known=is_rank_known,
     )
 
 
@@ -102,15 +95,11 @@ def _one_recording(
     """
     if not recordings:
         return {}
-    last = min(max(map(_stamp, files)) for files in recordings.values())
+    last = min(max(stamp_in_key(info.key) for info in files) for files in recordings.values())
     return {
-        rank: max(files, key=lambda info: (-abs(_stamp(info) - last), info.key))
+        rank: max(files, key=lambda info: (-abs(stamp_in_key(info.key) - last), info.key))
         for rank, files in recordings.items()
     }
-
-
-def _stamp(info: ObjectInfo) -> int:
-    return stamp_in_key(info.key)
 
 
 def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics) -> None:
@@ -126,7 +115,6 @@ def _note_world_sizes(headers: Mapping[str, TraceHeader], problems: Diagnostics)
 def _note_missing(
     ranks: Collection[int], headers: Mapping[str, TraceHeader], problems: Diagnostics
 ) -> None:
-    """Say which ranks of a job of several traces have none; of one trace that is no surprise."""
     n_ranks = max((header.world_size or 0 for header in headers.values()), default=0)
     n_missing = n_ranks - sum(0 <= rank < n_ranks for rank in ranks)
     if len(ranks) > 1 and n_missing:
@@ -155,8 +143,3 @@ def _peek(location: Location, info: ObjectInfo) -> TraceHeader:
     except LocationError:
         return TraceHeader()
     return header
-
-
-def _folder(key: str) -> str:
-    parent = str(PurePosixPath(key).parent)
-    return "" if parent == "." else f"{parent}/"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -60,17 +61,21 @@ def read_recording(
         prefix: the path before ``system/`` and ``framework/``.
         problems: gets remarks on what could not be recorded.
     """
-    files = _Files(location, objects, prefix)
-    nodes = [node for _, node in files.cards(NODE_CARD, node_card)]
+    keys = {
+        info.key.removeprefix(prefix): info.key
+        for info in objects
+        if info.key.startswith(f"{prefix}recorder")
+        and not info.problem
+        and 0 < info.size_bytes <= MOST_BYTES
+    }
+    nodes = _cards(location, keys, NODE_CARD, node_card)
     if not nodes:
         return None
-    ranks = [card for _, card in files.cards(RANK_CARD, partial(card_of, kind=RankCard))]
-    runs = [card for _, card in files.cards(RUN, partial(card_of, kind=RunCard))]
+    ranks = _cards(location, keys, RANK_CARD, partial(card_of, kind=RankCard))
+    runs = _cards(location, keys, RUN, partial(card_of, kind=RunCard))
     nodes.sort(key=lambda node: device_order(node.node))
     _remark_losses(nodes, ranks, problems)
-    _remark_faults(
-        [fault for _, found in files.cards(FAULTS, faults_of) for fault in found], problems
-    )
+    _remark_faults(chain.from_iterable(_cards(location, keys, FAULTS, faults_of)), problems)
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     return Recording(
@@ -105,7 +110,6 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
 def _with_profiled(
     nodes: Sequence[RecordedNode], ranks: Sequence[RankCard]
 ) -> Iterator[RecordedNode]:
-    """Yield the nodes with the stretches in which ranks of any node were traced."""
     ahead_ns = {node.node: node.ahead_ns for node in nodes}
     traced = [(ahead_ns.get(card.node, 0), sorted(card.trace.paused)) for card in ranks]
     found = sorted((its[0][0] - ahead, its[-1][1] - ahead) for ahead, its in traced if its)
@@ -141,33 +145,20 @@ def without_profiled(
 def _touches(
     start_ns: Instants, end_ns: Instants, begin_ns: Instants, until_ns: Instants
 ) -> NDArray[np.bool_]:
-    """Return which events overlap one of a few stretches."""
     is_inside = (start_ns[:, None] < until_ns) & (end_ns[:, None] > begin_ns)
     return np.asarray(is_inside.any(axis=1), dtype=np.bool_)
 
 
-class _Files:
-    """The cards of one job."""
-
-    def __init__(self, location: Location, objects: Sequence[ObjectInfo], prefix: str) -> None:
-        self._location = location
-        self._keys = [
-            info.key
-            for info in objects
-            if info.key.startswith(f"{prefix}recorder")
-            and not info.problem
-            and 0 < info.size_bytes <= MOST_BYTES
-        ]
-        self._prefix = prefix
-
-    def cards(
-        self, pattern: re.Pattern[str], parse: Callable[[bytes], Card | None]
-    ) -> Iterator[tuple[str, Card]]:
-        """Yield the key and the content of each card that can be read."""
-        keys = [key for key in self._keys if pattern.fullmatch(key.removeprefix(self._prefix))]
-        for key, content in zip(keys, self._location.read_many(keys), strict=True):
-            if not isinstance(content, LocationError) and (card := parse(content)) is not None:
-                yield key, card
+def _cards(
+    location: Location,
+    keys: Mapping[str, str],
+    pattern: re.Pattern[str],
+    parse: Callable[[bytes], Card | None],
+) -> list[Card]:
+    chosen_keys = [key for name, key in keys.items() if pattern.fullmatch(name)]
+    contents = location.read_many(chosen_keys)
+    cards = (parse(content) for content in contents if not isinstance(content, LocationError))
+    return [card for card in cards if card is not None]
 
 
 def _remark_losses(
@@ -183,8 +174,9 @@ def _remark_losses(
         problems.remark(f"{n_lost:,} events could not be written and are missing.")
 
 
-def _remark_faults(faults: Sequence[Fault], problems: Diagnostics) -> None:
-    for (kind, hook, error), count in sorted(Counter(map(_what, faults)).items()):
+def _remark_faults(faults: Iterable[Fault], problems: Diagnostics) -> None:
+    told = Counter((it.kind, printable(it.hook), printable(it.error)) for it in faults)
+    for (kind, hook, error), count in sorted(told.items()):
         text = _sentence(kind, hook, error)
         problems.remark(text if count == 1 else f"{text[:-1]}, {count} times.")
 
@@ -198,10 +190,6 @@ def _sentence(kind: str, hook: str, error: str) -> str:
         f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
         "its later data are missing."
     )
-
-
-def _what(fault: Fault) -> tuple[str, str, str]:
-    return fault.kind, printable(fault.hook), printable(fault.error)
 
 
 def _batch_size(ranks: Sequence[RankCard]) -> int | None:

@@ -95,7 +95,6 @@ def belonging(
 def _faults(
     start_ns: NDArray[np.int64], end_ns: NDArray[np.int64], extent: ObservedExtent, clock: Clock
 ) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """Yield why events cannot belong to a job, and which they are."""
     is_unix = start_ns >= YEAR_2000_NS
     yield _SAY_CLOCK, ~is_unix if clock is Clock.UNIX else is_unix
     if clock is not Clock.UNIX or extent.start_ns is None or extent.end_ns is None:

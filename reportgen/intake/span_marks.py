@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.trace_events.file_events import join_events, paired_events
@@ -26,9 +24,10 @@ def close_marks(store: SpanStore, problems: Diagnostics, *, is_finished: bool) -
     for file in store.files:
         if file.loose is not None:
             by_writer[file.worker, file.source].append(file)
+    nameless = [code for name, code in store.vocabulary.names.items() if not name]
     for files in by_writer.values():
         parts = [file.loose for file in files if file.loose is not None]
-        stay, begins, ends = match_across(parts, _nameless(store))
+        stay, begins, ends = match_across(parts, np.array(nameless, dtype=np.int32))
         closed = [paired_events(begins, ends, files[0].key, problems)]
         for file, loose, is_loose in zip(files, parts, stay, strict=True):
             rest = loose.where(is_loose)
@@ -47,8 +46,3 @@ _SAY_UNCLOSED = (
     "{n} begin [mark has|marks have] no end and [was|were] taken to last until the last time in "
     "the file"
 )
-
-
-def _nameless(store: SpanStore) -> NDArray[np.int32]:
-    codes: Sequence[int] = [code for name, code in store.vocabulary.names.items() if not name]
-    return np.array(codes, dtype=np.int32)

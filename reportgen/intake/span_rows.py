@@ -21,7 +21,6 @@ _SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept on
 _Columns = dict[str, NDArray[Any]]
 _Mask = NDArray[np.bool_]
 _Words = NDArray[np.signedinteger[Any]]
-_Rows = NDArray[np.intp]
 
 
 def table_of(
@@ -112,7 +111,9 @@ def _order_ties(columns: _Columns, writers: _Writers, arguments: SpanArguments) 
     keys = [columns[column][places] for column in ("start_ns", "end_ns", "phase", "name")]
     step, *numbers = (getattr(arguments, column)[rows] for column in NUMBER_COLUMNS)
     keys += [writers.worker[file], step, writers.source[file], *numbers]
-    _move(columns, places, places[np.lexsort(keys[::-1])])
+    in_order = places[np.lexsort(keys[::-1])]
+    for values in columns.values():
+        values[places] = values[in_order]
 
 
 def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
@@ -130,11 +131,6 @@ def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _
         differs |= numbers[rows[same]] != numbers[rows[same - 1]]
     is_new[same] = differs
     return is_new
-
-
-def _move(columns: _Columns, places: _Rows, rows: _Rows) -> None:
-    for values in columns.values():
-        values[places] = values[rows]
 
 
 def _keep(columns: _Columns, is_kept: _Mask) -> None:

@@ -49,7 +49,6 @@ class GrowingColumn:
     """
 
     def __init__(self, dtype: np.dtype[Any], n_expected: int = _FIRST_ROWS) -> None:
-        """Start without rows; memory for ``n_expected`` is reserved."""
         self.n_rows = 0
         self._n_expected = min(n_expected, _MOST_EXPECTED - 1)
         self._values: NDArray[Any] = np.empty(0, dtype=dtype)
@@ -107,7 +106,6 @@ class SpanStore:
     """
 
     def __init__(self, n_expected: int = _FIRST_ROWS) -> None:
-        """Start without events; memory for ``n_expected`` is reserved, more can come."""
         self.vocabulary = Vocabulary()
         self.files: list[StoredFile] = []
         self._columns = {

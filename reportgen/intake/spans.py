@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from itertools import chain, pairwise
+from itertools import chain, compress, pairwise
 
 from reportgen.engine import HelperError, run_in_helper, spare_cores, split
-from reportgen.formats import Diagnostics, EventFile, Format, format_of
-from reportgen.formats.trace_events.file_events import FileEvents
+from reportgen.formats import Diagnostics, EventFile, format_of
 from reportgen.intake.open_part import read_file_blocks
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
@@ -64,7 +63,6 @@ _SAY_READ = "{n} [file|files] of framework events of NODE [was|were] read"
 def _read_all(
     files: Sequence[EventFile], on_progress: Progress | None
 ) -> tuple[SpanStore, Diagnostics]:
-    """Read files in their order: large ones with the help of other processes."""
     own, *others = _runs(files)
     if others:
         try:
@@ -123,41 +121,11 @@ def _read_here(
     problems: Diagnostics,
     on_progress: Progress | None,
 ) -> None:
-    for file, events in _events(files, store, problems):
-        n_before = store.n_spans
-        _add(store, file, events)
-        if on_progress is not None:
-            on_progress(store.n_spans - n_before, file.size_bytes)
-
-
-def _events(
-    files: Sequence[EventFile], store: SpanStore, problems: Diagnostics
-) -> Iterator[tuple[EventFile, FileEvents]]:
-    small = [file for file in files if _format(file).is_small or not file.size_bytes]
-    for file, content in _contents(small, problems):
-        yield file, _read(file, (content,), store, problems)
-    for file in files:
-        if not _format(file).is_small and file.size_bytes:
-            blocks = read_file_blocks(file.location, file.key, file.size_bytes, problems)
-            yield file, _read(file, blocks, store, problems)
-
-
-def _format(file: EventFile) -> Format:
-    return format_of(file.claim.format_id)
-
-
-def _read(
-    file: EventFile, blocks: Iterable[bytes], store: SpanStore, problems: Diagnostics
-) -> FileEvents:
-    read = _format(file).read
-    assert read is not None
-    return read(file, blocks, problems=problems, vocabulary=store.vocabulary)
-
-
-def _add(store: SpanStore, file: EventFile, events: FileEvents) -> None:
-    store.add(
-        events,
-        StoredFile(
+    for file, blocks in _blocks(files, problems):
+        read = format_of(file.claim.format_id).read
+        assert read is not None
+        events = read(file, blocks, problems=problems, vocabulary=store.vocabulary)
+        stored = StoredFile(
             key=file.key,
             worker=file.claim.worker,
             source=file.claim.source,
@@ -165,8 +133,22 @@ def _add(store: SpanStore, file: EventFile, events: FileEvents) -> None:
             base_ns=events.base_ns,
             last_ns=events.last_ns,
             loose=events.loose,
-        ),
-    )
+        )
+        n_before = store.n_spans
+        store.add(events, stored)
+        if on_progress is not None:
+            on_progress(store.n_spans - n_before, file.size_bytes)
+
+
+def _blocks(
+    files: Sequence[EventFile], problems: Diagnostics
+) -> Iterator[tuple[EventFile, Iterable[bytes]]]:
+    is_small = [format_of(file.claim.format_id).is_small or not file.size_bytes for file in files]
+    for file, content in _contents(list(compress(files, is_small)), problems):
+        yield file, (content,)
+    for file, is_one_block in zip(files, is_small, strict=True):
+        if not is_one_block:
+            yield file, read_file_blocks(file.location, file.key, file.size_bytes, problems)
 
 
 def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
@@ -179,7 +161,6 @@ def _order(file: EventFile) -> tuple[bool, int, str, str, str]:
 def _contents(
     files: Sequence[EventFile], problems: Diagnostics
 ) -> Iterator[tuple[EventFile, bytes]]:
-    """Yield the files that hold something and can be opened, with their bytes."""
     kept = []
     for file in files:
         if file.size_bytes == 0:

@@ -145,7 +145,6 @@ def _block_reader(files: Sequence[SystemFile], cache: Cache | None) -> Iterator[
 
 
 def _connect() -> DuckDBPyConnection:
-    """Open the parser: a database in memory that asks the network for nothing."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {

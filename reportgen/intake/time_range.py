@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from reportgen.arrays import Instants
 from reportgen.errors import LocationError
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.ticks import Rows
 from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
-from reportgen.profile.system import Instants
 from reportgen.units import NS_PER_S, NS_PER_US
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -27,42 +28,33 @@ def tell_oddities(tables: TraceTables, key: str, problems: Diagnostics) -> None:
     """Report the odd events of the file ``key`` to ``problems``."""
     n_orphans = int(np.count_nonzero(tables.gpu_ops.launch == NONE))
     problems.add(Quality.EVENTS_UNMATCHED, key, n_orphans, what=_SAY_ORPHAN)
-    for remark in (*_overruns(tables), *_overlaps(tables), *_lost_beginning(tables)):
+    for remark in (*_crossings(tables), *_lost_beginning(tables)):
         problems.remark(remark, path=key)
 
 
-def _overruns(tables: TraceTables) -> list[str]:
-    n_overruns = int(np.count_nonzero(tables.gpu_ops.is_overrun))
-    if not n_overruns:
-        return []
-    said = (
-        f"{format_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
-        "their stream began: their ends were cut to it, for unions of time."
-    )
-    return [said]
-
-
-def _overlaps(tables: TraceTables) -> list[str]:
-    """Say which spans of the host cross others, as they do where stacks were recorded.
+def _crossings(tables: TraceTables) -> Iterator[str]:
+    """Yield what is said of spans that cross others; the host's do where stacks were recorded.
 
     Source: pytorch#174555.
     """
-    said = []
+    n_overruns = int(np.count_nonzero(tables.gpu_ops.is_overrun))
+    if n_overruns:
+        yield (
+            f"{format_count(n_overruns)} GPU operations end more than 100 µs after the next one on "
+            "their stream began: their ends were cut to it, for unions of time."
+        )
     n_steps = int(np.count_nonzero(tables.steps.end_ns[:-1] > tables.steps.start_ns[1:]))
     if n_steps:
         overlap = "profiler step overlaps" if n_steps == 1 else "profiler steps overlap"
-        said.append(
-            f"{format_count(n_steps)} {overlap} the next one: the starts of steps are used."
-        )
+        yield f"{format_count(n_steps)} {overlap} the next one: the starts of steps are used."
     n_crossing = crossing_annotations(tables.slices)
     if n_crossing:
         begin = "annotation begins" if n_crossing == 1 else "annotations begin"
         end = "ends" if n_crossing == 1 else "end"
-        said.append(
+        yield (
             f"{format_count(n_crossing)} {begin} inside another one of the same thread and {end} "
             "after it: all are kept, each counts from its own start to its own end."
         )
-    return said
 
 
 def crossing_annotations(slices: HostSlices) -> int:
@@ -77,7 +69,6 @@ def crossing_annotations(slices: HostSlices) -> int:
 
 
 def _crossing(starts_ns: list[int], ends_ns: list[int]) -> int:
-    """Return how many spans, sorted by start, contain the end of one that began before."""
     open_ends_ns: list[int] = []
     n_before = n_crossing = 0
     for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
@@ -90,15 +81,14 @@ def _crossing(starts_ns: list[int], ends_ns: list[int]) -> int:
     return n_crossing
 
 
-def _lost_beginning(tables: TraceTables) -> list[str]:
+def _lost_beginning(tables: TraceTables) -> Iterator[str]:
     counts = _ops_by_step(tables)
-    if len(counts) <= 2 or counts[0] >= _FEW_OPS_RATIO * np.median(counts):
-        return []
-    said = (
-        f"The first step launched {format_count(int(counts[0]))} GPU operations, the median step "
-        f"{format_count(int(np.median(counts)))}: records of its beginning may be missing."
-    )
-    return [said]
+    if len(counts) > 2 and counts[0] < _FEW_OPS_RATIO * np.median(counts):
+        first, middle = (format_count(int(number)) for number in (counts[0], np.median(counts)))
+        yield (
+            f"The first step launched {first} GPU operations, the median step {middle}: records of "
+            "its beginning may be missing."
+        )
 
 
 def _ops_by_step(tables: TraceTables) -> list[int]:

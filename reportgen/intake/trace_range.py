@@ -63,7 +63,6 @@ def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
 
 
 def _renumbered(rows: Codes, kept: Rows, n_rows: int) -> Codes:
-    """Return where rows of a table of ``n_rows`` are among those kept, ``NONE`` where they went."""
     place = np.full(n_rows + 1, NONE, dtype=np.int32)  # the last is ``NONE`` itself
     place[kept] = np.arange(kept.size)
     return place[rows]

@@ -70,6 +70,8 @@ def read_rank(
         problems.remark(_SAY_NO_CLOCK, path=key)
         base_ns = origin_ns = 0
     extent_ns = _extent_ns(tables)
+    # The note is silent: the report says once which traces were read.
+    counted = [SourceNote(text="", counts={Quality.FILES_READ: 1})] if extent_ns else []
     held: dict[str, Any] = {
         item.name: getattr(tables, item.name) for item in fields(tables) if item.name not in _APART
     }
@@ -89,7 +91,7 @@ def read_rank(
         recorded=header.recorded,
         first_ns=extent_ns[0] if extent_ns else None,
         last_ns=extent_ns[1] if extent_ns else None,
-        notes=(*problems.notes(), *_silent_count(is_read=extent_ns is not None)),
+        notes=(*problems.notes(), *counted),
     )
     return whole if ref.kept is None else cut_trace(whole, ref.kept)
 
@@ -139,11 +141,6 @@ def _tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
 
 
-def _silent_count(*, is_read: bool) -> tuple[SourceNote, ...]:
-    """Count the file; the report says once which traces were read."""
-    return (SourceNote(text="", counts={Quality.FILES_READ: 1}),) if is_read else ()
-
-
 def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
     timed = [table for table in (tables.gpu_ops, tables.calls, tables.slices) if n_rows(table)]
     if not timed:
@@ -178,17 +175,13 @@ def _tell_losses(trace: TraceFile, key: str, problems: Diagnostics) -> None:
         problems.remark(SAY_GIVEN_UP, path=key)
     if losses.is_unclosed:
         problems.remark(_SAY_UNCLOSED, path=key)
-    n_processes = _n_processes(tables)
-    if n_processes > 1:
-        problems.remark(_SAY_PROCESSES.format(n=format_count(n_processes)), path=key)
+    threads = np.unique(tables.calls.thread).tolist()
+    pids = {tables.threads[thread].pid for thread in threads if thread != NONE}
+    if len(pids) > 1:
+        problems.remark(_SAY_PROCESSES.format(n=format_count(len(pids))), path=key)
     if trace.n_documents > 1:
         said = format_count(trace.n_documents)
         problems.remark(f"The file holds {said} lists of events, one after the other.", path=key)
-
-
-def _n_processes(tables: TraceTables) -> int:
-    threads = np.unique(tables.calls.thread).tolist()
-    return len({tables.threads[thread].pid for thread in threads if thread != NONE})
 
 
 _SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"

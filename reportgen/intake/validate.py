@@ -82,7 +82,6 @@ _FEW_LINES = 1_000
 def _is_flawless(
     raw: RawRows, starts_s: NDArray[np.float64], limits: Limits, *, length_s: float
 ) -> bool:
-    """Return whether no line is broken, off its file's time, or impossible."""
     after_s = raw.time_s - starts_s
     return bool(
         np.isfinite(raw.value).all()
@@ -102,13 +101,13 @@ def valid_lines(
     measured against the median of the file.
     """
     is_real = np.isfinite(raw.value)
-    _count(Quality.VALUES_BROKEN, ~is_real, file, problems)
+    problems.add(Quality.VALUES_BROKEN, file.key, int(np.count_nonzero(~is_real)))
     is_real &= _is_on_time(raw, file, problems, believes_name=believes_name)
     is_odd = (raw.value < 0) | (raw.value > 100)
     if is_odd.any():
         is_odd = (raw.value < limits.least[raw.code]) | (raw.value > limits.most[raw.code])
         is_odd &= is_real
-        _count(Quality.SAMPLES_OUT_OF_RANGE, is_odd, file, problems)
+        problems.add(Quality.SAMPLES_OUT_OF_RANGE, file.key, int(np.count_nonzero(is_odd)))
         is_real &= ~is_odd
     rows = slice(None) if is_real.all() else is_real
     return _rows(selected(raw, rows))
@@ -126,8 +125,9 @@ def _is_on_time(
     if not is_off.any():
         return ~is_off
     is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))
-    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_off & ~is_stray, file, problems)
-    _count(Quality.SAMPLES_OUT_OF_MINUTE, is_stray, file, problems, what=_STRAY)
+    for rows, what in ((is_off & ~is_stray, ""), (is_stray, _STRAY)):
+        n_off = int(np.count_nonzero(rows))
+        problems.add(Quality.SAMPLES_OUT_OF_MINUTE, file.key, n_off, what=what)
     return ~is_stray
 
 
@@ -141,14 +141,3 @@ def _rows(raw: RawRows) -> Rows:
     """Round times to whole microseconds: the files' unit, and exact in a float."""
     time_us = np.rint(raw.time_s * 1e6).astype(np.int64)
     return Rows(time_us=time_us, code=raw.code, value=raw.value)
-
-
-def _count(
-    quality: Quality,
-    rows: NDArray[np.bool_],
-    file: SystemFile,
-    problems: Diagnostics,
-    *,
-    what: str = "",
-) -> None:
-    problems.add(quality, file.key, int(np.count_nonzero(rows)), what=what)

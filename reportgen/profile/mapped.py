@@ -13,17 +13,18 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-Floats = NDArray[np.float64]
+from reportgen.arrays import Floats
 
 Column = TypeVar("Column", bound=NDArray[Any])
 
 LARGE_BYTES = 64 << 20
 """Matrices of samples below this stay in memory: five hours of 96 cores and 8 GPUs."""
 _LARGE_COLUMN_BYTES = 1 << 19
-_LARGE_RESULT_BYTES = 1 << 20
-_COPIED_ROWS = 1 << 20
-_COMPUTED_ROWS = 1 << 17
-_M_MMAP_THRESHOLD = -3
+_COMPUTED_ROWS = 1 << 16
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+_HELD_BYTES = 24 << 20
+"""Freed memory that the C library keeps for the next arrays. It would be 128 KiB, and each array of
+a megabyte would be handed out by the system anew: a tenth of the time of a large trace."""
 
 
 def blank_matrix(n_rows: int, n_columns: int, *, large_bytes: int | None = None) -> Floats:
@@ -60,7 +61,9 @@ def free_at_once(least_bytes: int = 4 << 20) -> None:
     libraries have no such call.
     """
     with suppress(OSError, AttributeError, TypeError):
-        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, least_bytes)
+        library = ctypes.CDLL(None)
+        library.mallopt(_M_MMAP_THRESHOLD, least_bytes)
+        library.mallopt(_M_TRIM_THRESHOLD, _HELD_BYTES)
 
 
 def give_back_memory() -> None:
@@ -85,31 +88,43 @@ def in_turn(values: Floats, columns: Sequence[int]) -> Iterator[Floats]:
         forget(values)
 
 
-def blank_column(n: int, dtype: DTypeLike, *, large_bytes: int = _LARGE_RESULT_BYTES) -> Any:
+def blank_column(n: int, dtype: DTypeLike, *, large_bytes: int = _LARGE_COLUMN_BYTES) -> Any:
     """Return (n,) values to be filled; ``large_bytes`` or more of them lie in a file."""
     n_words = -(-n * np.dtype(dtype).itemsize // 8)
     return blank_matrix(n_words, 1, large_bytes=large_bytes)[:, 0].view(dtype)[:n]
 
 
 def in_file(column: Column) -> Column:
-    """Return (n,) values; many of them lie in a file."""
-    found = blank_column(column.size, column.dtype, large_bytes=_LARGE_COLUMN_BYTES)
-    copy_column(column, found)
-    return cast("Column", found)
+    """Return a copy of (n,) values; many of them lie in a file."""
+    return cast("Column", piecewise(np.array, column, dtype=column.dtype))
+
+
+def _written(
+    parts: Callable[[], Iterator[NDArray[Any]]], n_rows: int, dtype: np.dtype[Any]
+) -> NDArray[Any]:
+    """Return (n,) values that come in parts, many of them in a file if it has space."""
+    # Writing takes a fifth of the time of filling the pages into which the file is mapped.
+    if n_rows * dtype.itemsize >= _LARGE_COLUMN_BYTES:
+        with suppress(OSError), tempfile.TemporaryFile(prefix="reportgen-") as file:
+            for part in parts():
+                file.write(np.ascontiguousarray(part, dtype=dtype).view(np.uint8).data)
+            file.flush()
+            return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype=dtype)
+    return np.concatenate([*parts(), np.empty(0, dtype)], dtype=dtype, casting="unsafe")
 
 
 def copy_column(column: NDArray[Any], into: NDArray[Any]) -> None:
     """Write (n,) values to the begin of an array; the memory of either in a file is let go."""
-    for first in range(0, column.size, _COPIED_ROWS):
-        values = column[first : first + _COPIED_ROWS]
-        into[first : first + values.size] = values
+    for rows in pieces(column.size):
+        values = column[rows]
+        into[rows.start : rows.start + values.size] = values
         forget(column)
         forget(into)
 
 
 def piecewise(
     compute: Callable[..., NDArray[Any]], *columns: NDArray[Any], dtype: DTypeLike
-) -> Any:
+) -> NDArray[Any]:
     """Return ``compute(*columns)``, row by row of (n,) columns; of many rows it lies in a file.
 
     Pieces of the columns are computed one after the other; memory of those in files is let go.
@@ -117,30 +132,27 @@ def piecewise(
     size = columns[0].size
     if size <= _COMPUTED_ROWS:
         return compute(*columns).astype(dtype, copy=False)
-    found = blank_column(size, dtype)
-    for rows in pieces(size):
-        found[rows] = compute(*(column[rows] for column in columns))
-        for column in (*columns, found):
-            forget(column)
-    return found
+
+    def parts() -> Iterator[NDArray[Any]]:
+        for rows in pieces(size):
+            yield compute(*(column[rows] for column in columns))
+            for column in columns:
+                forget(column)
+
+    return _written(parts, size, np.dtype(dtype))
 
 
 def taken(column: Column, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Column:
     """Return chosen rows of (n,) values; many of them lie in a file."""
-    n_taken = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else rows.size
-    if n_taken * column.itemsize < _LARGE_RESULT_BYTES:
-        found = column[rows]
-    elif rows.dtype == np.bool_:
-        found, at = blank_column(n_taken, column.dtype), 0
-        for piece in pieces(column.size):
-            some = column[piece][rows[piece]]
-            found[at : at + some.size] = some
-            at += some.size
+    is_mask = rows.dtype == np.bool_
+
+    def parts() -> Iterator[NDArray[Any]]:
+        for piece in pieces(rows.size):
+            yield column[piece][rows[piece]] if is_mask else column[rows[piece]]
             forget(column)
-            forget(found)
-    else:
-        found = piecewise(column.__getitem__, rows, dtype=column.dtype)
-    forget(column)
+
+    n_taken = int(np.count_nonzero(rows)) if is_mask else rows.size
+    found = _written(parts, n_taken, column.dtype)
     forget(rows)
     return cast("Column", found)
 

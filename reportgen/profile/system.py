@@ -13,13 +13,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants
 from reportgen.profile.mapped import forget, in_turn
 from reportgen.profile.memo import Memo
-
-Floats = NDArray[np.float64]
-Instants = NDArray[np.int64]
 
 
 class SeriesKind(Enum):

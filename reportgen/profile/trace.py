@@ -149,3 +149,4 @@ class RankTrace:
         for table in (self.gpu_ops, self.calls, self.slices, self.memory, self.counters):
             for column in fields(table):
                 forget(getattr(table, column.name))
+        self.memo.let_go()

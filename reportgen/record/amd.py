@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from reportgen.record.gpu_card import GpuCard
+from reportgen.record.gpu_sources import GpuCard
 from reportgen.record.readings import Reading
 
 _MIB = 1 << 20

@@ -76,7 +76,6 @@ class annotate:  # noqa: N801 - used like a function
     __slots__ = ("_open", "name")
 
     def __init__(self, name: str) -> None:
-        """Name a range; nothing happens yet."""
         self.name = name
         self._open: list[Any] = []
 
@@ -115,7 +114,6 @@ class recording:  # noqa: N801 - used like a function
     """
 
     def __init__(self, out: str | os.PathLike[str] | None = None) -> None:
-        """Choose the folder; nothing happens yet."""
         stem = Path("profiler-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-recording"
         self.folder = Path(out if out is not None else stem).absolute()
         self._sampler: subprocess.Popen[str] | None = None
@@ -144,7 +142,6 @@ class recording:  # noqa: N801 - used like a function
         return injected.settings.read_settings(variables)
 
     def _attach(self) -> dict[str, str] | None:
-        """Start the sampler; return the variables that it gives to this process."""
         arguments = ("record", "--attach", str(os.getpid()), "--out", str(self.folder))
         try:
             self._sampler = subprocess.Popen(  # noqa: S603 - our own command
@@ -204,7 +201,6 @@ def _is_recording() -> bool:
 
 
 def _injected() -> ModuleType:
-    """Return the injected package of this process; without one that of this installation."""
     found = sys.modules.get(_NAME)
     if found is not None:
         return found

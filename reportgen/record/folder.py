@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import socket
-import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -84,7 +83,7 @@ def file_clock(
 def boot_token() -> str:
     """Return a mark of this boot of this machine that does not name it; empty where unknown."""
     with suppress(OSError):
-        return _digest(_BOOT_ID.read_text().strip())
+        return digest(_BOOT_ID.read_text().strip())
     return ""
 
 
@@ -128,7 +127,7 @@ def identity() -> str:
     pids = ""
     with suppress(OSError):
         pids = str(_PID_NAMESPACE.stat().st_ino)
-    return _digest(f"{boot_token() or socket.gethostname()} {pids}")
+    return digest(f"{boot_token() or socket.gethostname()} {pids}")
 
 
 def _host_name() -> str:
@@ -137,7 +136,8 @@ def _host_name() -> str:
     return kept or "host"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """Return a mark of a text that does not show it."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -201,7 +201,6 @@ class SamplerLock:
     """Lets one process of a node sample it; the next one takes over when that one has ended."""
 
     def __init__(self, recording: Recording) -> None:
-        """Look at nothing yet."""
         self._stem = recording.root / "recorder" / "nodes" / f"{recording.node}.sampler-"
         self._generation = 1
         self._is_ours = False
@@ -255,11 +254,14 @@ def is_alive(pid: object, started: object) -> bool:
 
 def process_start(pid: int) -> str | None:
     """Return when a process began, in the clock ticks of Linux; ``None`` where unknown."""
-    if sys.platform != "linux":
-        return None
+    stat = process_stat(pid)
+    return None if not stat or stat[0] == "Z" else stat[19]
+
+
+def process_stat(pid: int) -> list[str]:
+    """Return what Linux says of a process, from its state on; nothing elsewhere."""
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
-        return None
-    state_and_later = stat.rpartition(")")[2].split()
-    return None if state_and_later[0] == "Z" else state_and_later[19]
+        return []
+    return text.rpartition(")")[2].split()

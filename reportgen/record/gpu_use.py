@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
-from reportgen.record.folder import Recording, read_json
-from reportgen.record.gpu_card import GpuSource
+from reportgen.record.folder import Recording, process_stat, read_json
+from reportgen.record.gpu_sources import GpuSource
 from reportgen.record.readings import Reading
 
 _MOST_ANCESTORS = 64
@@ -18,7 +17,6 @@ class GpuUse:
     """Looks from time to time at the cards of the node's ranks and at the processes on GPUs."""
 
     def __init__(self, recording: Recording, gpus: GpuSource, command_pid: int) -> None:
-        """Look at nothing yet."""
         self._ranks = recording.root / "recorder" / "ranks"
         self._runs = recording.root / "recorder" / "runs"
         self._node = recording.node
@@ -43,11 +41,13 @@ class GpuUse:
         is_ours = {pid: _descends(pid, ours) for pids in running.values() for pid in pids}
         if not any(is_ours.values()):
             return []
-        counts = {index: _count(pids, is_ours) for index, pids in running.items()}
+        others = {
+            index: {pid for pid in pids if not is_ours[pid]} for index, pids in running.items()
+        }
         return [
-            Reading("gpu", f"gpu{gpu.index}", "GPUOtherProcesses", counts[gpu.index])
+            Reading("gpu", f"gpu{gpu.index}", "GPUOtherProcesses", len(others[gpu.index]))
             for gpu in self._gpus.gpus
-            if gpu.uuid in self._used and gpu.index in counts
+            if gpu.uuid in self._used and gpu.index in others
         ]
 
     def cards(self) -> list[Mapping[str, object]]:
@@ -76,24 +76,12 @@ class GpuUse:
         return {self._command_pid, *(pid for pid in known if isinstance(pid, int))}
 
 
-def _count(pids: Sequence[int], is_ours: Mapping[int, bool]) -> int:
-    return sum(not is_ours[pid] for pid in set(pids))
-
-
 def _descends(pid: int, ancestors: set[int]) -> bool:
-    """Return whether a process is one of some, or was started by one of them."""
     for _ in range(_MOST_ANCESTORS):
         if pid in ancestors:
             return True
-        parent = _parent_of(pid)
-        if parent is None or parent <= 1:
+        stat = process_stat(pid)
+        pid = int(stat[1]) if stat else 0
+        if pid <= 1:
             return False
-        pid = parent
     return False
-
-
-def _parent_of(pid: int) -> int | None:
-    with suppress(OSError, IndexError, ValueError):
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        return int(stat.rpartition(")")[2].split()[1])
-    return None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -30,7 +29,6 @@ class Host:
     """Metrics of the machine. A metric that cannot be read is named in ``missing`` and left out."""
 
     def __init__(self, limits: Limits) -> None:
-        """Find out what can be read."""
         self.missing: list[str] = []
         self._limits = limits
         self._quota = _binding_quota(limits)
@@ -81,7 +79,7 @@ class Host:
         for number, line in zip(self._numbers, lines, strict=True):
             if allowed is not None and number not in allowed:
                 continue
-            times = _times_of(line)
+            times = [getattr(line, name, 0.0) for name in _TIMES]
             before = self._cores.get(number)
             self._cores[number] = times
             if before is not None and sum(times) > sum(before):
@@ -150,10 +148,6 @@ def _is_readable(port: Path) -> bool:
         return _word_bytes(port, "port_rcv_data") + _word_bytes(port, "port_xmit_data") >= 0
     except (OSError, ValueError):
         return False
-
-
-def _times_of(line: Any) -> list[float]:
-    return [getattr(line, name, 0.0) for name in _TIMES]
 
 
 def _use_of(before: Sequence[float], after: Sequence[float]) -> tuple[float, float]:

@@ -108,7 +108,6 @@ def parse_cores(text: str) -> list[int]:
 
 
 def _folders(groups: Path, own: Path) -> Iterator[Path]:
-    """Yield the folders of this process's cgroups and of those above them."""
     try:
         lines = own.read_text().splitlines()
     except OSError:
@@ -145,8 +144,6 @@ def _memory(folder: Path) -> MemoryLimit | None:
             limit_bytes = int((folder / limit).read_text())
             if limit_bytes < _UNLIMITED_BYTES:
                 return MemoryLimit(
-                    limit_bytes=limit_bytes,
-                    used=folder / used,
-                    statistics=folder / "memory.stat",
+                    limit_bytes=limit_bytes, used=folder / used, statistics=folder / "memory.stat"
                 )
     return None

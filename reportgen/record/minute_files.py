@@ -19,7 +19,6 @@ class MinuteFiles:
     """
 
     def __init__(self, root: Path, node: str) -> None:
-        """Write below a recording's folder."""
         self._folder = root / "system" / "incremental"
         self._node = node
         self._hour: Path | None = None

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reportgen.record.gpu_card import GpuCard
+from reportgen.record.gpu_sources import GpuCard
 from reportgen.record.readings import Rates, Reading
 
 Values = Iterable[tuple[str, float]]
@@ -150,7 +150,6 @@ class NvidiaGpus:
         yield "GPUThrottleReasons", reasons
 
     def _counters(self, gpu: Gpu, now_ns: int) -> Iterator[tuple[str, float]]:
-        """Yield energy as it stands, and rates from counters that this GPU has."""
         nvml = self._nvml
         asked = [
             (nvml.NVML_FI_DEV_TOTAL_ENERGY_CONSUMPTION, 0),
@@ -184,7 +183,6 @@ class NvidiaGpus:
         return True
 
     def _gpm(self, gpu: Gpu, _now_ns: int) -> Iterator[tuple[str, float]]:
-        """Yield what GPM says of the time since the last tick."""
         nvml = self._nvml
         nvml.nvmlGpmSampleGet(gpu.handle, gpu.gpm_after)
         request = nvml.c_nvmlGpmMetricsGet_t()
@@ -223,7 +221,6 @@ preferred."""
 
 
 def _value_of(item: Any) -> float | None:
-    """Return the value of a field; ``None`` when this GPU has no such counter."""
     if item.nvmlReturn != 0 or not 0 <= item.valueType < len(_MEMBERS):
         return None
     return float(getattr(item.value, _MEMBERS[item.valueType]))

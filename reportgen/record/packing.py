@@ -17,7 +17,6 @@ from pathlib import Path
 _LEVEL = 6
 _MOST_EVENT_BYTES = 32 << 20
 """Text of events in one packed file: the reader takes a file of events as a whole."""
-_EVENTS = re.compile(r"\d{16}_(?P<writer>\d+-.+)_pythontimeline\.json")
 
 
 def pack_system_hour(hour: Path, node: str) -> None:
@@ -43,21 +42,17 @@ def pack_event_hour(hour: Path, node: str) -> None:
     Raises:
         OSError: the folder is full, say; the files are still there.
     """
+    name = re.compile(rf"\d{{16}}_\d+-{re.escape(node)}_pythontimeline\.json")
     for process in sorted(path for path in hour.iterdir() if path.is_dir()):
         paths = sorted(process.iterdir())
         packed = {path.name for path in paths if path.suffix == ".gz"}
-        closed = [path for path in paths if _writer(path).endswith(f"-{node}")]
+        closed = [path for path in paths if name.fullmatch(path.name)]
         done = [n for n, path in enumerate(closed, start=1) if f"{path.name}.gz" in packed]
         _remove(closed[: max(done, default=0)])
         for group in _groups(closed[max(done, default=0) :]):
             if len(group) > 1:
                 _write(group[-1].with_name(f"{group[-1].name}.gz"), _one_array(group))
                 _remove(group)
-
-
-def _writer(path: Path) -> str:
-    match = _EVENTS.fullmatch(path.name)
-    return match["writer"] if match else ""
 
 
 def _groups(files: Sequence[Path]) -> Iterator[list[Path]]:
@@ -88,10 +83,7 @@ def _write(target: Path, contents: Iterable[bytes]) -> None:
     hidden.mkdir(mode=0o700, exist_ok=True)
     part = hidden / target.name
     number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with (
-        os.fdopen(number, "wb") as raw,
-        gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed,
-    ):
+    with os.fdopen(number, "wb") as raw, gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
         for content in contents:
             packed.write(content)
     part.replace(target)

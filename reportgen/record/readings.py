@@ -26,7 +26,6 @@ class Rates:
     """Turns counters that only grow into rates per second."""
 
     def __init__(self) -> None:
-        """Start without a counter."""
         self._last: dict[object, tuple[int, float]] = {}
 
     def rate(self, counter: object, value: float, now_ns: int) -> float | None:
@@ -42,7 +41,6 @@ class LineWriter:
     """Writes readings as lines; the constant part of each series is made once."""
 
     def __init__(self, node: str) -> None:
-        """Write for a node."""
         self._node = node
         self._heads: dict[tuple[str, str, str], str] = {}
 
@@ -65,5 +63,4 @@ class LineWriter:
 
 
 def _number(value: float) -> str:
-    """Write whole numbers as such, others with two decimals."""
     return str(int(value)) if value == int(value) else f"{value:.2f}"

@@ -5,7 +5,6 @@ The last one to end leaves the mark that the job has ended.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from reportgen.record.folder import (
     Recording,
     create_exclusively,
+    digest,
     identity,
     is_alive,
     make_folder,
@@ -24,12 +24,7 @@ from reportgen.record.folder import (
     replace_json,
 )
 
-_LAUNCHER_IDS = (
-    "SLURM_JOB_ID",
-    "TORCHELASTIC_RUN_ID",
-    "PBS_JOBID",
-    "LSB_JOBID",
-)
+_LAUNCHER_IDS = ("SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PBS_JOBID", "LSB_JOBID")
 """Variables that are the same for all processes of one job, whoever started them."""
 
 _END_MARKER = Path("system", "training_job_end.ts")
@@ -89,11 +84,10 @@ def is_free(root: Path, command: Sequence[str]) -> bool:
 
 
 def _job_of(command: Sequence[str]) -> dict[str, object]:
-    """Return the marks of the job that a command belongs to."""
     return {
         "launcher": _launcher(),
         "step": os.environ.get("SLURM_STEP_ID"),
-        "program": _digest(program_name(command)),
+        "program": digest(program_name(command)),
     }
 
 
@@ -134,8 +128,4 @@ def _launcher() -> str | None:
     """Return a mark of the launcher's job; torchrun without ``--rdzv-id`` says "none"."""
     ids = {name: os.environ.get(name) for name in _LAUNCHER_IDS}
     found = [f"{name}={value}" for name, value in ids.items() if value not in {None, "", "none"}]
-    return _digest(" ".join(found)) if found else None
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return digest(" ".join(found)) if found else None

@@ -6,7 +6,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from reportgen.record.folder import (
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.limits import Limits, read_limits
 from reportgen.record.minute_files import MinuteFiles
-from reportgen.record.readings import LineWriter, Source
+from reportgen.record.readings import LineWriter, Reading, Source
 
 _SECOND_NS = 1_000_000_000
 _CLOCK_EVERY_NS = 60 * _SECOND_NS
@@ -58,7 +58,6 @@ class Sampler:
         self._own_ns = 0
         self._file_clock: Mapping[str, int] | None = None
         self._n_ticks = 0
-        self._sampled_ns = 0
 
     def start(self) -> None:
         """Begin to sample."""
@@ -101,7 +100,6 @@ class Sampler:
             lock.release()
 
     def _open_sources(self, limits: Limits) -> None:
-        """Load what can be sampled here; name what cannot."""
         try:
             from reportgen.record.host import Host
 
@@ -129,7 +127,7 @@ class Sampler:
             self._tick(now_ns)
             if now_ns >= next_look_ns or is_last:
                 next_look_ns = now_ns + _LOOK_EVERY_NS
-                self._look(now_ns)
+                self._write(() if self._gpu_use is None else self._gpu_use.look(), now_ns)
             if now_ns >= next_clock_ns or is_last:
                 next_clock_ns = now_ns + _CLOCK_EVERY_NS
                 self._write_card(limits, begun_ns, now_ns)
@@ -140,16 +138,12 @@ class Sampler:
             self._own_ns += time.thread_time_ns() - before_ns
 
     def _tick(self, now_ns: int) -> None:
-        readings = [reading for source in self._sources for reading in source.read(now_ns)]
-        if readings:
-            self._files.write(self._lines.lines(readings, now_ns), now_ns)
+        self._write([item for source in self._sources for item in source.read(now_ns)], now_ns)
         self._n_ticks += 1
 
-    def _look(self, now_ns: int) -> None:
-        if self._gpu_use is not None:
-            readings = self._gpu_use.look()
-            if readings:
-                self._files.write(self._lines.lines(readings, now_ns), now_ns)
+    def _write(self, readings: Sequence[Reading], now_ns: int) -> None:
+        if readings:
+            self._files.write(self._lines.lines(readings, now_ns), now_ns)
 
     def _write_card(self, limits: Limits, begun_ns: int, now_ns: int) -> None:
         """Write what the report says of the recording itself, and a pair of the clocks."""

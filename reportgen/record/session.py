@@ -18,13 +18,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
-from reportgen.record.folder import (
-    Recording,
-    boot_token,
-    is_alive,
-    open_recording,
-    process_start,
-)
+from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
 from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait
@@ -160,7 +154,6 @@ def _finish(
 
 
 def _start_watch(root: Path, child: Child) -> int:
-    """Start ``reportgen watch`` in its own process group, where Ctrl-C does not reach it."""
     page = str(report_folder(root))
     words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]

@@ -137,7 +137,6 @@ def _notice(_number: int, _frame: FrameType | None) -> None:
 
 
 def _next_signal(witness: Witness | None) -> tuple[int, bool]:
-    """Wait for a signal; return it, and whether the command did not get it as well."""
     if not hasattr(signal, "sigwaitinfo"):  # macOS: the sender of a signal is unknown
         number = signal.sigwait(_TAKEN)
         return number, number not in _FROM_KEYBOARD

@@ -8,6 +8,8 @@ import signal
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
+from reportgen.record.folder import process_stat
+
 _SENDING_S = 0.02
 """How long a signal to a group may take from its first process to its last."""
 _MOST_LOOKS = 50
@@ -38,7 +40,7 @@ class Witness:
         A waiting witness has reported all signals that it saw; on a busy machine it may be late.
         """
         for _ in range(_MOST_LOOKS):
-            has_told_all = _state_of(self._pid) != "R"
+            has_told_all = process_stat(self._pid)[:1] != ["R"]
             if select.select([self._reader], [], [], _SENDING_S)[0]:
                 seen = os.read(self._reader, 1)
                 if seen[:1] == bytes([number]) or not seen:
@@ -65,10 +67,3 @@ def _tell(signals: AbstractSet[int], writer: int, parent: int) -> None:
                 os.write(writer, bytes([info.si_signo]))
     finally:
         os._exit(0)
-
-
-def _state_of(pid: int) -> str:
-    """Return the state of a process as Linux names it; nothing elsewhere."""
-    with suppress(OSError), open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123
-        return file.read().rpartition(")")[2].split()[0]
-    return ""

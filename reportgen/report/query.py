@@ -76,7 +76,7 @@ def narrowed(
     if sort:
         at = answer.position(sort.removeprefix("-"))
         known = [row for row in rows if row[at] is not None]
-        known.sort(key=lambda row: _order(row[at]), reverse=sort.startswith("-"))
+        known.sort(key=lambda row: (isinstance(row[at], str), row[at]), reverse=sort[0] == "-")
         rows = [*known, *(row for row in rows if row[at] is None)]
     if columns:
         chosen = {name: answer.position(name) for name in columns}
@@ -88,7 +88,6 @@ def narrowed(
 
 
 def _questions(report: Report) -> Mapping[str, Callable[[], Answer]]:
-    """Return a way to each answer, by what is asked in lower case."""
     ways: dict[str, Callable[[], Answer]] = {}
     for rule_id in report.rules:
         ways[rule_id.lower()] = partial(_about_rule, report, rule_id)
@@ -110,7 +109,6 @@ _NO_EXHIBIT = frozenset({"list", "finding", "rule"})
 
 
 def _contents(report: Report) -> Iterator[tuple[str, str, int | None, str]]:
-    """Yield the name, kind, number of rows and meaning of all that can be asked."""
     yield "job", "list", None, f"{report.job.name}: times, set-up, figures, data quality"
     yield "findings", "list", len(report.findings), "all findings, most important first"
     yield "rules", "list", len(report.rules), "question and outcome of each rule"
@@ -152,7 +150,6 @@ def _findings(report: Report) -> Answer:
 
 
 def _flat_finding(ranked: RankedFinding) -> dict[str, Scalar]:
-    """Return a finding as one row; lists are joined with semicolons."""
     finding = ranked.finding
     estimate, where, evidence = finding.estimate, finding.where, finding.evidence
     return {
@@ -275,10 +272,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def _order(value: Any) -> tuple[bool, Any]:
-    return isinstance(value, str), value
 
 
 def _unknown(name: str, known: Any, *, noun: str, hint: str) -> ConfigError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from reportgen.report.model import JobSummary
 from reportgen.units import iso_utc, percentages, seconds
@@ -29,16 +29,12 @@ class Extent:
 
 def join_extents(extents: Sequence[Extent]) -> Extent:
     """Return the extent that covers all of them."""
-    return Extent(
-        first_ns=_least([extent.first_ns for extent in extents]),
-        last_ns=_greatest([extent.last_ns for extent in extents]),
-        first_event_ns=_least([extent.first_event_ns for extent in extents]),
-        last_event_ns=_greatest([extent.last_event_ns for extent in extents]),
-        first_step_ns=_least([extent.first_step_ns for extent in extents]),
-        last_step_ns=_greatest([extent.last_step_ns for extent in extents]),
-        first_profile_ns=_least([extent.first_profile_ns for extent in extents]),
-        last_profile_ns=_greatest([extent.last_profile_ns for extent in extents]),
-    )
+    ends: dict[str, int | None] = {}
+    for name in (item.name for item in fields(Extent)):
+        known = [end for extent in extents if (end := getattr(extent, name)) is not None]
+        choose = min if name.startswith("first") else max
+        ends[name] = choose(known, default=None)
+    return Extent(**ends)
 
 
 def summarize(extent: Extent) -> JobSummary:
@@ -59,20 +55,15 @@ def summarize(extent: Extent) -> JobSummary:
         end_time=iso_utc(last_ns),
         job_duration_in_seconds=seconds(last_ns - first_ns),
     )
-    if extent.first_step_ns is None or extent.last_step_ns is None:
+    loop_start_ns, loop_end_ns = extent.first_step_ns, extent.last_step_ns
+    if loop_start_ns is None or loop_end_ns is None:
         return summary
-    return _with_loop(first_ns, last_ns, extent.first_step_ns, extent.last_step_ns)
-
-
-def _with_loop(first_ns: int, last_ns: int, loop_start_ns: int, loop_end_ns: int) -> JobSummary:
     before_s = seconds(max(loop_start_ns - first_ns, 0))
     loop_s = seconds(loop_end_ns - loop_start_ns)
     after_s = seconds(max(last_ns - loop_end_ns, 0))
     shares = percentages((before_s, loop_s, after_s), decimals=1)
-    return JobSummary(
-        start_time=iso_utc(first_ns),
-        end_time=iso_utc(last_ns),
-        job_duration_in_seconds=seconds(last_ns - first_ns),
+    return replace(
+        summary,
         training_loop_start=iso_utc(loop_start_ns),
         training_loop_end=iso_utc(loop_end_ns),
         training_loop_duration_in_seconds=loop_s,
@@ -82,11 +73,3 @@ def _with_loop(first_ns: int, last_ns: int, loop_start_ns: int, loop_end_ns: int
         training_loop_pct=shares[1],
         finalization_pct=shares[2],
     )
-
-
-def _least(values: Sequence[int | None]) -> int | None:
-    return min((value for value in values if value is not None), default=None)
-
-
-def _greatest(values: Sequence[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Rows
 from reportgen.facts.device_busy import launch_start_ns, rows_named
 from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.facts.intervals import union_of
-from reportgen.merging import Rows, merge_by
+from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
 from reportgen.results import DashboardPanel, Exhibit, Place, Role, RuleId, Section

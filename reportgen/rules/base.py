@@ -54,36 +54,12 @@ class ParamSpec:
     is_printed: bool = True
 
 
-def param(
-    default: results.Scalar,
-    *,
-    unit: str,
-    meaning: str,
-    source: str,
-    minimum: float | None = None,
-    maximum: float | None = None,
-    is_whole: bool = False,
-    choices: tuple[str, ...] = (),
-    is_pattern: bool = False,
-    may_be_none: bool = False,
-    is_printed: bool = True,
-) -> Any:
-    """Declare one parameter of a rule as a dataclass field; see ``ParamSpec``.
+def param(default: results.Scalar, *, unit: str, meaning: str, source: str, **limits: Any) -> Any:
+    """Declare one parameter of a rule as a dataclass field; ``limits`` are those of ``ParamSpec``.
 
     ``is_printed`` is false for parameters of ours that AWS's ``RuleParameters`` does not know.
     """
-    spec = {
-        "unit": unit,
-        "meaning": meaning,
-        "source": source,
-        "minimum": minimum,
-        "maximum": maximum,
-        "is_whole": is_whole,
-        "choices": choices,
-        "is_pattern": is_pattern,
-        "may_be_none": may_be_none,
-        "is_printed": is_printed,
-    }
+    spec = {"unit": unit, "meaning": meaning, "source": source, **limits}
     return field(default=default, metadata=spec)
 
 

@@ -6,20 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
-from reportgen.facts.usage import Samples, cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Floats, Instants
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, derived, percentage, row
 from reportgen.text import device_label, format_place, format_places, part_of, plural
 from reportgen.units import NS_PER_MINUTE
 
@@ -123,9 +120,9 @@ IMPORTED_FOR_A_TIME = _but(
 class Params:
     """Parameters in AWS's order."""
 
-    cpu_threshold_p95: float = percentage(70, "the CPU has room when its p95 is below this")
-    gpu_threshold_p95: float = percentage(70, "a GPU has room when its p95 is below this")
-    gpu_memory_threshold_p95: float = percentage(
+    cpu_threshold_p95: float = kit.percentage(70, "the CPU has room when its p95 is below this")
+    gpu_threshold_p95: float = kit.percentage(70, "a GPU has room when its p95 is below this")
+    gpu_memory_threshold_p95: float = kit.percentage(
         70, "GPU memory has room when its p95 is below this"
     )
     patience: int = kit.patience()
@@ -144,22 +141,22 @@ def _role(resource: str) -> Role:
     return Role.GPU_MEMORY if resource.endswith(aws.MEMORY_SUFFIX) else Role.GPU
 
 
-@row
+@kit.row
 class Resource:
     """Use of ``cpu``, ``gpu1`` or ``gpu1_memory`` over the whole job."""
 
-    node: str = col()
-    name: str = col(name="resource")
-    last_window_p95_pct: float = col("%", digits=2)
-    threshold_pct: float = col("%")
-    p50_pct: float = derived(lambda resource: resource.box.p50, "%", digits=2)
-    p95_pct: float = derived(lambda resource: resource.box.p95, "%", digits=2)
-    max_pct: float = col("%", digits=2)
-    n_samples: int = col(name="samples")
+    node: str = kit.col()
+    name: str = kit.col(name="resource")
+    last_window_p95_pct: float = kit.col("%", digits=2)
+    threshold_pct: float = kit.col("%")
+    p50_pct: float = kit.derived(lambda resource: resource.box.p50, "%", digits=2)
+    p95_pct: float = kit.derived(lambda resource: resource.box.p95, "%", digits=2)
+    max_pct: float = kit.col("%", digits=2)
+    n_samples: int = kit.col(name="samples")
     box: Box
 
 
-@row
+@kit.row
 class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
@@ -184,7 +181,7 @@ class GpuRoom:
     host_bound_pct: float
 
 
-@row
+@kit.row
 class NodeRoom:
     """One node: ``n_gpus`` have samples of utilization, ``gpus`` also of memory.
 
@@ -199,14 +196,14 @@ class NodeRoom:
     violations: tuple[aws.LastViolation, ...]
 
 
-Series = Mapping[str, Samples]
+Series = Mapping[str, usage.Samples]
 """The mean of the cores, one GPU, and its memory, by the name of the resource."""
 
 
 def measure(part: NodeProfile, params: Params) -> NodeRoom:
     """Measure a node; GPUs without samples of utilization or memory are not judged."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    cpu = usage.samples_of(system, cores_mean_pct(system))
+    cpu = usage.samples_of(system, usage.cores_mean_pct(system))
     uses, memories = (
         dict(usage.samples_by_gpu(system, each)) for each in (kind, SeriesKind.GPU_MEMORY)
     )
@@ -239,7 +236,7 @@ def _let_go(series: Series) -> None:
         samples.let_go()
 
 
-def _resource(node: str, name: str, samples: Samples, params: Params) -> Resource:
+def _resource(node: str, name: str, samples: usage.Samples, params: Params) -> Resource:
     samples.let_go()
     return Resource(
         node=node,
@@ -252,7 +249,7 @@ def _resource(node: str, name: str, samples: Samples, params: Params) -> Resourc
     )
 
 
-def _last_p95(samples: Samples, params: Params) -> float:
+def _last_p95(samples: usage.Samples, params: Params) -> float:
     return float(percentiles(samples.values[-params.window :], (95,))[0])
 
 
@@ -286,7 +283,7 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
     )
 
 
-def _all_below(p95: Sequence[Floats], params: Params) -> NDArray[np.bool_]:
+def _all_below(p95: Sequence[Floats], params: Params) -> Mask:
     limits = np.array(list(params.limits_pct.values()))[:, None]
     return np.asarray((np.round(p95, usage.PERCENT_DIGITS) < limits).all(axis=0))
 

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Floats, Mask
 from reportgen.facts.resample import ThinCurve, thin
-from reportgen.profile.system import Floats
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.rules import kit
@@ -116,7 +115,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[MemoryCurve, ...]:
     return (*found, *((_curve(trace, "host", is_host),) if is_host.any() else ()))
 
 
-def _curve(trace: RankTrace, place: str, rows: NDArray[np.bool_]) -> MemoryCurve:
+def _curve(trace: RankTrace, place: str, rows: Mask) -> MemoryCurve:
     memory = trace.memory
     time_ns = memory.time_ns[rows]
     totals, reserved = memory.allocated_bytes[rows], memory.reserved_bytes[rows]
@@ -179,9 +178,9 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
         (GROWING, curve.at_steps, curve.peak_allocated_bytes),
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
     ):
-        if at_steps.size < LEAST_STEPS or not (np.diff(at_steps) > 0).all():
+        grown_bytes = _grown(at_steps)
+        if grown_bytes is None or at_steps.size < LEAST_STEPS or (np.diff(at_steps) <= 0).any():
             continue
-        grown_bytes = float(at_steps[-1] - at_steps[0])
         share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:
             yield message.finding(

@@ -291,11 +291,8 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
     apart = FAR_APART if use.is_apart else ""
-    rest = (
-        f" The first {kit.MOST_LINES} of {len(owners)} GPUs."
-        if len(owners) > kit.MOST_LINES
-        else ""
-    )
+    first = " The first {shown} of {every} GPUs."
+    rest = kit.left_out(first, shown=kit.MOST_LINES, every=len(owners))
     named = _means(owners)
     for place, item in enumerate(devices[: kit.MOST_LINES]):
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
@@ -360,7 +357,6 @@ def _exposed(
 
 
 def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.Where:
-    """Return where and when communication ran longest with nothing computed beside it."""
     if not every.alone_row.size:
         return results.Where()
     part = int(np.argmax(every.alone_end_ns - every.alone_start_ns))

@@ -10,17 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from reportgen import results
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.samples import mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.system import Floats
-from reportgen.results import Role, Severity
+from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, percentage, row
 from reportgen.text import device_label, part_of
 
 POWER_CAP = 0x4
@@ -44,13 +41,13 @@ ABOUT = About(
         without such a reason.""",
     advice="""If GPUs are slowed down, check the cooling and the power supply of the machine, or
         move the job. Stop other jobs on its GPUs.""",
-    section=results.Section(id="gpu-power", title="GPU power and clocks", order=165),
+    section=Section(id="gpu-power", title="GPU power and clocks", order=165),
     is_optional=True,
     hint_when_skipped="To record them, run the job with the command reportgen record.",
 )
 THROTTLED = kit.Message(
     id="POWER-1",
-    cause=results.Cause.THROTTLING,
+    cause=Cause.THROTTLING,
     severity=Severity.WARNING,
     title="{place} is slowed down for {measured:pct} of its busy time by {gpu.reasons}",
     text="""{clocks}; it reached {gpu.max_celsius:.0f} °C. This concerns {concerned}. In a job of
@@ -71,7 +68,7 @@ AT_POWER_LIMIT = kit.Message(
 )
 SHARED = kit.Message(
     id="POWER-3",
-    cause=results.Cause.OTHER_JOB,
+    cause=Cause.OTHER_JOB,
     severity=Severity.WARNING,
     title="Another job computes on {place}",
     text="""In {measured:pct} of {gpu.n_looks:count check}, one every ten seconds, a process of
@@ -97,41 +94,41 @@ PER_STEP = kit.Message(
 class Params:
     """Thresholds at which it is reported."""
 
-    throttled_pct: float = percentage(
+    throttled_pct: float = kit.percentage(
         5,
         "a GPU slowed down by heat or its supply for more of its busy time is reported",
         source="chosen: as much lowers the speed of a whole job noticeably",
     )
-    power_limit_pct: float = percentage(
+    power_limit_pct: float = kit.percentage(
         50,
         "a GPU at its power limit for more of its busy time is named",
         source="chosen: then the limit decides about its speed",
     )
-    shared_pct: float = percentage(
+    shared_pct: float = kit.percentage(
         5,
         "another job on a GPU in more of the looks is reported",
         source="chosen: one observation may be a process that only queries the driver",
     )
 
 
-@row
+@kit.row
 class GpuPower:
     """One GPU over the job."""
 
-    node: str = col()
-    gpu: str = col()
-    mean_w: float | None = col("W", digits=1)
-    max_w: float | None = col("W", digits=1)
-    energy_kj: float | None = col("kJ", digits=2)
-    busy_mhz: float | None = col("MHz", digits=0, name="clock_busy_mhz")
-    max_celsius: float = col("°C", digits=0, name="hottest_celsius")
-    capped_pct: float = col("%", digits=2, name="at_power_limit_pct")
-    slowed_pct: float = col("%", digits=2, name="slowed_down_pct")
-    reasons: str = col(name="slowed_down_by")
-    sm_pct: float | None = col("%", digits=1, name="sm_activity_pct", role=Role.GPU)
-    tensor_pct: float | None = col("%", digits=1, name="tensor_activity_pct", role=Role.GPU)
-    dram_pct: float | None = col("%", digits=1, name="dram_activity_pct", role=Role.GPU_MEMORY)
-    shared_pct: float | None = col("%", digits=1, name="others_on_it_pct")
+    node: str = kit.col()
+    gpu: str = kit.col()
+    mean_w: float | None = kit.col("W", digits=1)
+    max_w: float | None = kit.col("W", digits=1)
+    energy_kj: float | None = kit.col("kJ", digits=2)
+    busy_mhz: float | None = kit.col("MHz", digits=0, name="clock_busy_mhz")
+    max_celsius: float = kit.col("°C", digits=0, name="hottest_celsius")
+    capped_pct: float = kit.col("%", digits=2, name="at_power_limit_pct")
+    slowed_pct: float = kit.col("%", digits=2, name="slowed_down_pct")
+    reasons: str = kit.col(name="slowed_down_by")
+    sm_pct: float | None = kit.col("%", digits=1, name="sm_activity_pct", role=Role.GPU)
+    tensor_pct: float | None = kit.col("%", digits=1, name="tensor_activity_pct", role=Role.GPU)
+    dram_pct: float | None = kit.col("%", digits=1, name="dram_activity_pct", role=Role.GPU_MEMORY)
+    shared_pct: float | None = kit.col("%", digits=1, name="others_on_it_pct")
     busy_w: float
     capped_mhz: float
     slowed_mhz: float
@@ -143,15 +140,15 @@ class GpuPower:
     loop_joules: float | None
 
 
-@row
+@kit.row
 class NodePower:
     """The GPUs of a node, and the steps of that worker of it which made most."""
 
-    node: str = col()
-    n_gpus: int = col(name="gpus")
-    n_steps: int = col(name="steps")
-    mean_w: float | None = col("W", digits=1, name="mean_w_of_all_gpus")
-    loop_kj: float | None = col("kJ", digits=3, name="energy_in_training_loop_kj")
+    node: str = kit.col()
+    n_gpus: int = kit.col(name="gpus")
+    n_steps: int = kit.col(name="steps")
+    mean_w: float | None = kit.col("W", digits=1, name="mean_w_of_all_gpus")
+    loop_kj: float | None = kit.col("kJ", digits=3, name="energy_in_training_loop_kj")
     gpus: tuple[GpuPower, ...]
 
 
@@ -165,17 +162,11 @@ def measure(part: NodeProfile, _params: Params) -> NodePower:
     return NodePower(
         node=part.node,
         n_gpus=len(gpus),
-        n_steps=_most_steps(part),
+        n_steps=int(np.bincount(part.spans.steps().worker).max(initial=0)),
         mean_w=sum(watts) if watts else None,
         loop_kj=sum(in_loop) / 1000 if in_loop else None,
         gpus=gpus,
     )
-
-
-def _most_steps(part: NodeProfile) -> int:
-    steps = part.spans.steps()
-    counts = np.bincount(steps.worker) if steps.n_spans else np.zeros(1, dtype=np.int64)
-    return int(counts.max())
 
 
 def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
@@ -238,7 +229,7 @@ def _gpu(
 
 
 def _joules_between(
-    tick_ns: NDArray[np.int64], joules: Floats, window: tuple[int, int] | None
+    tick_ns: Integers, joules: Floats, window: tuple[int, int] | None
 ) -> float | None:
     """Return the energy of a counter's rises; a fall is a driver that was loaded again."""
     rows = np.flatnonzero(~np.isnan(joules))
@@ -256,7 +247,7 @@ def _most(values: Floats) -> float | None:
     return None if np.isnan(values).all() else float(np.nanmax(values))
 
 
-def _share_pct(rows: NDArray[np.bool_], n_busy: int) -> float:
+def _share_pct(rows: Mask, n_busy: int) -> float:
     return 100 * int(rows.sum()) / n_busy if n_busy else 0.0
 
 
@@ -264,8 +255,7 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     """Report GPUs that are slowed down, at their power limit, or shared with another job."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
     if not gpus:
-        missing = "Power and clock speeds were not recorded."
-        return Outcome(missing=missing)
+        return Outcome(missing="Power and clock speeds were not recorded.")
     return Outcome(
         findings=[*_findings(gpus, params), _per_step(nodes)],
         exhibits=[
@@ -290,7 +280,7 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     )
 
 
-def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[results.Finding]:
+def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[Finding]:
     judged = [gpu for gpu in gpus if gpu.n_busy >= _LEAST_BUSY]
     for message, pcts, limit_pct in (
         (THROTTLED, [(gpu.slowed_pct, gpu) for gpu in judged], params.throttled_pct),
@@ -301,7 +291,7 @@ def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[results.Find
         if not found:
             continue
         pct, worst = max(found, key=lambda item: item[0])
-        where = results.Where(node=worst.node, device=worst.gpu)
+        where = Where(node=worst.node, device=worst.gpu)
         if message is THROTTLED:
             where = kit.stretch(worst.node, worst.gpu, worst.slowed_from_ns, worst.slowed_to_ns)
         yield message.finding(
@@ -316,7 +306,7 @@ def _findings(gpus: Sequence[GpuPower], params: Params) -> Iterator[results.Find
         )
 
 
-def _per_step(nodes: Sequence[NodePower]) -> results.Finding | None:
+def _per_step(nodes: Sequence[NodePower]) -> Finding | None:
     per_step = _joules_per_step(nodes)
     if per_step is None:
         return None
@@ -368,7 +358,7 @@ def _metrics(nodes: Sequence[NodePower]) -> dict[str, float | None]:
 
 
 RULE = Rule(
-    id=results.RuleId("GPUPower"),
+    id=RuleId("GPUPower"),
     title="GPU power and clocks",
     about=ABOUT,
     needs=(Need.SYSTEM,),

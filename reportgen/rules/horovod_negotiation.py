@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
@@ -22,11 +23,8 @@ from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiler_config import ProfilingKind
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import col, concat, derived, merged, row
 from reportgen.text import write
 from reportgen.units import NS_PER_S
-
-Integers = NDArray[np.int64]
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_SENT = 500
@@ -101,7 +99,7 @@ class Params:
     )
 
 
-@row
+@kit.row
 class RankWait:
     """One rank over the negotiations in which one rank alone was last, one at least.
 
@@ -114,29 +112,29 @@ class RankWait:
         own_wait_ns: its waiting time for others.
     """
 
-    rank: int = col()
-    n_taken: int = col(name="negotiations", reduce=sum)
-    n_last: int = col(name="last", reduce=sum)
-    last_pct: float = derived(lambda rank: 100 * rank.n_last / rank.n_taken, "%", digits=4)
-    fair_pct: float = derived(lambda rank: 100 * rank.expected / rank.n_taken, "%", digits=4)
-    others_waited_ns: int = col("s", name="others_waited_s", per=NS_PER_S, reduce=sum)
-    held_up_ns: int = col("s", name="held_up_s", per=NS_PER_S, reduce=sum)
-    own_wait_ns: int = col("s", name="own_wait_s", per=NS_PER_S, reduce=sum)
-    expected: float = merged(sum)
+    rank: int = kit.col()
+    n_taken: int = kit.col(name="negotiations", reduce=sum)
+    n_last: int = kit.col(name="last", reduce=sum)
+    last_pct: float = kit.derived(lambda rank: 100 * rank.n_last / rank.n_taken, "%", digits=4)
+    fair_pct: float = kit.derived(lambda rank: 100 * rank.expected / rank.n_taken, "%", digits=4)
+    others_waited_ns: int = kit.col("s", name="others_waited_s", per=NS_PER_S, reduce=sum)
+    held_up_ns: int = kit.col("s", name="held_up_s", per=NS_PER_S, reduce=sum)
+    own_wait_ns: int = kit.col("s", name="own_wait_s", per=NS_PER_S, reduce=sum)
+    expected: float = kit.merged(sum)
 
 
-@row
+@kit.row
 class TensorWait:
     """One tensor: its negotiations, the wait from first to last rank, and who was last most."""
 
-    tensor: str = col()
-    n_negotiations: int = col(name="negotiations")
-    wait_ns: int = col("s", name="wait_s", per=NS_PER_S)
-    longest_ns: int = col("s", name="longest_s", per=NS_PER_S)
-    last_rank: int | None = col()
+    tensor: str = kit.col()
+    n_negotiations: int = kit.col(name="negotiations")
+    wait_ns: int = kit.col("s", name="wait_s", per=NS_PER_S)
+    longest_ns: int = kit.col("s", name="longest_s", per=NS_PER_S)
+    last_rank: int | None = kit.col()
 
 
-@row
+@kit.row
 class Negotiations:
     """Negotiations in the timelines of a node, or in those of all nodes.
 
@@ -150,15 +148,15 @@ class Negotiations:
         tensors: the longest of each node first.
     """
 
-    n_events: int = merged(sum)
-    n_negotiations: int = merged(sum)
-    n_unclear: int = merged(sum)
-    n_ties: int = merged(sum)
-    recorded_ns: int = merged(sum)
-    waited_ns: int = merged(sum)
-    waits: tuple[Tally, ...] = merged(concat)
-    ranks: tuple[RankWait, ...] = merged(merge_members(lambda item: item.rank))
-    tensors: tuple[TensorWait, ...] = merged(concat)
+    n_events: int = kit.merged(sum)
+    n_negotiations: int = kit.merged(sum)
+    n_unclear: int = kit.merged(sum)
+    n_ties: int = kit.merged(sum)
+    recorded_ns: int = kit.merged(sum)
+    waited_ns: int = kit.merged(sum)
+    waits: tuple[Tally, ...] = kit.merged(kit.concat)
+    ranks: tuple[RankWait, ...] = kit.merged(merge_members(lambda item: item.rank))
+    tensors: tuple[TensorWait, ...] = kit.merged(kit.concat)
 
     def ratio(self, part_ns: int) -> float | None:
         """Return a part of the recorded time in 0-1, ``None`` where nothing was recorded."""
@@ -191,15 +189,14 @@ class _Ends:
 
     @property
     def wait_ns(self) -> Integers:
-        """Return how long the first rank waited for the last."""
         return self.last_ns - self.first_ns
 
 
-@row
+@kit.row
 class _RankBar:
-    name: str = derived(lambda rank: f"rank {rank.rank}")
-    last_pct: float = derived(lambda rank: rank.last_pct, "%", digits=4)
-    fair_pct: float = derived(lambda rank: rank.fair_pct, "%", digits=4)
+    name: str = kit.derived(lambda rank: f"rank {rank.rank}")
+    last_pct: float = kit.derived(lambda rank: rank.last_pct, "%", digits=4)
+    fair_pct: float = kit.derived(lambda rank: rank.fair_pct, "%", digits=4)
 
 
 def measure(part: NodeProfile, _params: Params) -> Negotiations:
@@ -373,8 +370,8 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
 def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
     shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
     caption = "Share of the negotiations in which a rank took part, and its fair share."
-    if len(shown) < len(job.ranks):
-        caption += f" The first {MOST_BARS} of {len(job.ranks):,} are shown."
+    first = " The first {shown} of {every:n} are shown."
+    caption += kit.left_out(first, shown=len(shown), every=len(job.ranks))
     yield kit.table(
         "last_ranks",
         shown,

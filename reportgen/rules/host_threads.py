@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Mask
 from reportgen.facts import device_busy
-from reportgen.facts.device_busy import FineUse, Mask, Window, WindowKind, rows_named, step_marks
+from reportgen.facts.device_busy import FineUse, Window, WindowKind, rows_named, step_marks
 from reportgen.facts.intervals import Union, clip, join, minus, union_of
 from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
-from reportgen.results import Role
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
 from reportgen.text import format_ns
@@ -114,7 +114,6 @@ def measure(part: RankTrace, _params: Params) -> RankThreads:
 
 
 def _window(trace: RankTrace) -> Window | None:
-    """Return the window of the steps, else from the first to the last event of a thread."""
     steps, slices, calls = trace.steps, trace.slices, trace.calls
     kind, starts, ends = WindowKind.STEPS, steps.start_ns, steps.end_ns
     if not starts.size:
@@ -219,8 +218,8 @@ def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
         title="Busy host threads in the trace",
         caption=f"""Mean number of busy threads in each {format_ns(use.width_ns)}. Calls that wait
             for the GPU do not count as busy; loader processes are not in the trace.{rest}""",
-        columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=Role.CPU)],
-        role=Role.CPU,
+        columns=[*floats(("time_s", "s", use.time_s)), *floats(*lines, role=results.Role.CPU)],
+        role=results.Role.CPU,
     )
 
 

@@ -17,7 +17,6 @@ from reportgen.profile.trace import RankTrace
 from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, merged, sum_by_key
 from reportgen.text import write
 from reportgen.units import NS_PER_US, pct_of, ratio_of
 
@@ -118,12 +117,12 @@ class RankPrecision:
         is_amd: whether all GPUs are AMD's, whose units have another name.
     """
 
-    n_ops: int = merged(sum)
-    times_ns: Mapping[tuple[Precision, bool], int] = merged(sum_by_key)
-    fp32_matrix_ns: Mapping[str, int] = merged(sum_by_key)
-    window_ns: int = merged(sum)
-    capability: float | None = merged(least)
-    is_amd: bool = merged(all)
+    n_ops: int = kit.merged(sum)
+    times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(kit.sum_by_key)
+    fp32_matrix_ns: Mapping[str, int] = kit.merged(kit.sum_by_key)
+    window_ns: int = kit.merged(sum)
+    capability: float | None = kit.merged(least)
+    is_amd: bool = kit.merged(all)
 
     @property
     def units(self) -> str:
@@ -135,17 +134,17 @@ class RankPrecision:
 class PrecisionTime:
     """The kernels of one number format over all ranks."""
 
-    precision: str = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
-    pct: float = col("%")
+    precision: str = kit.col()
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    pct: float = kit.col("%")
 
 
 @kit.row
 class MatrixKernel:
     """An FP32 matrix kernel on ordinary cores over all ranks."""
 
-    name: str = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
+    name: str = kit.col()
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
 
 
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
@@ -155,7 +154,7 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
     is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(
         n_ops=trace.gpu_ops.start_ns.size,
-        times_ns=sum_by_key(
+        times_ns=kit.sum_by_key(
             {(precision, item.by_name.tensor_core): spent_ns}
             for item in readings
             for precision, spent_ns in item.time_ns.items()
@@ -174,7 +173,6 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
 
 
 def _capability(trace: RankTrace) -> float | None:
-    """Return the lowest compute capability of the devices that ran something."""
     used = np.unique(trace.gpu_ops.device).tolist()
     known = [item.compute_capability for item in trace.devices if item.id in used]
     return min((float(number) for number in known if number is not None), default=None)
@@ -213,7 +211,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
 
 def _by_precision(job: RankPrecision) -> dict[Precision, int]:
     """Return the time of each precision that occurs, most first, communication left out."""
-    totals = sum_by_key({precision: ns} for (precision, _), ns in job.times_ns.items())
+    totals = kit.sum_by_key({precision: ns} for (precision, _), ns in job.times_ns.items())
     totals.pop(Precision.COMM, None)
     order = list(Precision)
     return dict(sorted(totals.items(), key=lambda item: (-item[1], order.index(item[0]))))
@@ -275,7 +273,7 @@ def _exhibits(
 def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
     """Return the time of each of ``FORMATS`` that occurs, most first."""
     nearest = {item: FOLDED.get(item, item.value) for item in totals_ns}
-    found = sum_by_key(
+    found = kit.sum_by_key(
         {name if name in FORMATS else "other": totals_ns[item]} for item, name in nearest.items()
     )
     return dict(sorted(found.items(), key=lambda item: (-item[1], FORMATS.index(item[0]))))

@@ -11,18 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts import operators
 from reportgen.facts.device_busy import unions_of, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
+from reportgen.merging import distinct_codes
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import merged
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_US, pct_of
 
@@ -158,7 +159,6 @@ def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
 
 
 def _first_caller(ranks: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Return the operator of each name on the first rank that records it."""
     return {name: caller for rank in reversed(ranks) for name, caller in rank.items()}
 
 
@@ -176,16 +176,16 @@ class RankKernels:
         idle_ns: idle time right before tiny kernels.
     """
 
-    n_ops: int = merged(sum)
-    durations: tuple[Mapping[Grouping, DurationValues], ...] = merged(kit.concat)
-    readings: Mapping[str, Reading] = merged(_first_known)
-    callers: Mapping[str, str] = merged(_first_caller)
-    files: Mapping[str, str] = merged(_first_caller)
-    profile_ns: int = merged(sum)
-    n_launched: int = merged(sum)
-    n_tiny: int = merged(sum)
-    idle_ns: int = merged(sum)
-    costs: tuple[HostCosts, ...] = merged(kit.concat)
+    n_ops: int = kit.merged(sum)
+    durations: tuple[Mapping[Grouping, DurationValues], ...] = kit.merged(kit.concat)
+    readings: Mapping[str, Reading] = kit.merged(_first_known)
+    callers: Mapping[str, str] = kit.merged(_first_caller)
+    files: Mapping[str, str] = kit.merged(_first_caller)
+    profile_ns: int = kit.merged(sum)
+    n_launched: int = kit.merged(sum)
+    n_tiny: int = kit.merged(sum)
+    idle_ns: int = kit.merged(sum)
+    costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
 
 
 def measure(trace: RankTrace, params: Params) -> RankKernels:
@@ -226,16 +226,16 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
 
 
 def _durations(
-    trace: RankTrace, readings: Mapping[str, Reading], launched_by: operators.Rows
+    trace: RankTrace, readings: Mapping[str, Reading], launched_by: Integers
 ) -> dict[Grouping, DurationValues]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, name = np.unique(ops.name[rows], return_inverse=True)
+    codes, name = distinct_codes(ops.name[rows])
     names = [trace.names[code] for code in codes]
 
     def by(code: NDArray[np.integer], key_of: Callable[[str, int], Key]) -> DurationValues:
         width = int(code.max(initial=0)) + 2
-        pairs, place = np.unique(name * width + code + 1, return_inverse=True)
+        pairs, place = distinct_codes(name * width + code + 1)
         keys = [key_of(names[pair // width], pair % width - 1) for pair in pairs.tolist()]
         return operators.duration_values(keys, place, ops.duration_ns[rows])
 
@@ -258,8 +258,7 @@ def _durations(
     }
 
 
-def _callers(trace: RankTrace, launched_by: operators.Rows) -> dict[str, str]:
-    """Return the operator that launched most runs of each kernel, where the trace holds it."""
+def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
     rows = np.flatnonzero((trace.gpu_ops.kind == GpuKind.KERNEL) & (launched_by != NONE))
     name, caller = trace.gpu_ops.name[rows], trace.slices.name[launched_by[rows]]
     names = trace.names
@@ -353,10 +352,13 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         return None
     if not most.won_ns[Cost.SMALL]:
         return None
+    where = results.Where(node=most.node)
+    if row := most.longest_row:
+        where = kit.stretch(most.node, None, row.start_ns, row.end_ns)
     return TINY.fault(
         most.share_pct(Cost.SMALL),
         threshold=params.threshold_won_pct,
-        where=_longest_row(most),
+        where=where,
         job=job,
         most=most,
         won=most.won_ns[Cost.SMALL],
@@ -366,14 +368,6 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         tiny_us=TINY_NS // NS_PER_US,
         **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
     )
-
-
-def _longest_row(most: HostCosts) -> results.Where:
-    """Return when a rank launches its longest row of small kernels."""
-    row = most.longest_row
-    if row is None:
-        return results.Where(node=most.node)
-    return kit.stretch(most.node, None, row.start_ns, row.end_ns)
 
 
 def _time(rows: Rows, *, n_ranks: int) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -35,7 +35,7 @@ __all__ = [
     "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "HOW_TO_RECORD", "MOST_BOXES",
     "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message", "at_worker", "boxes",
     "col", "columns_of", "communication_names", "concat", "cost_severity", "count", "derived",
-    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals",
+    "estimate_of", "fault_severity", "floats", "histogram", "interval", "intervals", "left_out",
     "longest_minutes", "merge", "merged", "patience", "percentage", "ranking", "reason_to_skip",
     "reason_without_gpu", "reason_without_steps", "row", "share_limit", "stretch", "sum_by_key",
     "table", "too_few", "too_short", "top_k", "window", "window_name",
@@ -81,6 +81,7 @@ class Message:
         *,
         measured: float | None,
         threshold: float | None = None,
+        is_crossed: bool = True,
         where: Where | None = None,
         severity: Severity | None = None,
         share: float | None = None,
@@ -93,6 +94,7 @@ class Message:
         Args:
             measured: the value that was found; rounded to 4 digits in the finding.
             threshold: the limit that it crossed.
+            is_crossed: whether it did; a limit that was not crossed is named in the words only.
             where: place and time.
             share: recoverable share of the time in 0-1, an upper bound.
             severity, exhibit, advice: others than the message's.
@@ -107,7 +109,7 @@ class Message:
             advice=write(self.advice if advice is None else advice, **values),
             where=where or Where(),
             measured=None if measured is None else round(measured, 4),
-            threshold=None if threshold is None else float(threshold),
+            threshold=None if threshold is None or not is_crossed else float(threshold),
             unit=self.unit,
             estimate=estimate_of(share),
             exhibit=exhibit or self.exhibit,
@@ -123,6 +125,11 @@ class Message:
         share = share_pct / 100
         costs = {"measured": share_pct, "severity": fault_severity(share), "share": share}
         return self.finding(**{**costs, "threshold": threshold, **values})
+
+
+def left_out(text: str, *, shown: int, every: int) -> str:
+    """Return a sentence on how many of all are shown, in words as of ``write``; empty if all."""
+    return write(text, shown=shown, every=every) if shown < every else ""
 
 
 def fault_severity(recoverable_ratio: float | None) -> Severity:
@@ -167,9 +174,7 @@ def interval(what: str, where: Where) -> Interval:
     )
 
 
-def longest_minutes(
-    node: str, device: str, minutes_ns: NDArray[np.int64], *, last_ns: int
-) -> Where:
+def longest_minutes(node: str, device: str, minutes_ns: Integers, *, last_ns: int) -> Where:
     """Return the longest run of neighbouring minutes, the first of equally long ones.
 
     ``minutes_ns`` are (m,) sorted starts, m >= 1; the run ends at ``last_ns`` at the latest.
@@ -192,7 +197,7 @@ def percentage(
     is_printed: bool = True,
 ) -> Any:
     """Declare a parameter that is a percentage of 0-100."""
-    limits: dict[str, Any] = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
+    limits = {"minimum": 0, "maximum": 100, "is_printed": is_printed}
     return param(default, unit=unit, meaning=meaning, source=source, **limits)
 
 

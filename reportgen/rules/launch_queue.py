@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.replay import LONG_CALL_NS, launches_of
@@ -108,7 +108,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
     return trace.gpu_ops.start_ns.size, tuple(found)
 
 
-def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, NDArray[np.int64]]]:
+def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, Integers]]:
     """Yield device, stream, and the queue's depth as a step function that ends with 0.
 
     An operation joins the queue when its launch returned, or at its start where that came first,

@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Counts, Instants
 from reportgen.facts import distributions, usage
-from reportgen.facts.distributions import Counts, jensen_shannon
+from reportgen.facts.distributions import jensen_shannon
 from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Instants
 from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
-from reportgen.rules.kit import col, derived, row
 from reportgen.text import device_label, format_places, join_names, part_of, write
 from reportgen.units import NS_PER_MINUTE
 
@@ -95,7 +94,7 @@ class Params:
     patience: int = kit.patience()
 
 
-@row
+@kit.row
 class GpuLoad:
     """Work of one GPU, and its share of the sum of the means of its node's GPUs.
 
@@ -103,17 +102,17 @@ class GpuLoad:
     [0, 2) ... [98, 100], ``aws_counts`` (49,) as AWS writes them.
     """
 
-    node: str = col()
-    gpu: str = col()
-    mean_pct: float = col("%", digits=2)
-    share_pct: float = col("%", digits=2)
-    n_samples: int = col(name="samples")
+    node: str = kit.col()
+    gpu: str = kit.col()
+    mean_pct: float = kit.col("%", digits=2)
+    share_pct: float = kit.col("%", digits=2)
+    n_samples: int = kit.col(name="samples")
     is_used: bool
     counts: Counts
     aws_counts: Counts
 
 
-@row
+@kit.row
 class PairDistance:
     """How far apart the histograms of two GPUs of a node are over the whole job.
 
@@ -124,25 +123,25 @@ class PairDistance:
         is_of_used: whether the job uses both throughout.
     """
 
-    node: str = col()
-    gpu: str = col()
-    other_gpu: str = col()
-    distance: float = col(digits=6)
-    uneven_distance: float | None = col(name="last_uneven_distance", digits=6)
-    gap_pct: float = derived(
+    node: str = kit.col()
+    gpu: str = kit.col()
+    other_gpu: str = kit.col()
+    distance: float = kit.col(digits=6)
+    uneven_distance: float | None = kit.col(name="last_uneven_distance", digits=6)
+    gap_pct: float = kit.derived(
         lambda pair: max(pair.means_pct) - min(pair.means_pct),
         "points",
         name="mean_gap_pct",
         digits=2,
     )
-    uneven_minutes: int = derived(lambda pair: pair.uneven_ns.size)
-    judged_minutes: int = col()
+    uneven_minutes: int = kit.derived(lambda pair: pair.uneven_ns.size)
+    judged_minutes: int = kit.col()
     uneven_ns: Instants
     means_pct: tuple[float, float]
     is_of_used: bool
 
 
-@row
+@kit.row
 class NodeLoad:
     """One node: GPUs in device order, all pairs of them, processes that recorded steps.
 

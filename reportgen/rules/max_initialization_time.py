@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.samples import count_where, sum_of, training_loop_ns
 from reportgen.facts.steps import Loop, loop_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Instants
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
@@ -192,7 +192,6 @@ def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
 
 
 def _rates(part: NodeProfile) -> Iterator[StartupRate]:
-    """Yield the rates of one node before its first step, those that were sampled then."""
     loop_ns = training_loop_ns(part.spans)
     if loop_ns is None:
         return
@@ -318,7 +317,7 @@ def _finding(
     *,
     meanwhile: str,
     is_whole: bool = True,
-    words: Mapping[str, str] = OF_STEPS,
+    words: Mapping[str, Any] = OF_STEPS,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
 

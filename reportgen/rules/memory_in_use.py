@@ -8,13 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Floats
-from reportgen.results import Role, Severity
-from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import col, percentage, row
+from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, percentage, row, table
 from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
@@ -37,10 +35,10 @@ ABOUT = About(
     is_optional=True,
     hint_when_skipped="To record them, run the job with the command reportgen record.",
 )
-HOST_NEAR_LIMIT = kit.Message(
+HOST_NEAR_LIMIT = Message(
     id="ROOM-1",
     cause=results.Cause.MEMORY_LIMIT,
-    severity=Severity.WARNING,
+    severity=results.Severity.WARNING,
     title="{device.node} uses up to {measured:pct} of its memory",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
         {device.limit_gb:.1f} GB was in use. At the limit the system kills processes of the job.
@@ -49,7 +47,7 @@ HOST_NEAR_LIMIT = kit.Message(
         for all epochs, or take an instance with more memory.""",
     exhibit="memory_in_use",
 )
-GPU_FULL = kit.Message(
+GPU_FULL = Message(
     id="ROOM-2",
     title="GPU memory is nearly full: {place} uses {measured:pct}",
     text="""In {device.above_pct:pct} of the samples more than {threshold:pct} of
@@ -59,7 +57,7 @@ GPU_FULL = kit.Message(
         shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
-GPU_ROOM = kit.Message(
+GPU_ROOM = Message(
     id="ROOM-3",
     title="GPU memory is not fully used: {place} uses at most {measured:pct}",
     text="""At most {device.max_gb:.1f} GB of {device.limit_gb:.1f} GB was allocated; no other GPU
@@ -86,10 +84,10 @@ class DeviceMemory:
 
     node: str = col()
     device: str = col()
-    limit_gb: float = col("GB", digits=2, role=Role.MEMORY)
-    mean_pct: float = col("%", digits=2, role=Role.MEMORY)
-    max_pct: float = col("%", digits=2, role=Role.MEMORY)
-    max_gb: float = col("GB", digits=2, role=Role.MEMORY)
+    limit_gb: float = col("GB", digits=2, role=results.Role.MEMORY)
+    mean_pct: float = col("%", digits=2, role=results.Role.MEMORY)
+    max_pct: float = col("%", digits=2, role=results.Role.MEMORY)
+    max_gb: float = col("GB", digits=2, role=results.Role.MEMORY)
     above_pct: float = col("%", digits=2, name="samples_above_limit_pct")
     highest_ns: int
     curve: ThinCurve
@@ -149,14 +147,13 @@ def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room."""
     devices = [device for node in nodes for device in node]
     if not devices:
-        missing = "The used memory in bytes was not recorded."
-        return Outcome(missing=missing)
+        return Outcome(missing="The used memory in bytes was not recorded.")
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
     return Outcome(
         findings=_findings(gpus, hosts, params),
         exhibits=[
-            kit.table(
+            table(
                 "memory_in_use",
                 devices,
                 DeviceMemory,
@@ -207,28 +204,24 @@ def _label(gpu: DeviceMemory, gpus: Sequence[DeviceMemory]) -> str:
 
 
 def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
-    """Return the use over time of the GPUs that use most; without GPUs, of the hosts."""
-    shown = sorted(devices, key=lambda device: -device.max_pct)[: kit.MOST_LINES]
+    shown = sorted(devices, key=lambda device: -device.max_pct)[:MOST_LINES]
     aligned = align([device.curve for device in shown], cells=MOST_CELLS)
     lines = [
         (_label(device, shown), "%", np.round(aligned.high[index], 2))
         for index, device in enumerate(shown)
     ]
-    rest = (
-        f" {len(shown)} of {len(devices)}, with the highest use."
-        if len(shown) < len(devices)
-        else ""
-    )
+    which = " {shown} of {every}, with the highest use."
+    rest = left_out(which, shown=len(shown), every=len(devices))
     return results.exhibit(
         "memory_over_time",
         results.ExhibitKind.SERIES,
         title="Memory in use over time",
         caption=f"Each point is the highest sample of its interval.{rest}",
         columns=[
-            *kit.floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
-            *kit.floats(*lines, role=Role.GPU_MEMORY),
+            *floats(("time_s", "s", aligned.time_ns / NS_PER_S)),
+            *floats(*lines, role=results.Role.GPU_MEMORY),
         ],
-        role=Role.MEMORY,
+        role=results.Role.MEMORY,
     )
 
 

@@ -12,7 +12,7 @@ from reportgen import results
 from reportgen.facts import device_busy, replay
 from reportgen.facts.device_busy import DeviceUnions, Window
 from reportgen.facts.intervals import clip, longest_of, minus, overlap_ns, union_of
-from reportgen.merging import merge_by, sums_by_code
+from reportgen.merging import distinct_codes, merge_by, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.rules import kit
@@ -174,7 +174,7 @@ def _copies(trace: RankTrace) -> tuple[Copies, ...]:
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind != GpuKind.KERNEL)
     is_set = (ops.kind[rows] == GpuKind.MEMSET).astype(np.int64)
-    codes, place = np.unique(ops.name[rows] * 2 + is_set, return_inverse=True)
+    codes, place = distinct_codes(ops.name[rows] * 2 + is_set)
     moved = np.where(ops.bytes[rows] == NONE, 0, ops.bytes[rows])
     sums = (np.ones_like(place), ops.duration_ns[rows], moved)
     by_code = np.stack([sums_by_code(place, values, codes.size) for values in sums], axis=1)
@@ -223,7 +223,6 @@ def kinds_of(name: str) -> str:
 
 
 def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str, int]:
-    """Return how long each direction of a device hides behind no kernel."""
     ops = trace.gpu_ops
     directions = np.array([direction_of(name) for name in trace.names], dtype=object)[ops.name]
     directions[ops.kind == GpuKind.MEMSET] = MEMSET
@@ -237,7 +236,6 @@ def _exposed(trace: RankTrace, window: Window, unions: DeviceUnions) -> dict[str
 
 
 def _longest(trace: RankTrace, window: Window, unions: DeviceUnions) -> results.Where | None:
-    """Return when copies and memsets of a device run longest without a kernel."""
     exposed = minus(clip(unions.memory, window.start_ns, window.end_ns), unions.kernel)
     found = longest_of(exposed)
     if not found.start_ns.size:
@@ -300,6 +298,7 @@ def _pageable_finding(
         severity=kit.fault_severity(most.pct / 100) if is_fault else results.Severity.INFO,
         measured=most.pct,
         threshold=limit_pct,
+        is_crossed=is_fault,
         where=results.Where(node=most.node),
         share=most.pct / 100 if is_fault else None,
         total=total,
@@ -310,7 +309,6 @@ def _pageable_finding(
 
 
 def _exposed_finding(job: RankCopies, limit_pct: float) -> results.Finding | None:
-    """Return copies and memsets that hide behind no kernel, if they cost their share."""
     share_pct = pct_of(job.exposed_ns, sum(window.length_ns for window in job.headlines))
     if share_pct < limit_pct or job.exposed_ns <= 0:
         return None

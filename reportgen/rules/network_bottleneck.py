@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
@@ -175,7 +175,7 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
     )
 
 
-def _spans(system: SystemTable, is_starved: NDArray[np.bool_], params: Params) -> list[slice]:
+def _spans(system: SystemTable, is_starved: Mask, params: Params) -> list[slice]:
     """Return the rows of each episode; a gap in the sampling ends one."""
     rows, interval_ns = np.flatnonzero(is_starved), system.interval_ns
     if interval_ns is None or not rows.size:
@@ -289,7 +289,6 @@ def _finding(
 
 
 def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
-    """Return the finding from means over minutes, where they show a notable loss."""
     worst = worst_of(kit.concat(node.starving for node in nodes))
     if worst is None:
         return []

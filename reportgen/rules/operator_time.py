@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Integers
 from reportgen.facts import operators
 from reportgen.facts.intervals import nest, self_ns
 from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times, with_inner
@@ -151,7 +151,7 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     )
 
 
-def _by_size(trace: RankTrace, rows: NDArray[np.int64], own_ns: Times) -> operators.DurationValues:
+def _by_size(trace: RankTrace, rows: Integers, own_ns: Times) -> operators.DurationValues:
     """Return the self times of calls by name and sizes of the inputs, where those are recorded."""
     name, dims = trace.slices.name[rows], trace.slices.input_dims[rows]
     is_known, n = dims != NONE, max(len(trace.input_dims), 1)
@@ -163,7 +163,7 @@ def _by_size(trace: RankTrace, rows: NDArray[np.int64], own_ns: Times) -> operat
     )
 
 
-def _self_ns(trace: RankTrace, rows: NDArray[np.int64]) -> Times:
+def _self_ns(trace: RankTrace, rows: Integers) -> Times:
     """Return (n,) ns of each operator without those that it called on its thread."""
     slices = trace.slices
     found = np.zeros(rows.shape, dtype=np.int64)

@@ -11,16 +11,6 @@ from typing import Any
 from reportgen import results
 from reportgen.profile import RankTrace
 from reportgen.profile.mapped import free_at_once, give_back_memory
-from reportgen.results import (
-    Counters,
-    Finding,
-    Reason,
-    ReasonCode,
-    RuleId,
-    RuleResult,
-    Severity,
-    Status,
-)
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
 
@@ -45,8 +35,8 @@ class Failure:
 
 
 def measure_part(
-    part: Part, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
-) -> dict[RuleId, Any]:
+    part: Part, rules: Sequence[AnyRule], params: Mapping[results.RuleId, Any]
+) -> dict[results.RuleId, Any]:
     """Return the measurement of each rule on one part; a rule that breaks yields a ``Failure``.
 
     Rules that read other kinds of parts are left out.
@@ -72,8 +62,10 @@ def reads(rule: AnyRule, *, is_rank: bool) -> bool:
 
 
 def judge_all(
-    measured: Sequence[Mapping[RuleId, Any]], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
-) -> tuple[RuleResult, ...]:
+    measured: Sequence[Mapping[results.RuleId, Any]],
+    rules: Sequence[AnyRule],
+    params: Mapping[results.RuleId, Any],
+) -> tuple[results.RuleResult, ...]:
     """Return the result of every rule, in the order of ``rules``.
 
     ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
@@ -87,24 +79,24 @@ def judge_all(
     return tuple(results)
 
 
-def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
+def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
     judged = failure or _judged(rule, measurements, params)
-    if isinstance(judged, RuleResult):
+    if isinstance(judged, results.RuleResult):
         return with_about(judged, rule)
     nothing = _judged(rule, [], params)
-    failed = RuleResult(
+    failed = results.RuleResult(
         id=rule.id,
-        status=Status.FAILED,
-        reason=Reason(code=ReasonCode.ERROR, text=judged.text),
-        details=nothing.details if isinstance(nothing, RuleResult) else {},
+        status=results.Status.FAILED,
+        reason=results.Reason(code=results.ReasonCode.ERROR, text=judged.text),
+        details=nothing.details if isinstance(nothing, results.RuleResult) else {},
         rule_parameters=rule.describe_params(params),
         params=param_values(params),
     )
     return with_about(failed, rule)
 
 
-def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult:
+def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> results.RuleResult:
     """Return the result of a rule from its measurements.
 
     Raises:
@@ -112,7 +104,7 @@ def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult
         TypeError: the rule returned neither an ``Outcome`` nor a ``RuleResult``.
     """
     judged = rule.judge(measurements, params)
-    if isinstance(judged, RuleResult):
+    if isinstance(judged, results.RuleResult):
         return judged
     if not isinstance(judged, Outcome):
         raise TypeError(f"expected an Outcome or a RuleResult, saw {type(judged).__name__}")
@@ -120,9 +112,11 @@ def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult
     if not measurements and rule.needs == (Need.KERNELS,):
         missing = "No kernel trace was given."
     if isinstance(missing, str):
-        missing = Reason(code=ReasonCode.NO_EVENTS, text=missing) if missing else None
+        missing = (
+            results.Reason(code=results.ReasonCode.NO_EVENTS, text=missing) if missing else None
+        )
     findings = tuple(item for item in judged.findings if item is not None)
-    return RuleResult(
+    return results.RuleResult(
         id=rule.id,
         status=_status(missing, judged.counters, findings),
         reason=missing,
@@ -137,16 +131,20 @@ def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> RuleResult
     )
 
 
-def _status(reason: Reason | None, counters: Counters, findings: Sequence[Finding]) -> Status:
+def _status(
+    reason: results.Reason | None, counters: results.Counters, findings: Sequence[results.Finding]
+) -> results.Status:
     """Return ``triggered`` for AWS's triggers, or for a finding that is more than a reading."""
     if reason:
-        return Status.SKIPPED
-    is_fault = any(finding.severity is not Severity.INFO for finding in findings)
-    return Status.TRIGGERED if counters.rule_triggered > 0 or is_fault else Status.OK
+        return results.Status.SKIPPED
+    is_fault = any(finding.severity is not results.Severity.INFO for finding in findings)
+    return (
+        results.Status.TRIGGERED if counters.rule_triggered > 0 or is_fault else results.Status.OK
+    )
 
 
 def present_details(
-    rule: AnyRule, counters: Counters, details: results.Details, params: Any
+    rule: AnyRule, counters: results.Counters, details: results.Details, params: Any
 ) -> Presentation:
     """Return the result of a rule for a result that AWS's rule of this name wrote."""
     if rule.from_details is not None:
@@ -158,14 +156,14 @@ def present_details(
     return rule.present(counters, details, params, None) if rule.present else Presentation()
 
 
-def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult | Failure:
+def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult | Failure:
     """Return the result of a rule, or a failure if it cannot be saved."""
     judged = guarded(rule, "judge", _saveable, rule, measurements, params)
-    assert isinstance(judged, RuleResult | Failure)
+    assert isinstance(judged, results.RuleResult | Failure)
     return judged
 
 
-def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
+def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult:
     """Return a result under the rule's own name that can be saved and read again, or raise.
 
     Its evidence is what was read again: made when the measurements are gone, which of a thousand
@@ -192,13 +190,13 @@ def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> A
         return Failure(text=f"The rule broke in {step}: {type(err).__name__}: {err}")
 
 
-def with_about(result: RuleResult, rule: AnyRule) -> RuleResult:
+def with_about(result: results.RuleResult, rule: AnyRule) -> results.RuleResult:
     """Add what the rule declares: the page draws from results alone and knows no rules.
 
     Remedies are given only with a finding: a remedy without a fault would mislead.
     """
     needs = tuple(need.value for need in rule.needs)
-    advice = rule.about.advice if result.status is Status.TRIGGERED else ""
+    advice = rule.about.advice if result.status is results.Status.TRIGGERED else ""
     return replace(
         result,
         about=replace(rule.about, title=rule.title, needs=needs, advice=advice),

@@ -129,7 +129,6 @@ def valid_range(spec: ParamSpec) -> str:
 
 
 def _pattern(name: str, value: object) -> str:
-    """Return a regular expression; raise ``ConfigError`` where it is none."""
     text = str(value).strip()
     try:
         with warnings.catch_warnings(action="error"):  # such as of "[[:alpha:]]", which is no class

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
+from reportgen.arrays import Floats
 from reportgen.facts.device_busy import own_clock_ns
 from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
@@ -128,7 +128,7 @@ class RankSteps:
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
 
-    def excess_ns(self, times: float) -> NDArray[np.float64]:
+    def excess_ns(self, times: float) -> Floats:
         """Return (n,) extra time of steps that last several medians, else 0.
 
         Both clocks must show it: a host that runs ahead takes long steps when the queue is full,

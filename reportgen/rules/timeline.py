@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from reportgen import results
 from reportgen.rules.base import About, Need, Outcome, Part, Rule
-from reportgen.rules.kit import col, row, table
-from reportgen.text import format_count
+from reportgen.rules.kit import col, left_out, row, table
 from reportgen.timeline import lanes_of
 
 MOST_LANES = 2_000
@@ -54,9 +53,7 @@ def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     n_events = sum(lane.events for lane in lanes)
     if not n_events:
         return Outcome(missing="Neither events nor samples were recorded.")
-    rest = (
-        f" The first {MOST_LANES} of {format_count(len(lanes))}." if len(lanes) > MOST_LANES else ""
-    )
+    rest = left_out(" The first {shown} of {every:n}.", shown=MOST_LANES, every=len(lanes))
     listed = table(
         "lanes",
         lanes[:MOST_LANES],

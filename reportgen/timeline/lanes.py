@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.merging import order_of_codes, rows_by_code
 from reportgen.profile.mapped import in_file
 
 Times = NDArray[np.int64]
@@ -283,7 +284,7 @@ def rows_of(start_ns: Times, duration_ns: Times, *, slack_ns: int = 0) -> Codes:
 
 def _clashes(row: Codes, start_ns: Times, end_ns: Times) -> Iterator[Times]:
     """Yield when events begin before the one before them in their row ends."""
-    by_row = np.argsort(row, kind="stable").astype(np.int32)
+    by_row = order_of_codes(row).astype(np.int32)
     for low in range(0, row.size, _COMPARED):
         after = by_row[low + 1 : low + 1 + _COMPARED]
         before = by_row[low : low + after.size]
@@ -327,17 +328,11 @@ def grouped(codes: NDArray[Any]) -> list[tuple[list[int], Codes]]:
         >>> [(codes, rows.tolist()) for codes, rows in grouped(np.array([7, 3, 7]))]
         [([3], [1]), ([7], [0, 2])]
     """
-    if codes.size and not np.ptp(codes):
-        return [([int(codes[0])], np.arange(codes.size, dtype=np.int32))]
-    found, first, count = np.unique(codes, return_index=True, return_counts=True)
-    order = np.argsort(codes, kind="stable").astype(np.int32)
-    ends = np.cumsum(count)
-    if found.size <= MOST_ALIKE:
-        kept = np.arange(found.size)
-    else:
-        kept = np.sort(np.lexsort((first, -count))[: MOST_ALIKE - 1])
-    groups = [([int(found[at])], order[ends[at] - count[at] : ends[at]]) for at in kept.tolist()]
-    rest = np.delete(found, kept)
-    if rest.size:
-        groups.append((rest.tolist(), np.sort(order[np.isin(codes[order], rest)])))
-    return groups
+    groups = [([code], rows.astype(np.int32)) for code, rows in rows_by_code(codes)]
+    if len(groups) <= MOST_ALIKE:
+        return groups
+    by_size = sorted(groups, key=lambda group: (-group[1].size, group[1][0]))
+    kept = {code for (code,), _ in by_size[: MOST_ALIKE - 1]}
+    rest = [group for group in groups if group[0][0] not in kept]
+    together = [code for (code,), _ in rest], np.sort(np.concatenate([rows for _, rows in rest]))
+    return [*(group for group in groups if group[0][0] in kept), together]

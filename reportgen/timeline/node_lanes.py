@@ -12,7 +12,6 @@ from reportgen.profile import Clock, NodeProfile
 from reportgen.profile.mapped import in_file, in_turn, piecewise
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
-from reportgen.text import plural
 from reportgen.timeline.lanes import (
     Lane,
     LaneKind,
@@ -28,6 +27,8 @@ from reportgen.timeline.lanes import (
 
 _FUNCTIONS = "_functions"
 """In the names of phases that hold functions: ``cpu_functions``, ``gpu_functions-dev:0``."""
+_WORDS = {"GPU memory": "GPU memory activity", "io wait": "I/O wait", "iops": "disk operations"}
+"""Counters that the charts of the page call otherwise than SageMaker."""
 
 
 def lanes_of_node(part: NodeProfile) -> PartLanes:
@@ -71,7 +72,7 @@ def _add_workers(
     workers = grouped(spans.worker)
     for codes, rows in sorted(workers, key=lambda item: _last(item[0], spans.workers)):
         host = len(lanes)
-        label = _label(codes, spans.workers, "worker")
+        label = _label(codes, spans.workers, "training process")
         lanes.append(Lane(kind=LaneKind.HOST, label=label, parent=0))
         for phase, places in sorted(grouped(spans.phase[rows]), key=lambda item: item[1][0]):
             own = rows[places]
@@ -88,8 +89,9 @@ def _add_workers(
 
 
 def _label(codes: list[int], words: Sequence[str], what: str) -> str:
-    is_one = len(codes) == 1
-    return f"{what} {words[codes[0]]}" if is_one else plural(len(codes), f"further {what}")
+    if len(codes) == 1:
+        return f"{what} {words[codes[0]]}"
+    return f"{len(codes):,} further {what}{'es' if what.endswith('s') else 's'}"
 
 
 def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]]:
@@ -124,6 +126,7 @@ def _called(series: Series) -> tuple[str, str]:
     is_network = series.type == "network"
     if is_network:  # "algorithm" is the traffic of the job, "platform" that of its agent.
         words = f"network {words.removesuffix(' algorithm')}"
+    words = _WORDS.get(words, words)
     unit = "%" if series.kind.is_percent else units.get(last, "bytes/s" if is_network else "")
     return words, unit
 

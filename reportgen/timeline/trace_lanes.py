@@ -15,6 +15,7 @@ from reportgen.facts.device_busy import launch_end_ns
 from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
+from reportgen.merging import joint_codes
 from reportgen.profile import Clock, RankTrace
 from reportgen.profile.mapped import forget, in_file
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
@@ -70,11 +71,9 @@ class _Words:
             numbers[used] = [self.of(write(code)) for code in used.tolist()]
             found: Codes = numbers[keys[0]]
             return found
-        code = np.zeros(keys[0].size, dtype=np.int64)
-        for key in keys:  # a row of several columns as one number, kept small
-            _, place = np.unique(key, return_inverse=True)
-            _, code = np.unique(code * (int(place.max()) + 1) + place, return_inverse=True)
-        _, first = np.unique(code, return_index=True)
+        code = joint_codes(*keys)
+        first = np.empty(int(code.max()) + 1, dtype=np.int64)
+        first[code[::-1]] = np.arange(code.size)[::-1]  # the last that is written stays
         words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]
         return np.array(words, dtype=np.int32)[code]
 

@@ -113,7 +113,9 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     That are texts about the whole chart, such as its id and title, the clearest first; only a
     resource or a part of training that they name counts.
     """
-    told = [_told(name, names) for name in names]
+    # Where kernels distinguish it from CPU work, the input is the data loader's.
+    loads = {"cpu_input": "data loader"} if "compute" in names else {}
+    told = [loads.get(name, name) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
     weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
     is_of_memory = strong == "gpu-memory" and strong not in map(_strong, told)
@@ -124,18 +126,12 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
 
 
 def _numbered(names: Sequence[str], hues: Sequence[str]) -> tuple[Ink, ...]:
-    """Return hues with the number of each among those of its hue."""
     used: dict[str, int] = {}
     found = []
     for name, hue in zip(names, hues, strict=True):
         found.append(Ink(hue=str(hue), index=_PLACES.get(name, used.get(hue, 0))))
         used[hue] = used.get(hue, 0) + 1
     return tuple(found)
-
-
-def _told(name: str, names: Sequence[str]) -> str:
-    """Return a part's name; the data loader's where kernels distinguish it from CPU work."""
-    return "data loader" if name == "cpu_input" and "compute" in names else name
 
 
 def _strong(name: str) -> str | None:

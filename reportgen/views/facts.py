@@ -41,8 +41,9 @@ def facts_of(report: Report) -> tuple[Fact, ...]:
     if report.job.running_until and status in _MAY_RUN:
         until = _instant(report.job.running_until, report)
         is_known = status is JobStatus.IN_PROGRESS
-        note = "" if is_known else "or stopped: there is no end marker"
-        facts.append(Fact(name="State", text=f"still running, data until {until}", note=note))
+        said, note = "no end marker", "it still runs, or it ended without notice"
+        said, note = ("still running", "") if is_known else (said, note)
+        facts.append(Fact(name="State", text=f"{said}, data until {until}", note=note))
     if report.job.range:
         facts.append(Fact(name="Only a part of the job", text="cut", note=report.job.range))
     return tuple(facts)

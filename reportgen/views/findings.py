@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
-from reportgen.results import Cause, Finding, Severity
+from reportgen.results import Cause, ExhibitKind, Finding, RuleId, Severity, Where
 from reportgen.text import format_pct, join_names
+from reportgen.views.charts.arrays import numbers
 from reportgen.views.exhibits import anchor_of
-from reportgen.views.outline import link_of, title_of
+from reportgen.views.outline import is_drawn, link_of, title_of
 from reportgen.views.timeline.lanes import Spot, spot_of
-from reportgen.views.values import Shown, format_interval, format_value, prose, shorten
+from reportgen.views.values import (
+    Shown,
+    format_interval,
+    format_value,
+    prose,
+    shorten,
+)
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 LONGEST_TITLE = 240
+_MOST_COUNTED = 199
+"""An exhibit of more spans may have left some out, perhaps the first."""
+_SAME_S = 2e-6
+_LONG = {"io": "I/O", "cpu": "CPU", "gpu": "GPU"}
+_SHORT = re.compile(rf"\b({'|'.join(_LONG)})\b")
+_COUNTS = re.compile(r"[\d.,]+|s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +102,6 @@ def cards_of(report: Report) -> list[Card]:
 def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     """Return the card of a finding."""
     where = finding.where
-    is_unix = report.job.clock == "unix"
     gain, gain_note = _gain(finding)
     return Card(
         id=finding.id,
@@ -104,7 +117,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         else prose(format_value(finding.measured, finding.unit)),
         threshold=_format_threshold(finding),
         places=tuple(shorten(part) for part in (where.node, where.device) if part),
-        when=prose(format_interval(where.start_s, where.end_s, is_unix=is_unix)),
+        when=prose(_when(rule_id, where, report)),
         gain=gain,
         gain_note=gain_note,
         part=_part(finding),
@@ -116,6 +129,44 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
         spot=None if report.timeline_data is None else spot_of(where, report.timeline_data),
     )
+
+
+def _when(rule_id: str, where: Where, report: Report) -> str:
+    """Write when it was; where it is the longest of several intervals, also their number."""
+    is_unix = report.job.clock == "unix"
+    said = format_interval(where.start_s, where.end_s, is_unix=is_unix)
+    starts_s, n_rows = _alike(rule_id, where, report)
+    if len(starts_s) < 2:
+        return said
+    first = format_interval(min(starts_s), None, is_unix=is_unix)
+    counted = f"{len(starts_s)} intervals, the first {first}; " if n_rows <= _MOST_COUNTED else ""
+    return f"{counted}the longest {said}"
+
+
+def _alike(rule_id: str, where: Where, report: Report) -> tuple[list[float], int]:
+    """Return the starts of all spans like the one of a finding, if it is the longest of them."""
+    result = report.results.get(RuleId(rule_id))
+    for item in result.exhibits if result else ():
+        if item.kind is not ExhibitKind.SPANS or not is_drawn(item):
+            continue
+        values = {column.name: column.values for column in item.columns}
+        times_s = (numbers(values["start_s"]), numbers(values["end_s"]))
+        spans = [
+            (f"{lane} {_COUNTS.sub('', str(name))}", start_s or 0.0, end_s or 0.0)
+            for lane, name, start_s, end_s in zip(
+                values["lane"], values["name"], *times_s, strict=True
+            )
+        ]
+        own = next((span for span in spans if _is_same(span, where)), ("", 0.0, 0.0))
+        alike = [span for span in spans if span[0] == own[0]]
+        if alike and max(end - start for _, start, end in alike) <= own[2] - own[1] + _SAME_S:
+            return [start for _, start, _ in alike], len(spans)
+    return [], 0
+
+
+def _is_same(span: tuple[str, float, float], where: Where) -> bool:
+    apart_s = (span[1] - (where.start_s or 0.0), span[2] - (where.end_s or 0.0))
+    return max(map(abs, apart_s)) < _SAME_S
 
 
 def _format_threshold(finding: Finding) -> str:
@@ -148,4 +199,8 @@ def _part(finding: Finding) -> str:
 
 def _words(cause: str) -> str:
     """Return a word for a cause as people write it; nothing for a mere observation."""
-    return "" if cause == Cause.OBSERVATION else cause.replace("_", " ").replace("io ", "I/O ")
+    return (
+        ""
+        if cause == Cause.OBSERVATION
+        else _SHORT.sub(lambda found: _LONG[found[0]], cause.replace("_", " "))
+    )

@@ -74,7 +74,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "breakable": _breakable,
-        "embedded": _embedded,
+        "embedded": lambda svg: Markup(embed(svg)),  # noqa: S704 - quoted as a URL
         "resolved": resolved,
         "timed": timed,
         "with_fallback": with_fallback,
@@ -86,10 +86,6 @@ def _breakable(name: str) -> Markup:
     """Return a name that a narrow column breaks after punctuation, not within a word."""
     pieces = _BREAKS.split(shorten(name, most=LONGEST_TEXT).text)
     return Markup("<wbr>").join(pieces)
-
-
-def _embedded(svg: str) -> Markup:
-    return Markup(embed(svg))  # noqa: S704 - quoted as a URL
 
 
 def _harmless(value: Any) -> Any:

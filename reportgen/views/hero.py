@@ -82,7 +82,7 @@ def picture_of(report: Report) -> Picture | None:
         if whole is not None and whole.n_rows:
             return _gpu_picture(result, whole, link)
         if entry.status is Status.SKIPPED and entry.reason is not None:
-            why = f"There is no picture of the GPU time: {entry.reason.text}"
+            why = f"There is no picture of the GPU time. {entry.reason.text}"
             return _cpu_picture(report) or Picture(says=why, whole="", alt="", link=link)
     return None
 
@@ -95,9 +95,9 @@ def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:
     usd = float(price) / _S_PER_HOUR if isinstance(price, int | float) else None
     shown = _folded(parts, words)
     n_gpus = _count_gpus(result)
-    whole = _format_whole(total_s, n_gpus) + (
-        f", {format_usd(total_s * usd)}" if usd is not None else ""
-    )
+    price = f", {format_usd(total_s * usd)}" if usd is not None else ""
+    in_samples = "" if words.has_window else " in whole samples"
+    whole = f"{_format_whole(total_s, n_gpus)}{in_samples}{price}"
     window = f". {budget.caption}" if words.has_window and budget.caption else ""
     return Picture(
         says=_says(parts, usd, words, outside_s=_worked_outside_s(result, parts, words)),
@@ -134,7 +134,7 @@ def _cpu_picture(report: Report) -> Picture | None:
     return Picture(
         says="No GPU was recorded. The mean utilization of the CPU cores, by all programs, is "
         f"{format_pct(used)}.",
-        whole="the time of all CPU cores, mean of the nodes",
+        whole="the time of all CPU cores over the whole job, mean of the nodes",
         alt=f"Bar of all CPU time: {_listed(parts)}.",
         link=f"#{section_of(usage.id, report).id}" if len(parts) > 1 else "",
         segments=_segments(parts, ["" for _ in parts]),
@@ -204,7 +204,6 @@ def _segments(parts: Sequence[_Part], amounts: Sequence[str]) -> tuple[Segment, 
 
 
 def _worked_outside_s(result: RuleResult, parts: Sequence[_Part], words: PartWords) -> float:
-    """Return the GPU time at work outside the recorded loop, 0 where it hardly matters."""
     aside_s = sum(part.value for part in parts if part.key in words.aside)
     outside_s = result.metrics.get("worked_outside_loop_s") or 0.0
     return outside_s if outside_s >= _UNRECORDED_FROM_RATIO * aside_s else 0.0
@@ -221,13 +220,12 @@ def _says(
     idle = [part for part in parts if part.key in words.causes]
     idle_s, idle_pct = sum(part.value for part in idle), sum(part.pct for part in idle)
     done_pct = sum(pcts.get(key, 0.0) for key in words.work)
-    worked = f"The GPUs {words.did} {format_pct(done_pct)} of their time"
+    who = "The GPUs" if words.has_window else "Over the whole job the GPUs"
+    worked = f"{who} {words.did} {format_pct(done_pct)} of their time"
     partly = pcts.get(words.partly, 0.0)
     if partly >= _PARTLY_FROM_PCT:
         high, low = format_pct(done_pct - partly), format_pct(partly)
-        worked = (
-            f"The GPUs {words.did} {high} of their time at more than 90 % load, in {low} at less"
-        )
+        worked = f"{who} {words.did} {high} of their time at more than 90 % load, in {low} at less"
     outside_pct = 100 * outside_s / sum(part.value for part in parts)
     is_unrecorded = outside_pct >= TOLD_FROM_PCT
     if is_unrecorded:
@@ -236,26 +234,32 @@ def _says(
     unmeasured_pct = pcts.get(words.unmeasured, 0.0)
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
         return f"{format_pct(unmeasured_pct)} of the GPUs' time {_NOT_MEASURED}"
-    lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
-    idled = (
-        f"another {format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}" if idle else ""
-    )
-    aside = f"another {format_pct(aside_pct)} {words.aside_says}"
-    if idle_pct >= TOLD_FROM_PCT:
-        is_told = aside_pct >= TOLD_FROM_PCT and words.tells_aside
-        return f"{worked}; {aside}, and {idled}." if is_told else f"{worked}; {idled}."
-    if is_unrecorded:
-        return f"{worked}."
-    if aside_pct >= TOLD_FROM_PCT:
-        return f"{worked}; {aside}."
-    return f"{worked}; another {format_pct(idle_pct)} was lost waiting."
+    is_lost = idle_pct >= TOLD_FROM_PCT
+    told = [
+        f"{format_pct(part.pct)} was {part.name}"
+        for part in parts
+        if part.key not in {*words.work, *words.causes, *words.aside, words.unmeasured}
+        and part.pct >= _PARTLY_FROM_PCT
+    ]
+    if aside_pct >= TOLD_FROM_PCT and (words.tells_aside if is_lost else not is_unrecorded):
+        told.append(f"{format_pct(aside_pct)} {words.aside_says}")
+    if is_lost:
+        lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
+        told.append(f"{format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}")
+    elif not told and not is_unrecorded:
+        told = [f"{format_pct(idle_pct)} was lost waiting"]
+    rest = ", and ".join(f"another {text}" for text in told)
+    return f"{worked}; {rest}." if rest else f"{worked}."
 
 
 def _cause(idle: Sequence[_Part], words: PartWords) -> str:
-    largest = max(idle, key=lambda part: part.value).key
-    verb = "idling" if largest in words.gaps else "waiting"
-    cause = words.causes[largest]
-    return f"{verb} {cause}" if len(idle) == 1 else f"{verb}, mostly {cause}"
+    largest = max(idle, key=lambda part: part.value)
+    verb = "idling" if largest.key in words.gaps else "waiting"
+    cause = words.causes[largest.key]
+    if len(idle) == 1:
+        return f"{verb} {cause}"
+    is_most = 2 * largest.value > sum(part.value for part in idle)
+    return f"{verb}, {'mostly' if is_most else 'the largest part'} {cause}"
 
 
 def _format_whole(total_s: float, n_gpus: int) -> str:

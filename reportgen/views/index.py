@@ -52,7 +52,8 @@ _COLUMNS = (
 
 def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]) -> str:
     """Return the HTML of an index; ``policy_of`` its style and script is what the page allows."""
-    style, script = _text(*_SHEETS), joined(templates_dir() / "script" / "index.js")
+    style = "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in _SHEETS)
+    script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
     told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
@@ -70,10 +71,6 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
     )
 
 
-def _text(*names: str) -> str:
-    return "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in names)
-
-
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
     yield "Jobs", format_count(len(index.jobs))
     yield "GPU time without work", format_value(index.wasted_gpu_hours * _S_PER_HOUR, "s")
@@ -84,7 +81,6 @@ def _facts(index: Index) -> Iterator[tuple[str, str]]:
 
 
 def _is_told(row: JobRow, column: _Column) -> bool:
-    """Return whether a job has a value in a column; one that is empty everywhere is left out."""
     return column.name in {"job", "wasted_gpu_hours"} or getattr(row, column.name) not in (None, "")
 
 

@@ -80,7 +80,6 @@ def context_of(rule_id: str, report: Report) -> ChartContext:
 
 
 def _cells_of_table(report: Report) -> int:
-    """Return how many cells a table may have, so that those of all tables fit into the page."""
     found = sorted(
         item.n_rows * len(item.columns)
         for result in report.results.values()

@@ -1,4 +1,4 @@
-"""How a rule stands, in a word and a kind: "found nothing" and "could not look" stay apart."""
+"""How a rule stands, in a word and a kind: "found nothing" and "did not look" stay apart."""
 
 from __future__ import annotations
 
@@ -6,17 +6,26 @@ from collections import Counter
 
 from reportgen.report import Report
 from reportgen.results import Cause, ReasonCode, RuleId, Severity, Status
+from reportgen.text import verb
 from reportgen.views.cell_output import State
-from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_of_traces, section_of
+from reportgen.views.outline import (
+    KERNELS,
+    SYSTEM,
+    about_of,
+    is_drawn,
+    is_of_traces,
+)
 from reportgen.views.profiling import was_asked_for, why_not_recorded
 from reportgen.views.recording import NO_STEPS_HINT
 
+NOT_RECORDED, TOO_FEW, DOES_NOT_APPLY = "not recorded", "too few data", "does not apply"
+"""The only three words for a check that did not look; docs/glossary.md says what they mean."""
 MILDEST_FIRST = ("skipped", "ok", "info", "warning", "failed", "critical")
 
 _HINTS: dict[ReasonCode, str] = {
     ReasonCode.NO_GPU: (
-        "The job's nodes report no GPU. If there should be one, check the instance type and that "
-        "the framework was built with GPU support."
+        "If there should be one, check the instance type and that the framework was built with GPU "
+        "support."
     ),
     ReasonCode.NO_STEPS: (
         "To record steps, switch framework profiling on: pass a FrameworkProfile in the job's "
@@ -60,10 +69,10 @@ def rule_state(rule_id: str, report: Report) -> State:
     if entry.status is Status.FAILED:
         return State(kind="failed", word="failed")
     if entry.status is Status.SKIPPED:
-        is_without_gpu = entry.reason is not None and entry.reason.code is ReasonCode.NO_GPU
-        lacking = "not applicable" if is_without_gpu else "not recorded"
-        word = "not checked" if is_applicable(rule_id, report) else lacking
-        return State(kind="skipped", word=word)
+        code = entry.reason.code if entry.reason else None
+        is_outside = code is ReasonCode.NO_GPU and not is_applicable(rule_id, report)
+        few = TOO_FEW if code is ReasonCode.TOO_FEW_SAMPLES else NOT_RECORDED
+        return State(kind="skipped", word=DOES_NOT_APPLY if is_outside else few)
     found = [item.finding for item in report.findings if item.rule == rule_id]
     counts = Counter(item.severity for item in found)
     worst = next((severity for severity in Severity if counts[severity]), None)
@@ -81,7 +90,7 @@ def rule_state(rule_id: str, report: Report) -> State:
 def is_applicable(rule_id: str, report: Report) -> bool:
     """Return whether a rule looks at something that this kind of job has.
 
-    One that does not apply has nothing to say about the job; one that could not look lacks data.
+    One that does not apply has nothing to say about the job; another skipped one lacks data.
     Samples show whether a job has a GPU; a trace without one may only have left it out.
     """
     entry, about = report.rules[RuleId(rule_id)], about_of(rule_id, report)
@@ -94,20 +103,23 @@ def is_applicable(rule_id: str, report: Report) -> bool:
     return was_asked_for(about.recorded_by, report)
 
 
-def is_unrecorded(rule_id: str, report: Report) -> bool:
-    """Return whether a rule is not in its section, but in the list of what was not recorded."""
-    needs = about_of(rule_id, report).needs
-    is_of_kernels = needs == (KERNELS,) or (KERNELS in needs and is_of_traces(report))
-    return is_of_kernels and report.rules[RuleId(rule_id)].status is Status.SKIPPED
+def counts_of_unlooked(report: Report) -> list[str]:
+    """Return how many checks did not look, by the word for it: ``8 do not apply``."""
+    words = Counter(
+        rule_state(rule_id, report).word
+        for rule_id, entry in report.rules.items()
+        if entry.status is Status.SKIPPED
+    )
+    said = {NOT_RECORDED: NOT_RECORDED, TOO_FEW: TOO_FEW}
+    said[DOES_NOT_APPLY] = verb(words[DOES_NOT_APPLY], "do not apply", DOES_NOT_APPLY)
+    return [f"{words[word]} {text}" for word, text in said.items() if words[word]]
 
 
-def link_to(rule_id: str, report: Report) -> str:
-    """Return where a rule's section stands; empty where it has none.
-
-    Rules without a declared section have one only where they apply.
-    """
-    is_shown = about_of(rule_id, report).section or is_applicable(rule_id, report)
-    return f"#{section_of(rule_id, report).id}" if is_shown else ""
+def is_listed(rule_id: str, report: Report) -> bool:
+    """Return whether a rule did not look and has no exhibit: it is in a list, not in a section."""
+    entry, result = report.rules[RuleId(rule_id)], report.results.get(RuleId(rule_id))
+    is_empty = result is None or not any(is_drawn(item) for item in result.exhibits)
+    return entry.status is Status.SKIPPED and entry.reason is not None and is_empty
 
 
 def hint_of(rule_id: str, report: Report) -> str:

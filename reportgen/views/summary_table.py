@@ -10,14 +10,7 @@ from reportgen.results import Exhibit, ExhibitKind
 from reportgen.views import tables
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.validation import BAND_PARTS, bands_of
-from reportgen.views.values import (
-    Shown,
-    exactly,
-    format_instants,
-    heading_of,
-    shorten,
-    shown_value,
-)
+from reportgen.views.values import Shown, exactly, format_instants, heading_of, shorten, shown_value
 
 CONDENSED_ROWS = 24
 _MOST_CONDENSED_LINES = 6
@@ -47,7 +40,6 @@ def data_of(
 
 
 def _of_filled_bins(exhibit: Exhibit) -> Exhibit:
-    """Return a histogram without the bins in which no group has a value."""
     counts = zip(*(column.values for column in exhibit.columns[2:]), strict=True)
     rows = [row for row, values in enumerate(counts) if any(values)]
     columns = (
@@ -151,7 +143,6 @@ def _summary(curve: Curve, start: int, stop: int) -> tuple[float | None, ...]:
 
 
 def _reach(*parts: Sequence[float | None]) -> tuple[float | None, ...]:
-    """Return the lowest, the mean and the highest of the values that are there, each of a part."""
     low, mean, high = ([value for value in part if value is not None] for part in parts)
     middle = sum(mean) / len(mean) if mean else None
     return min(low, default=None), middle, max(high, default=None)

@@ -126,7 +126,6 @@ def _head(text: str, column: Column, day: str | None, *, is_unix: bool) -> Head:
 
 
 def _common_day(columns: Sequence[Column]) -> str | None:
-    """Return the day on which all instants of a table lie, else ``None``."""
     days = {
         text[:_DAY_LENGTH]
         for column in columns

@@ -122,7 +122,10 @@ def tokens(theme: str) -> Mapping[str, str]:
 
 def css() -> str:
     """Return ``tokens.css``: light by default, dark by the system's wish or by the reader's."""
-    light, dark = _declarations("light"), _declarations("dark")
+    light, dark = (
+        " ".join(f"--rg-{name}: {value};" for name, value in tokens(theme).items())
+        for theme in ("light", "dark")
+    )
     return (
         "/* Written by report_notebook/build.py from reportgen/views/theme.py. */\n"
         f":root {{ color-scheme: light; {light} }}\n"
@@ -175,10 +178,6 @@ def with_fallback(colour: str) -> str:
     """
     values = tokens("light")
     return _TOKEN.sub(lambda found: f"var(--rg-{found[1]},{values[found[1]]})", colour)
-
-
-def _declarations(theme: str) -> str:
-    return " ".join(f"--rg-{name}: {value};" for name, value in tokens(theme).items())
 
 
 def _channels(colour: str) -> tuple[int, int, int]:

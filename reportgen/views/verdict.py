@@ -1,4 +1,4 @@
-"""The report in one sentence: the fault, how bad it is, and checks that could not look."""
+"""The report in one sentence: the fault, how bad it is, and checks that did not look."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from reportgen.results import Finding, Severity, Status
 from reportgen.text import plural
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.recording import MARK_STEPS
-from reportgen.views.status import is_applicable
+from reportgen.views.status import counts_of_unlooked, is_applicable
 from reportgen.views.values import prose, shorten
 
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
-_TOLD_FROM = 2
-"""Statements of one check about itself need not be in the verdict."""
-_MOST_UNLOOKED = "No problem found, but most checks could not be made."
+_MOST_UNLOOKED = "No problem found, but most checks lacked data."
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -95,12 +93,15 @@ def status_counts(report: Report) -> dict[Status, int]:
 def _without_faults(report: Report) -> ReportVerdict:
     counts = status_counts(report)
     looked = counts[Status.OK] + counts[Status.TRIGGERED]
-    unlooked = counts[Status.SKIPPED] + counts[Status.FAILED] - len(_inapplicable(report))
+    unlooked = sum(
+        entry.status in {Status.SKIPPED, Status.FAILED} and is_applicable(rule_id, report)
+        for rule_id, entry in report.rules.items()
+    )
     if looked == 0:
         return ReportVerdict(
             kind="skipped",
             headline="Nothing could be judged.",
-            lead="No check had the data that it needs; the list below says which data are missing.",
+            lead="No check had the data that it needs: “Not checked” says what was not recorded.",
         )
     is_told = unlooked <= looked
     lead = f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}"
@@ -131,28 +132,10 @@ def _among(top: Finding, report: Report) -> str:
 
 
 def _unlooked(report: Report) -> str:
-    counts = status_counts(report)
-    outside = _inapplicable(report)
-    n_skipped = counts[Status.SKIPPED] - len(outside)
-    texts = []
-    if n_skipped:
-        texts.append(f"{plural(n_skipped, 'check')} could not be made: data are missing.")
-    texts += [
-        f"{plural(count, 'check')} do not apply: {reason[:1].lower()}{reason[1:]}"
-        for reason, count in Counter(outside).items()
-        if count >= _TOLD_FROM
-    ]
-    if counts[Status.FAILED]:
-        texts.append(f"{plural(counts[Status.FAILED], 'check')} failed.")
-    return " ".join(texts)
-
-
-def _inapplicable(report: Report) -> list[str]:
-    return [
-        entry.reason.text
-        for rule_id, entry in report.rules.items()
-        if entry.reason is not None and not is_applicable(rule_id, report)
-    ]
+    n_failed = status_counts(report)[Status.FAILED]
+    texts = [f"{plural(n_failed, 'check')} failed."] if n_failed else []
+    unlooked = counts_of_unlooked(report)
+    return " ".join([*texts, f"Not checked: {', '.join(unlooked)}." if unlooked else ""]).strip()
 
 
 def _sentence(title: str) -> str:

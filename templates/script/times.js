@@ -123,3 +123,16 @@ export function showZone(inZone) {
 document.addEventListener("rg-unfolded", ({ target }) => {
   if (inBrowserZone) localise(/** @type {Element} */ (target));
 });
+
+const SILENT_MIN = 30;
+
+/** Says how old the newest data of a job without an end are; after half an hour it counts as ended. */
+for (const element of all(".rg-state time")) {
+  const minutes = Math.floor((Date.now() - instantOf(element)) / 60_000);
+  const ages = { days: minutes / 1440, h: minutes / 60, min: minutes };
+  const [unit, age] = Object.entries(ages).find(([, value]) => value >= 2) ?? [];
+  if (unit) element.after(` (${Math.floor(Number(age))} ${unit} ago)`);
+  if (minutes <= SILENT_MIN) continue;
+  /** @type {Text} */ (element.previousSibling).data = "ended without notice, data until ";
+  first("small", /** @type {Element} */ (element.parentElement))?.remove();
+}

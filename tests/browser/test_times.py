@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+
 import pytest
 
 from tests.browser.watching import draw, opened
+from tests.views import pages, reports
 
 pytestmark = pytest.mark.browser
 
@@ -50,3 +54,20 @@ def test_rows_behind_a_fold_follow_the_zone(browser, busy_page):
         page.locator("#StepOutlier--outliers summary").click()
         last = page.locator("#StepOutlier--outliers tbody tr").last.locator("td").nth(2)
         assert last.text_content() == "2026-07-03 15:59:30.0"
+
+
+@pytest.mark.parametrize(
+    ("until", "said"),
+    [
+        (
+            "2999-01-01T00:00:00Z",
+            r"no end marker, data until 2999-\S+ \S+ UTC it still runs, or .*",
+        ),
+        ("2020-01-01T00:00:00Z", r"ended without notice, data until \S+ \S+ UTC \(\d+ days ago\)"),
+    ],
+)
+def test_a_job_without_an_end_is_called_ended_when_its_data_are_old(browser, tmp_path, until, said):
+    report = reports.busy_report()
+    report = replace(report, job=replace(report.job, running_until=until))
+    with opened(browser, pages.write_page(tmp_path, report)) as watched:
+        assert re.fullmatch(said, watched.page.locator(".rg-state dd").inner_text())

@@ -117,6 +117,21 @@ def test_a_finding_of_the_baseline_alone_meets_nothing() -> None:
     assert met(comparison, gates) == unjudged(comparison, gates) == ()
 
 
+def test_whether_a_finding_got_worse_is_unknown_where_one_job_did_not_check_it() -> None:
+    found = (finding("DL-1", severity=Severity.WARNING),)
+    worse, critical = map(parse_gate, ("finding:worse", "finding:worse:critical"))
+
+    for comparison, said in (
+        (unchecked(before=found), "“after” did not check DL-1"),
+        (
+            unchecked(after=found),
+            "“before” did not check DL-1; to fail then, add “finding:not_checked”",
+        ),
+    ):
+        assert met(comparison, [worse, critical]) == ()
+        assert unjudged(comparison, [worse, critical]) == (f"finding:worse: {said}",)
+
+
 def test_a_less_severe_finding_is_not_named() -> None:
     comparison = unchecked(after=(finding("DL-1", severity=Severity.WARNING),))
 

@@ -41,5 +41,5 @@ def test_the_first_error_in_order_reaches_the_caller() -> None:
 
 
 def test_several_items_run_at_the_same_time() -> None:
-    barrier = threading.Barrier(2, timeout=5)
+    barrier = threading.Barrier(2, timeout=60)
     LocalExecutor(max_threads=2).map(lambda _: barrier.wait(), [0, 1])

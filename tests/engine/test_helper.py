@@ -100,6 +100,21 @@ def test_the_process_is_gone_afterwards(beside: Beside) -> None:
 
 
 @NEEDS_FORK
+def test_a_copy_that_has_said_everything_is_gone_before_the_next_one() -> None:
+    def who() -> Iterator[int]:
+        yield os.getpid()
+
+    processes: list[int] = []
+    for _ in range(3):
+        with run_in_copy(who) as results:
+            processes += results
+    with run_in_copy(squares, 2) as results:
+        for process in processes:
+            with pytest.raises(ProcessLookupError):
+                os.kill(process, 0)
+
+
+@NEEDS_FORK
 def test_a_copy_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copied, "_SILENT_S", 0.5)
     with run_in_copy(silent) as results:

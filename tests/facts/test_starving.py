@@ -61,6 +61,20 @@ def test_a_minute_at_work_is_not_starved(gpu_pct: float, is_found: bool) -> None
     assert bool(starved_by_disk(part)) == is_found
 
 
+@pytest.mark.parametrize(("interval_s", "expected"), [(0.1, 0.25), (2.0, 0.5)])
+def test_gpus_that_idle_by_turns_within_a_second_do_not_idle_together(
+    interval_s: float, expected: float
+) -> None:
+    # Each of two GPUs idles in half of every second sample, but for one more sample at the end.
+    columns = {"gpu0": [50.0, 100.0] * 600 + [100.0], "gpu1": [100.0, 50.0] * 600 + [100.0]}
+    columns |= {f"cpu{core}_iowait": [50.0] * 1201 for core in range(4)}
+    columns |= {f"cpu{core}": [70.0] * 1201 for core in range(4)}
+    part = node_profile(system=system_table(columns, interval_s=interval_s), node="algo-1")
+
+    (found,) = starved_by_disk(part)
+    assert found.ratio == pytest.approx(expected, abs=0.01)
+
+
 def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None:
     # In turns each of two GPUs idles a fifth, while the other one spins; a third one ends early.
     columns = {"gpu0": [80.0, 100.0] * 120, "gpu1": [100.0, 80.0] * 120}

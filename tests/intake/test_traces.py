@@ -113,7 +113,7 @@ class SlowPlace(LocalLocation):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._both = threading.Barrier(2, timeout=10)
+        self._both = threading.Barrier(2, timeout=60)
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         self._both.wait()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reportgen.arrays import Floats
 from reportgen.profile import mapped
 from reportgen.profile.mapped import (
     blank_matrix,
@@ -30,7 +33,7 @@ def resident_bytes() -> int:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def matrix(large_bytes: int) -> mapped.Floats:
+def matrix(large_bytes: int) -> Floats:
     """Return a matrix whose values are their places in column-major order."""
     values = blank_matrix(N_ROWS, N_COLUMNS, large_bytes=large_bytes)
     values.T.reshape(-1)[:] = np.arange(values.size)
@@ -71,6 +74,39 @@ def test_no_file_is_left_even_while_the_matrix_is_used(temporary: Path) -> None:
 
     assert not list(temporary.iterdir())
     assert values[1, 0] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the C library of Linux is told")
+def test_freed_memory_is_kept_for_the_next_array() -> None:
+    program = """
+import resource
+import numpy as np
+from reportgen.profile.mapped import free_at_once
+
+free_at_once()
+np.ones(250_000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(100):
+    np.ones(250_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+
+    assert int(done.stdout) < 10 * 250_000 * 8 / os.sysconf("SC_PAGE_SIZE")
+
+
+def test_a_column_lies_in_memory_where_files_have_no_space(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def is_full(*args: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    column = np.arange(600_000, dtype=np.int64)
+    monkeypatch.setattr(tempfile, "TemporaryFile", is_full)
+
+    np.testing.assert_array_equal(in_file(column), column)
+    np.testing.assert_array_equal(taken(column, column % 2 == 0), column[::2])
+    np.testing.assert_array_equal(piecewise(np.negative, column, dtype=np.int64), -column)
 
 
 def test_without_space_it_lies_in_memory(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:

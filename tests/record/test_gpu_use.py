@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 
 from reportgen.record.folder import Recording, open_recording
-from reportgen.record.gpu_card import GpuSource
+from reportgen.record.gpu_sources import GpuSource
 from reportgen.record.gpu_use import GpuUse
 from reportgen.record.readings import Reading
 

@@ -166,7 +166,7 @@ def test_the_finding_tells_when_how_wide_how_long_and_what_ran() -> None:
         in found.text
     )
     assert "1 of 4 cores was busy (median); in 100.0 % of them it was exactly one" in found.text
-    assert "The longest interval lasts 1 min 18 s on algo-1 and has 13 such samples" in found.text
+    assert "the longest lasts 1 min 18 s on algo-1 and has 13 such samples" in found.text
     assert "DataLoaderIter took 100.0 %" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
     assert found.estimate is not None
@@ -325,6 +325,16 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
     assert "In 0.0 % of those that count it was one core" in found.text
     assert presented.exhibits[0].columns[1].values == (501, 94, 750)
+
+
+def test_a_share_that_was_above_the_limit_for_some_minutes_only_stands_without_it() -> None:
+    details: Details = {"low_gpu_utilization": 200, "bottlenecks": {"1.5": {"GPUs": 1, "CPUs": 2}}}
+    counters = Counters(rule_triggered=3, violations=110, datapoints=1000)
+
+    (found,) = present_details(RULE, counters, details, RULE.params()).findings
+
+    assert (found.measured, found.threshold) == (11.0, None)
+    assert "the share exceeded 50.0 % in 3 minutes" in found.text
 
 
 def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:

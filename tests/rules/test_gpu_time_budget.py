@@ -85,7 +85,7 @@ def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_st
     assert parts(result) == {"busy_high": 4.0, "finalization": 6.0}
     assert result.metrics["worked_outside_loop_s"] == (3.0 if is_unrecorded else 2.0)
     assert found.text.startswith("6 s of 10 s of GPU time (all GPUs added up) was spent after the ")
-    assert "In 40.0 % of it the GPUs worked (above 10 %) within the loop." in found.text
+    assert "In 40.0 % of the 10 s the GPUs worked (above 10 %) within the loop." in found.text
     assert ("after the last recorded step" in found.title) is is_unrecorded
     assert ("GPUs worked in 50.0 % of the time" in found.text) is is_unrecorded
     assert ("Record the steps" in found.advice) is is_unrecorded

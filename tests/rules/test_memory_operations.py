@@ -45,7 +45,9 @@ def test_pageable_copies_are_a_fault_from_what_pinning_wins_on(
     )
     result = run(RULE, trace)
 
-    assert {item.id: item.severity for item in result.findings}["COPY-1"] is severity
+    found = {item.id: item for item in result.findings}["COPY-1"]
+    assert found.severity is severity
+    assert found.threshold == (3.0 if severity is Severity.WARNING else None)
     assert column(result, "memory_operations", "gb_per_s") == [pytest.approx(4_000_000 / 190_000)]
 
 

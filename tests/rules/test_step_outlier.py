@@ -69,6 +69,23 @@ def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aw
     assert finding(growing(1.0, n_steps=60), "STEP-2") is not None
 
 
+@pytest.mark.parametrize(("late", "is_input"), [(0, True), (4, False)])
+def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_input(
+    late: int, is_input: bool
+) -> None:
+    slow = [9, 17, 25, 40, 45, 58]
+    waits = [
+        ("DataLoaderIter", "It::GetNext", START_S + at, START_S + at + 0.8, {"worker": "algo-2-27"})
+        for at in (step + late + 0.05 for step in slow)
+    ]
+    other = node([*step_rows([0.1] * 60, worker="algo-2-27"), *waits], name="algo-2")
+    found = finding(run(RULE, node(step_rows(with_slow(60, slow))), other), "STEP-1")
+
+    assert found is not None
+    assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.RANDOM_SLOW_STEPS)
+    assert ("some training process waits for its batch" in found.text) == is_input
+
+
 def test_many_slow_steps_below_the_limit_of_aws_are_not_said_to_be_above_it() -> None:
     slow = np.random.default_rng(1).choice(np.arange(10, 300), 50, replace=False).tolist()
     lengths_s = with_slow(300, slow, slow_s=0.16)

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from reportgen.intake import discover, read_node
 from reportgen.profile import NodeProfile
-from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
+from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, Row, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -78,6 +78,22 @@ def every(period: int, n_steps: int, longer_s: float, *, seed: int = 1) -> Float
     duration_s = steady(n_steps, seed=seed)
     duration_s[period - 1 :: period] += longer_s
     return duration_s
+
+
+@pytest.mark.parametrize(("late_s", "is_input"), [(0.05, True), (0.7, False)])
+def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_input(
+    late_s: float, is_input: bool
+) -> None:
+    part = job(every(10, 300, 0.5))
+    begins_s = part.spans.steps().start_ns[9::10] / 1e9
+    rows: list[Row] = [
+        ("DataLoaderIter", "It::GetNext", at + late_s, at + late_s + 0.45, {}) for at in begins_s
+    ]
+    other = node_profile(spans=span_table(rows, worker="algo-2-27"), node="algo-2")
+    found = only(run(RULE, part, other))
+
+    assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
+    assert ("some training process waits for its batch" in found.text) == is_input
 
 
 def only(result: RuleResult) -> Finding:

@@ -46,9 +46,7 @@ def test_files_come_in_the_order_of_their_keys(count: int) -> None:
 
 def test_files_are_fetched_many_at_once() -> None:
     shelf = Shelf(pause_s=0.05)
-    began = time.monotonic()
     assert len(list(read_ahead(keys(20), [4_000_000] * 20, shelf.fetch))) == 20
-    assert time.monotonic() - began < 20 * 0.05
     assert 2 <= shelf.most_at_once <= AHEAD_BYTES // 4_000_000
 
 

@@ -163,7 +163,7 @@ def test_an_instance_that_may_not_be_asked_is_left_alone(
 
 
 @pytest.mark.parametrize("has_extra", [True, False])
-def test_a_silent_metadata_address_costs_less_than_two_seconds(
+def test_a_silent_metadata_address_is_not_waited_for(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_extra: bool
 ) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
@@ -176,7 +176,8 @@ def test_a_silent_metadata_address_costs_less_than_two_seconds(
         monkeypatch.setenv(METADATA, f"http://127.0.0.1:{silent.getsockname()[1]}")
         began = time.monotonic()
         error = refused(bucket)
-        assert time.monotonic() - began < 2
+        # Two seconds on an idle machine; without a limit it would be minutes.
+        assert time.monotonic() - began < 20
     assert str(error) == (
         "No AWS credentials found (looked at: environment, profiles, container role, "
         "instance role). Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request."

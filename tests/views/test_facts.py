@@ -58,8 +58,8 @@ def test_a_job_without_an_end_marker_is_said_to_run_still() -> None:
     report = small_report()
     until = replace(report.job, running_until="2026-07-03T09:40:00Z")
     (state,) = [fact for fact in facts_of(replace(report, job=until)) if fact.name == "State"]
-    assert state.text == "still running, data until 2026-07-03 09:40:00 UTC"
-    assert "stopped" in state.note
+    assert state.text == "no end marker, data until 2026-07-03 09:40:00 UTC"
+    assert "ended without notice" in state.note
     assert "State" not in [fact.name for fact in facts_of(report)]
 
 

@@ -7,10 +7,38 @@ from dataclasses import replace
 import pytest
 
 from reportgen.report import rank_findings
-from reportgen.results import Severity
+from reportgen.results import ExhibitKind, Severity, Where, exhibit
 from reportgen.views.findings import cards_of
 from tests.report.test_ranking import finding, result
 from tests.views.reports import healthy_report
+
+
+def _when_of(*spans: tuple[str, str, float, float]) -> str:
+    lanes, names, starts_s, ends_s = zip(*spans, strict=True)
+    columns = [("lane", "", lanes), ("name", "", names), ("start_s", "s", starts_s)]
+    shown = exhibit("e", ExhibitKind.SPANS, title="E", columns=[*columns, ("end_s", "s", ends_s)])
+    where = Where(node="rank 0", device="gpu0", start_s=1_783_071_030.0, end_s=1_783_071_039.0)
+    found = replace(finding("IDLE-1", Severity.WARNING, 0.3), where=where)
+    own = replace(result("IdleTime", found), exhibits=(shown,))
+    report = replace(healthy_report(), findings=rank_findings([own]), results={own.id: own})
+    (card,) = cards_of(report)
+    return card.when.replace("\xa0", " ")
+
+
+def test_the_longest_of_several_intervals_is_said_with_their_number_and_the_first() -> None:
+    longest = ("gpu0", "9 waits", 1_783_071_030.0, 1_783_071_039.0)
+    first = ("gpu0", "1 wait", 1_783_071_021.5, 1_783_071_023.0)
+    others = [(*first[:2], first[2] + at, first[3] + at) for at in range(20, 320)]
+    alone = "2026-07-03 09:30:30.0 – 09:30:39.0 UTC (9 s)"
+
+    assert _when_of(longest) == alone
+    assert _when_of(longest, ("gpu1", *first[1:]), ("gpu0", "a copy", *first[2:])) == alone
+    assert _when_of(first, longest) == (
+        f"2 intervals, the first 2026-07-03 09:30:21.5 UTC; the longest {alone}"
+    )
+    assert _when_of(longest, *others) == f"the longest {alone}"
+    longer = (*first[:2], longest[2] + 20, longest[3] + 30)
+    assert _when_of(longest, longer) == alone
 
 
 def test_of_two_causes_with_one_id_the_first_lists_the_symptoms() -> None:

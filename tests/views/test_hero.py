@@ -14,6 +14,8 @@ from reportgen.views.verdict import verdict_of
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
 
+WORKED = "Over the whole job the GPUs worked in"
+
 
 def budget_report(
     parts: dict[str, float],
@@ -70,17 +72,20 @@ def test_traced_gpus_that_only_copy_are_told_in_the_words_of_traces():
         "memory operations",
         "waits for a slow host",
     ]
-    assert picture.says.startswith("The GPUs computed in 0.0 % of their time; another 40.0 %")
+    assert picture.says == (
+        "The GPUs computed in 0.0 % of their time; another 60.0 % was memory operations, and "
+        "another 40.0 % (40 s) was lost waiting for a slow host."
+    )
 
 
 def test_the_sentence_says_what_was_lost_and_to_what():
     picture = picture_of(budget_report(INPUT_BOUND))
     assert picture is not None
     assert picture.says == (
-        "The GPUs worked in 45.0 % of their time; another 50.0 % (1.0 h) was lost waiting for the "
+        f"{WORKED} 45.0 % of their time; another 50.0 % (1.0 h) was lost waiting for the "
         "CPU or for input."
     )
-    assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time"
+    assert picture.whole == "2 GPUs × 1 h 00 min = 2.0 h of GPU time in whole samples"
 
 
 @pytest.mark.parametrize(("outside_s", "is_told"), [(449.0, False), (450.0, True)])
@@ -89,10 +94,9 @@ def test_work_outside_of_the_recorded_loop_is_work_all_the_same(outside_s: float
     picture = picture_of(budget_report(parts, outside_s=outside_s))
     assert picture is not None
     assert picture.says == (
-        "The GPUs worked in 10.0 % of their time in the recorded loop and in 45.0 % before or "
-        "after it."
+        f"{WORKED} 10.0 % of their time in the recorded loop and in 45.0 % before or after it."
         if is_told
-        else "The GPUs worked in 10.0 % of their time; another 90.0 % was before or after training."
+        else f"{WORKED} 10.0 % of their time; another 90.0 % was before or after training."
     )
 
 
@@ -134,7 +138,7 @@ def test_causes_that_are_one_part_of_the_bar_are_told_apart_in_the_sentence():
     picture = picture_of(budget_report(parts))
     assert picture is not None
     assert [item.name for item in picture.segments][1:] == ["waits for I/O", "2 smaller causes"]
-    assert "waiting, mostly for I/O" in picture.says
+    assert "waiting, the largest part for I/O" in picture.says
 
 
 @pytest.mark.parametrize("idle", [(38.23, 7.14, 6.22, 2.4, 2.37), (10.04, 9.97, 0.04, 0.03)])
@@ -153,16 +157,14 @@ def test_work_at_two_loads_is_not_added_up_since_its_shares_are_rounded():
     picture = picture_of(budget_report(parts))
     assert picture is not None
     assert picture.says.startswith(
-        "The GPUs worked in 6.0 % of their time at more than 90 % load, in 23.6 % at less; another"
+        f"{WORKED} 6.0 % of their time at more than 90 % load, in 23.6 % at less; another"
     )
 
 
 def test_a_job_that_works_is_not_told_of_losses():
     picture = picture_of(budget_report({"busy_high": 990.0, "between_steps": 10.0}))
     assert picture is not None
-    assert picture.says == (
-        "The GPUs worked in 99.0 % of their time; another 1.0 % was lost waiting."
-    )
+    assert picture.says == (f"{WORKED} 99.0 % of their time; another 1.0 % was lost waiting.")
 
 
 def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
@@ -208,7 +210,7 @@ def test_without_any_samples_there_is_a_sentence_and_no_empty_bar():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.TOO_FEW_SAMPLES, "Only one sample.")
     picture = picture_of(reports.report_of((skipped,)))
     assert picture is not None
-    assert picture.says == "There is no picture of the GPU time: Only one sample."
+    assert picture.says == "There is no picture of the GPU time. Only one sample."
     html = views.header(reports.report_of((skipped,)))._repr_html_()
     assert "rg-budget-says" in html
     assert 'class="rg-budget-bar"' not in html
@@ -227,7 +229,7 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
     gpu = [0.0] * 300 + [95.0] * 300
     report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)
     html = views.header(report)._repr_html_()
-    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time, $0.33" in html
+    assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time in whole samples, $0.33" in html
     assert "waits for CPU or input" in html
 
 

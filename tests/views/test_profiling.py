@@ -73,7 +73,7 @@ def test_profiling_that_was_switched_off_is_told_so() -> None:
         ("StepOutlier", ReasonCode.NO_STEPS, Profiling(is_disabled=True),
          "Not configured: profiling was switched off."),
         ("StepOutlier", ReasonCode.NO_STEPS, None, "To record"),
-        ("BatchSize", ReasonCode.NO_GPU, Profiling(), "The job's nodes report no GPU."),
+        ("BatchSize", ReasonCode.NO_GPU, Profiling(), "If there should be one, check"),
     ],
 )  # fmt: skip
 def test_a_check_that_lacks_data_says_whether_they_were_configured(

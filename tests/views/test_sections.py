@@ -31,7 +31,13 @@ from reportgen.views.verdict import verdict_of
 from tests.views import pages, reports, traces
 
 TOLD_APART = {"other-rules", "operators", "step-periodicity"}
-SECTIONS = [name for name in pages.SECTIONS if name not in TOLD_APART | set(traces.SECTIONS)]
+UNLOOKED = {"data-loading", "io-bottlenecks"}
+"""Sections of the checks that did not look in the busy report."""
+SECTIONS = [
+    name
+    for name in pages.SECTIONS
+    if name not in TOLD_APART | UNLOOKED | set(traces.SECTIONS) - {"not-recorded"}
+]
 
 
 def _html(section: PageSection) -> str:
@@ -61,7 +67,7 @@ def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     assert verdict.lead == (
         "The most important of 5 findings (1 critical, 2 warnings, 2 info). "
         "Removing the cause could make training at most 1.49× faster. "
-        "2 checks could not be made: data are missing. 1 check failed."
+        "1 check failed. Not checked: 1 not recorded, 1 too few data."
     )
 
 
@@ -91,9 +97,7 @@ def test_few_eyes_do_not_make_a_clean_bill_of_health():
     )
     verdict = verdict_of(reports.report_of(results))
     assert verdict.kind == "skipped"
-    assert (
-        verdict.lead == "1 check found nothing wrong. 2 checks could not be made: data are missing."
-    )
+    assert verdict.lead == "1 check found nothing wrong. Not checked: 2 not recorded."
 
 
 def test_the_state_of_a_rule_is_its_worst_finding_else_its_status(busy):
@@ -116,9 +120,8 @@ def test_a_reading_that_names_a_loss_has_no_tick():
 
 
 def test_a_section_without_a_fault_is_folded_and_says_its_first_finding(busy):
-    folded = {name: views.section(busy, name) for name in ("io-bottlenecks", "batch-size")}
+    folded = {name: views.section(busy, name) for name in ("network-bottlenecks", "batch-size")}
     assert all(section.is_folded for section in folded.values())
-    assert folded["io-bottlenecks"].said.startswith("Too short to judge: 870 samples")
     usage = views.section(busy, "system-usage")
     titles = [item.finding.title for item in busy.findings if item.rule == "OverallSystemUsage"]
     assert usage.is_folded
@@ -129,7 +132,9 @@ def test_a_section_without_a_fault_is_folded_and_says_its_first_finding(busy):
 
 def test_all_checks_say_how_many_ended_how(busy):
     said = views.section(busy, "rules-summary").said
-    assert said == "3 found something, 9 found nothing wrong, 2 could not be made, 1 failed"
+    assert said == (
+        "1 failed, 3 found something, 9 found nothing wrong, 1 not recorded, 1 too few data"
+    )
 
 
 def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
@@ -157,9 +162,22 @@ def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
 def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     report = reports.report_of((reports.skipped("StepOutlier", code, "Because."),))
     assert word in hint_of("StepOutlier", report)
-    html = _html(views.step_durations(report))
-    assert "Because." in html
-    assert "found nothing wrong" not in html
+    assert views.step_durations(report).blocks == ()
+    listed = views.section(report, "not-recorded")
+    assert 'id="step-durations"' in _html(listed)
+    assert "Because." in _html(listed)
+    words = {ReasonCode.TOO_FEW_SAMPLES: "too few data", ReasonCode.NO_GPU: "does not apply"}
+    assert listed.said == f"1 {words.get(code, 'not recorded')}"
+
+
+def test_a_check_that_measured_before_it_gave_up_keeps_its_section():
+    table = reports.shares("p", "P", {"a": 1.0})
+    skipped = reports.skipped("StepOutlier", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
+    report = reports.report_of((replace(skipped, exhibits=(table,)),))
+    assert "Too few." in _html(views.step_durations(report))
+    listed = _html(views.section(report, "not-recorded"))
+    assert "Too few." in listed
+    assert 'id="step-durations"' not in listed
 
 
 @pytest.mark.parametrize(
@@ -319,20 +337,20 @@ def test_checks_that_do_not_apply_are_no_reason_to_doubt_the_verdict():
     report = reports.report_of((reports.result("StepOutlier", Status.OK), *NOT_APPLICABLE))
     assert verdict_of(report).headline == "No problem found."
     assert verdict_of(report).lead == (
-        "1 check found nothing wrong. 2 checks do not apply: the job has no GPU."
+        "1 check found nothing wrong. Not checked: 1 not recorded, 2 do not apply."
     )
 
 
 def test_horovod_with_too_few_negotiations_could_not_look():
     few = reports.skipped("HorovodNegotiation", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
     report = reports.report_of((few,))
-    assert rule_state("HorovodNegotiation", report).word == "not checked"
-    assert [part.id for part in views.other_rules(report).parts] == ["rule--HorovodNegotiation"]
+    assert rule_state("HorovodNegotiation", report).word == "too few data"
+    assert 'id="rule--HorovodNegotiation"' in _html(views.section(report, "not-recorded"))
 
 
 @pytest.mark.parametrize(
     ("code", "word"),
-    [(ReasonCode.NO_EVENTS, "not recorded"), (ReasonCode.NO_GPU, "not applicable")],
+    [(ReasonCode.NO_EVENTS, "not recorded"), (ReasonCode.NO_GPU, "does not apply")],
 )
 def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
     report = reports.report_of((reports.skipped("GPUPower", code, "Nothing."),))

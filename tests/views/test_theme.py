@@ -132,7 +132,7 @@ def test_a_fault_in_the_title_does_not_colour_the_parts():
 
 def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():
     budget = inks(["compute", "cpu_input", "host_late", "kernel_gap"], "budget")
-    causes = inks(["GPU busy", "host late: data loader", "host late: optimizer"], "idle_shares")
+    causes = inks(["GPU busy", "waits for the data loader", "host late: optimizer"], "idle_shares")
     waits = inks(["DataLoader.__next__"], "waits")
     assert budget[1].hue == causes[1].hue == waits[0].hue == "io"
     assert budget[2].hue == causes[2].hue == "cpu"

@@ -101,7 +101,7 @@ def activity(*more: Exhibit, curves: tuple[str, ...] = ("gpu0",)) -> RuleResult:
 
 def idle() -> RuleResult:
     """Return a job whose GPU waits for its data loader, with two faults."""
-    parts = {"GPU busy": 50.0, "host late: data loader": 40.0, "gap between kernels": 10.0}
+    parts = {"GPU busy": 50.0, "waits for the data loader": 40.0, "gap between kernels": 10.0}
     causes = exhibit(
         "idle_causes",
         ExhibitKind.TABLE,

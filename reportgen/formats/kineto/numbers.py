@@ -55,13 +55,13 @@ def either(first: NDArray[np.int64], second: Callable[[], NDArray[np.int64]]) ->
 
 
 def _whole(values: Sequence[Any], absent: int) -> NDArray[np.int64]:
-    n_absent = values.count(None)
-    if n_absent == len(values):
-        return np.full(len(values), absent, dtype=np.int64)
-    is_plain = not n_absent or set(map(type, values)) == {int, NoneType}
     with suppress(TypeError, ValueError, OverflowError):
-        if is_plain:
-            given = [absent if value is None else value for value in values] if n_absent else values
+        return np.array(values, dtype=np.int64)  # no value is absent
+    if values.count(None) == len(values):
+        return np.full(len(values), absent, dtype=np.int64)
+    with suppress(OverflowError):
+        if set(map(type, values)) == {int, NoneType}:
+            given = [absent if value is None else value for value in values]
             return np.array(given, dtype=np.int64)
     cleaned = [absent if value is None else _number_in(value) for value in values]
     return np.array(whole_numbers(cleaned))

@@ -23,11 +23,7 @@ from reportgen.formats.nsight.reading import ProcessReading
 _HEAD = struct.Struct("<I4xI4xQQ")
 _LONG, _INT = struct.Struct("<Q"), struct.Struct("<i")
 _COMMUNICATOR = "NCCL communicator ID"
-_FIELDS = {
-    _COMMUNICATOR: _LONG,
-    "Message size [bytes]": _LONG,
-    "No. of ranks": _INT,
-}
+_FIELDS = {_COMMUNICATOR: _LONG, "Message size [bytes]": _LONG, "No. of ranks": _INT}
 _COMMUNICATION = re.compile(r"nccl\w*[Kk]ernel")
 _MOST_BYTES = 2**50
 
@@ -113,9 +109,7 @@ def _values(raw: Any, schemas: Schemas) -> dict[str, int]:
         return {}
 
 
-def _launches(
-    reading: ProcessReading,
-) -> dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]]:
+def _launches(reading: ProcessReading) -> dict[int, tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Return the rows of NCCL's kernels and when each was launched, by thread, in that order."""
     ops, calls = (reading.columns.tables[name] for name in ("gpu_ops", "calls"))
     if not ops.n_rows or not calls.n_rows:

@@ -15,11 +15,6 @@ _CANDIDATE = re.compile(r".*\.(?i:sqlite3?|db)")
 _SIGNS = re.compile(rb"CREATE TABLE (?:StringIds|CUPTI_ACTIVITY_KIND_|NVTX_EVENTS|ANALYSIS_FILE)")
 
 
-def _looks_like_report(head: bytes) -> bool:
-    """Return whether a file that begins so is one; the text of its tables stands early in it."""
-    return head.startswith(_SQLITE) and _SIGNS.search(head) is not None
-
-
 def _claim_named(name: str) -> Claim:  # noqa: ARG001  # only the content says whose data it holds
     return Claim(format_id=NSIGHT_REPORTS.id)
 
@@ -33,6 +28,6 @@ NSIGHT_REPORTS = Format(
     role=FileRole.KERNELS,
     claims=_claim,
     may_be=_CANDIDATE,
-    looks_like=_looks_like_report,
+    looks_like=lambda head: head.startswith(_SQLITE) and _SIGNS.search(head) is not None,
     claim_named=_claim_named,
 )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from reportgen.formats.columns import ABSENT
-from reportgen.formats.kineto.column_buffer import Column, Columns
+from reportgen.formats.kineto.column_buffer import Columns
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.profile.trace_tables import SliceKind
 
@@ -45,7 +45,6 @@ def tie_graphs(reading: ProcessReading) -> None:
 
 
 def _made(reading: ProcessReading, wanted: set[int]) -> dict[int, Moment]:
-    """Return when and on which thread nodes were first made; copies lead to their originals."""
     made: dict[int, Moment] = {}
     original: dict[int, int] = {}
     names = ("start", "globalTid", "graphNodeId", "originalGraphNodeId")
@@ -70,7 +69,6 @@ def _first(node: int, original: Mapping[int, int]) -> int:
 
 
 def _operators_at(moments: Iterable[Moment], host: Columns) -> dict[Moment, int]:
-    """Return the row of the innermost operator that is open at each moment on its thread."""
     found: dict[Moment, int] = {}
     is_operator = host["kind"] == SliceKind.OPERATOR
     by_thread: dict[int, list[float]] = {}
@@ -83,10 +81,6 @@ def _operators_at(moments: Iterable[Moment], host: Columns) -> dict[Moment, int]
         for at_us in times_us:
             around = np.flatnonzero((start_us <= at_us) & (end_us > at_us))
             if around.size:
-                found[at_us, thread] = int(rows[_innermost(around, start_us, end_us)])
+                innermost = around[np.lexsort((end_us[around], -start_us[around]))[0]]
+                found[at_us, thread] = int(rows[innermost])
     return found
-
-
-def _innermost(around: Column, start_us: Column, end_us: Column) -> int:
-    order = np.lexsort((end_us[around], -start_us[around]))
-    return int(around[order[0]])

@@ -77,7 +77,6 @@ def _busiest(report: Report) -> dict[int, int]:
 
 
 def _by_process(report: Report, table: str, column: str, value: str) -> Iterator[tuple[int, Any]]:
-    """Yield a value of the rows of each process that a table names."""
     if column not in report.tables.get(table, ()):
         return
     query = (

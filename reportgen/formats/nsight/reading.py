@@ -56,7 +56,6 @@ class ProcessReading:
                 yield from zip(*batch.values(), strict=True)
 
     def _own(self, table: str) -> str:
-        """Return the condition for rows of this process; empty if the table names none."""
         known = self.report.tables.get(table, frozenset())
         of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)
         named = of_process and self.key is not None

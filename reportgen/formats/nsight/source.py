@@ -5,10 +5,10 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import duckdb
 
@@ -30,21 +30,6 @@ _OWN = ("StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVIT
 """Tables of which every report has one, whatever was recorded and whichever version wrote it."""
 
 
-class _Rows(Protocol):
-    def fetchmany(self, size: int, /) -> list[tuple[Any, ...]]:
-        """Return some rows."""
-
-
-class _Cursor(Protocol):
-    def execute(self, query: str, /) -> _Rows:
-        """Run a statement."""
-
-
-class _Connection(Protocol):
-    def cursor(self) -> _Cursor:
-        """Return a cursor that runs a statement beside others."""
-
-
 @dataclass(slots=True, kw_only=True)
 class Report:
     """An open export.
@@ -54,7 +39,7 @@ class Report:
         damage: tables that could not be read to their end, and why.
     """
 
-    connection: _Connection
+    connection: sqlite3.Connection | duckdb.DuckDBPyConnection
     tables: Mapping[str, frozenset[str]]
     damage: dict[str, str] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
@@ -219,7 +204,5 @@ def _unreadable(path: Path, err: object) -> FormatError:
 
 def _reason(err: object) -> str:
     """Return the first line of what a library says, without places of this machine."""
-    said = ""
-    with suppress(IndexError):
-        said = str(err).splitlines()[0]
+    said = next(iter(str(err).splitlines()), "")
     return printable(said.partition("'/")[0].rstrip(" :.\"'"))[:120]

@@ -99,7 +99,6 @@ def _ask(child: Popen[bytes], content: bytes) -> Any | None:
 
 
 def _line_in_time(stream: IO[bytes], timeout_s: float) -> bytes:
-    """Read one line; shorter, without its newline, when time is up or the stream ends."""
     ends_at, line = time.monotonic() + timeout_s, b""
     parts: list[bytes] = []
     with selectors.DefaultSelector() as selector:

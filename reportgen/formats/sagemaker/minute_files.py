@@ -6,6 +6,7 @@ Our own recorder packs the minutes of a closed hour into one file (docs/formats.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ PACKED_RATIO = 25
 
 _MINUTE_S, _HOUR_S = 60, 3_600
 _HEAD_BYTES = 64
+_PATTERN = re.compile(r"[*?[]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +93,9 @@ class SystemFile:
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""
         local = self.location.local_path(self.key)
-        return None if local is None or _looks_like_a_pattern(local) else local
+        # DuckDB takes other paths for patterns, or does not take them at all.
+        is_plain = local is not None and local.isprintable() and not _PATTERN.search(local)
+        return local if is_plain else None
 
 
 def readable(files: Sequence[SystemFile], problems: Diagnostics) -> list[SystemFile]:
@@ -112,14 +116,12 @@ class BlockSource:
     """Paths for DuckDB, and which file each row came from."""
 
     def __init__(self, files: Sequence[SystemFile]) -> None:
-        """Take some files; nothing is opened before the ``with`` block."""
         self.files = list(files)
         self.paths: list[str] = []
         self._line_counts: list[int] = []
         self._exits = ExitStack()
 
     def __enter__(self) -> Self:
-        """Spool the files where that is faster or needed."""
         n_files, size_bytes = len(self.files), sum(file.text_bytes for file in self.files)
         is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
         paths = [] if is_tiny else [file.path() for file in self.files]
@@ -130,7 +132,6 @@ class BlockSource:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """Remove the spool."""
         self._exits.close()
 
     def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:
@@ -160,8 +161,3 @@ class BlockSource:
             self._line_counts.append(n_lines)
         spool.flush()
         return str(spool.name)
-
-
-def _looks_like_a_pattern(path: str) -> bool:
-    """Return whether DuckDB would take a path for a glob, or cannot take it at all."""
-    return any(character in path for character in "*?[") or not path.isprintable()

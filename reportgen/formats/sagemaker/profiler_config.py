@@ -107,7 +107,6 @@ def _bad(value: Any) -> bool:
 
 
 def _object(value: Any, depth: int = 0) -> dict[str, Any] | None:
-    """Return an object with its keys in small letters; text that holds one counts."""
     if isinstance(value, dict):
         return {str(key).strip().lower(): item for key, item in value.items()}
     if not isinstance(value, str) or len(value) > MAX_BYTES or depth > _MAX_DEPTH:

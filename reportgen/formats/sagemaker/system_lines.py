@@ -39,7 +39,6 @@ class SeriesCodes:
     """
 
     def __init__(self) -> None:
-        """Start without series."""
         self.series: list[Series] = []
         self._codes: dict[Series, int] = {}
         self._gpus: set[str] = set()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.errors import LocationError, PlaceError
+from reportgen.formats.columns import joined, selected
 from reportgen.formats.diagnostics import MAX_FILES_NAMED, Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
 from reportgen.formats.sagemaker.system_lines import (
@@ -105,8 +106,8 @@ def _read_fast(
         return None
     code = _codes_of(connection, source, columns, codes, problems)
     del columns["line"], columns["file"]
-    time_s = np.ma.filled(columns.pop("time_s"), np.nan)
-    value = np.ma.filled(columns.pop("value"), np.nan)
+    time_s, value = (np.ma.filled(columns.pop(name), np.nan) for name in ("time_s", "value"))
+    whole = RawRows(code=code, time_s=time_s, value=value)
     is_broken = np.isnan(time_s) | (code < 0)
     slow = set(np.searchsorted(starts, np.flatnonzero(is_broken), side="right").tolist())
     rows = []
@@ -114,13 +115,11 @@ def _read_fast(
         if index + 1 in slow or start == end:  # DuckDB leaves out a file of one byte
             rows.append(_read_slowly(source.files[index], codes, problems))
         else:
-            within = slice(start, end)
-            rows.append(RawRows(code=code[within], time_s=time_s[within], value=value[within]))
+            rows.append(selected(whole, slice(start, end)))
     return rows
 
 
 def _table(paths: Sequence[str], columns: str) -> str:
-    """Return SQL for some files; only the columns that are named cost time."""
     listed = ", ".join("'" + path.replace("'", "''") + "'" for path in paths)
     return (
         f"read_json([{listed}], format='newline_delimited', columns={{{_SERIES}, {columns}}}, "
@@ -155,7 +154,6 @@ _SeriesLine = tuple[int, str | None, str | None, str | None, str | None]
 def _distinct(
     connection: DuckDBPyConnection, paths: Sequence[str], *, limit: int | None = None
 ) -> list[_SeriesLine]:
-    """Return (hash, type, name, dimension, node) of the first lines of some files, each once."""
     lines = f"SELECT * FROM {_table(paths, _NODE)}" + (f" LIMIT {limit}" if limit else "")  # noqa: S608  # paths are quoted
     return connection.execute(
         f"SELECT DISTINCT {_HASH}, Type, Name, Dimension, NodeId FROM ({lines}) "  # noqa: S608  # paths are quoted
@@ -211,11 +209,7 @@ def _rows_of_content(
     for piece in file.pieces(content, problems):
         parts.append(_rows_of_piece(file, piece, codes, problems, after_line=n_lines))
         n_lines += piece.count(b"\n")
-    return RawRows(
-        code=np.concatenate([part.code for part in parts]),
-        time_s=np.concatenate([part.time_s for part in parts]),
-        value=np.concatenate([part.value for part in parts]),
-    )
+    return joined(parts)
 
 
 def _rows_of_piece(

@@ -42,10 +42,6 @@ def _claim_named(host: str) -> Claim:
     )
 
 
-def _looks_like(head: bytes) -> bool:
-    return b'"traceEvents"' in head and bool(_SIGN.search(head))
-
-
 def _times(key: str) -> Claim | None:
     match = _TIMES.fullmatch(key)
     if match is None:
@@ -94,7 +90,7 @@ TENSORFLOW_TRACES = Format(
     id="tensorflow_profiler",
     role=FileRole.EVENTS,
     claims=_trace,
-    looks_like=_looks_like,
+    looks_like=lambda head: b'"traceEvents"' in head and bool(_SIGN.search(head)),
     claim_named=_claim_named,
     read=_read,
     clock_note=_CLOCK_NOTE,

@@ -79,7 +79,6 @@ def _run(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
 
 
 def _tail(text: bytes, key: str, problems: Diagnostics) -> list[Event]:
-    """Return the events before the end of the list, or of the file where that is cut off."""
     end = len(text)
     for _ in range(_MAX_ENDS):
         end = text.rfind(b"]", 0, end)

@@ -47,7 +47,6 @@ class ArgumentRows:
     """The arguments of one node's events; events that say the same mostly share a row."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self.n_rows = 0
         self._pending: list[EventArgs] = []
         self._pending_tids: list[Any] = []
@@ -114,10 +113,8 @@ class ArgumentRows:
         labels = [label_of(args) for args in rows]
         if not any(labels):
             return np.broadcast_to(np.int64(ABSENT), len(labels))
-        return np.fromiter(map(self._label, labels), dtype=np.int64, count=len(labels))
-
-    def _label(self, label: str | None) -> int:
-        return self._labels[label] if label else ABSENT
+        codes = (self._labels[label] if label else ABSENT for label in labels)
+        return np.fromiter(codes, dtype=np.int64, count=len(labels))
 
 
 def _columns_of(rows: Sequence[EventArgs]) -> Iterator[tuple[str, list[Scalar]]]:
@@ -169,7 +166,6 @@ def decode_flat(raws: Sequence[bytes]) -> list[EventArgs] | None:
 
 
 def _decode_leniently(raw: bytes) -> EventArgs:
-    """Leave out the fields of odd types, and everything when it is no object."""
     try:
         fields = json.loads(raw.decode("utf-8", "surrogateescape"))
         return msgspec.convert(scalars(fields), EventArgs, strict=False)

@@ -78,7 +78,6 @@ def decode_event(text: bytes) -> Event | None:
 
 
 def _decode_items(line: bytes) -> tuple[list[Event], bool]:
-    """Return the readable events of a line, and whether something could not be read."""
     events: list[Event] = []
     try:
         events.extend(map(_event_of, items_of_line(line.decode("utf-8", "surrogateescape"))))

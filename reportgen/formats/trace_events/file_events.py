@@ -112,10 +112,13 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
     """Add the base, name the phases; return the events with a usable time, and which they are."""
     metadata = file.taken.metadata
     base_us = metadata.base_at(rows.position)
-    is_usable = _is_placeable(rows.ts_us, rows.dur_us, base_us)
+    with np.errstate(invalid="ignore"):
+        is_usable = np.abs(rows.ts_us + base_us) < _LATEST_US
+        is_usable &= (rows.dur_us >= 0) & (rows.dur_us < _LATEST_US)
     kept = slice(None) if is_usable.all() else is_usable
     phase = metadata.phases_at(rows.position, rows.pid, file.taken.pids, file.phases)
-    start_ns, end_ns = _times_ns(rows.ts_us[kept], rows.dur_us[kept], base_us[kept])
+    start_ns = base_us[kept] * NS_PER_US + _nanoseconds(rows.ts_us[kept])
+    end_ns = start_ns + _nanoseconds(rows.dur_us[kept])
     events = FileEvents(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -126,23 +129,6 @@ def _absolute(rows: EventRows, file: _File) -> tuple[FileEvents, NDArray[np.bool
         last_ns=int(end_ns.max()) if end_ns.size else None,
     )
     return events, is_usable
-
-
-def _is_placeable(
-    ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
-) -> NDArray[np.bool_]:
-    with np.errstate(invalid="ignore"):
-        is_usable = np.abs(ts_us + base_us) < _LATEST_US
-        is_usable &= (dur_us >= 0) & (dur_us < _LATEST_US)
-    return is_usable
-
-
-def _times_ns(
-    ts_us: NDArray[np.float64], dur_us: NDArray[np.float64], base_us: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the start and the end of events that can be placed; (n,) microseconds each."""
-    start_ns = base_us * NS_PER_US + _nanoseconds(ts_us)
-    return start_ns, start_ns + _nanoseconds(dur_us)
 
 
 def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:

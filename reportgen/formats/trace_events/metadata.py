@@ -23,7 +23,6 @@ class Metadata:
     """Base times and phase names; each holds for the lines after it, the first also before."""
 
     def __init__(self) -> None:
-        """Start without any."""
         self._base_position: list[int] = []
         self._base_us: list[int] = []
         self._phase_position: dict[int, list[int]] = defaultdict(list)

@@ -82,7 +82,6 @@ def _are_metadata(events: Sequence[Event]) -> bool:
 
 
 def _times(texts: Sequence[bytes]) -> NDArray[np.float64] | None:
-    """Return (2n,) starts and durations; ``None`` when JSON does not know such a number."""
     numbers = b",".join(texts).replace(_DURATION, b",")
     try:
         return np.array(_NUMBERS.decode(b"[%b]" % numbers), dtype=np.float64)

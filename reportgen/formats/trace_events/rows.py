@@ -70,7 +70,6 @@ class EventBatches:
     """
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        """Start without events; ``vocabulary`` will be extended."""
         self.metadata = Metadata()
         self.pids = Codes()
         self.spans: list[EventRows] = []
@@ -163,7 +162,6 @@ class EventBatches:
 
 
 def _kinds_of(events: Sequence[Event]) -> NDArray[np.uint8]:
-    """Return the kind of each event: ``SPAN`` … ``KINDLESS``, or ``OTHER`` and above."""
     letters = [event.ph for event in events]
     try:
         text = "".join(letters)  # type: ignore[arg-type]  # null is caught

@@ -11,14 +11,13 @@ from typing import Protocol
 
 import numpy as np
 
-from reportgen import results
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
 from reportgen.facts.breakdown import largest_increase
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Counters, Details, Finding, Reason, Severity
+from reportgen.results import Cause, Counters, Details, Finding, JsonValue, Reason, Severity
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
 from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
@@ -81,7 +80,7 @@ class Wording:
     used_up_advice: str = ""
     narrow: str
     narrow_severity: Severity
-    cause: results.Cause
+    cause: Cause
     starving: Callable[[NodeProfile], tuple[Starving, ...]] | None = None
 
 
@@ -123,8 +122,8 @@ IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
-LONGEST = """ The longest interval lasts {length:ns} on {longest.node} and has
-    {longest.n_ticks:count such sample}."""
+LONGEST = """ They form {n_stretches:count interval}; the longest lasts {length:ns} on
+    {longest.node} and has {longest.n_ticks:count such sample}."""
 RAN = """ During bottlenecks, {ran} took {ran_pct:pct} of the time of framework events other than
     steps, passes and operators."""
 IMPORTED = (
@@ -167,7 +166,6 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
 
 
 def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
-    """Return why nothing can be said: no metrics, no GPU, no cores, or too few ticks."""
     reason = reason_to_skip(
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
@@ -189,7 +187,7 @@ def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
             node.time_ns.tolist(), node.n_gpus_low.tolist(), node.n_cores_hot.tolist(), strict=True
         )
     ]
-    found: dict[str, results.JsonValue] = {}
+    found: dict[str, JsonValue] = {}
     for _, _, time_ns, n_gpus, n_cores in sorted(rows):
         free_ns = time_ns
         while seconds_key(free_ns) in found:
@@ -202,7 +200,6 @@ def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
 
 
 def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | None]:
-    """Return the numbers by which jobs are compared; none without GPUs."""
     if not job.n_gpu_ticks:
         return {}
     loop_ratio = job.loop_ratio if job.n_found else 0.0 if job.n_loops else None
@@ -218,7 +215,6 @@ def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | No
 def _finding(
     job: Bottlenecks, limits: _Limits, words: Wording, *, peak_pct: float | None
 ) -> Finding | None:
-    """Return the finding; ``peak_pct`` is the largest share if the rule ever triggered."""
     if not job.n_found or job.n_ticks <= limits.patience:
         return None
     share_pct, felt_pct = 100 * job.n_found / job.n_ticks, 100 * job.felt_ratio
@@ -232,7 +228,8 @@ def _finding(
         against, measured = WAS_ABOVE, peak_pct
     elif felt_pct > limits.threshold:
         against, measured = IS_ABOVE_ON_GPU_NODES, felt_pct
-    longest = max(stretches_of(job), key=lambda item: (item.n_ticks, -item.start_ns))
+    stretches = stretches_of(job)
+    longest = max(stretches, key=lambda item: (item.n_ticks, -item.start_ns))
     cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
     general_ns = job.breakdown.general_ns
     ran = max(general_ns, key=lambda name: (general_ns[name], name), default="")
@@ -246,6 +243,7 @@ def _finding(
     return message.finding(
         measured=measured,
         threshold=limits.threshold,
+        is_crossed=against != IS_BELOW,
         where=stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=_severity(job, words) if is_over else Severity.INFO,
         share=job.lost_ratio,
@@ -262,6 +260,7 @@ def _finding(
         width=float(np.median(job.n_cores_hot)),
         cores=f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}",
         single_pct=100 * int((job.n_cores_hot == 1).sum()) / job.n_found,
+        n_stretches=len(stretches),
         longest=longest,
         length=longest.end_ns - longest.start_ns,
         ran=ran,
@@ -295,7 +294,6 @@ def _larger(ticks: Finding | None, minutes: Finding | None) -> Finding | None:
 
 
 def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
-    """Return the sentences that apply, each about one thing."""
     only = "" if job.n_loops == len(job.nodes) else ON_NODES
     parts = {
         COUNTED + against: True,
@@ -358,9 +356,11 @@ def _imported(counters: Counters, details: Details, limits: _Limits, words: Word
     message = replace(
         HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts), cause=words.cause
     )
+    measured = 100 * counters.violations / n_ticks
     return message.finding(
-        measured=100 * counters.violations / n_ticks,
+        measured=measured,
         threshold=limits.threshold,
+        is_crossed=measured > limits.threshold,  # SageMaker's rule looks at each minute
         severity=fault_severity(share) if n_felt else Severity.INFO,
         share=share,
         advice=words.advice if n_felt else UNUSED_ADVICE,

@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Integers
 from reportgen.facts import waiting
-from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, comparable
 from reportgen.merging import sums_by_code
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
@@ -17,7 +18,6 @@ from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
 from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
-from reportgen.rules.kit import col
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 
@@ -67,9 +67,9 @@ MOST_LISTED = 20_000
 class Straggler:
     """One rank over all collectives: how long it waited, how often it came last."""
 
-    rank: int = col()
-    wait_ns: int = col("us", name="total_wait_us", per=NS_PER_US)
-    last_arrivals: int = col()
+    rank: int = kit.col()
+    wait_ns: int = kit.col("us", name="total_wait_us", per=NS_PER_US)
+    last_arrivals: int = kit.col()
 
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
@@ -124,7 +124,6 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
 
 
 def _stragglers(meetings: Meetings) -> list[Straggler]:
-    """Return each rank of the meetings, ascending."""
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     waits_ns = sums_by_code(place, meetings.wait_ns, ranks.size)
     n_last = np.bincount(np.searchsorted(ranks, meetings.last_rank), minlength=ranks.size)
@@ -187,7 +186,6 @@ def _tables(meetings: Meetings) -> Iterator[Exhibit]:
 
 
 def _names(items: Exchanges, number: Integers) -> Iterator[results.Column]:
-    """Yield the columns that say which collective it is."""
     yield results.column("group", "", items.texts(items.group), type=ColumnType.TEXT)
     yield results.column("seq", "", number, type=ColumnType.INT)
     yield results.column("name", "", items.texts(items.name), type=ColumnType.TEXT)

@@ -200,7 +200,6 @@ def share_of_link(transfers: Sequence[Transfers], link_gb_per_s: float | None) -
 
 
 def _bandwidths(every: Exchanges) -> list[Bandwidth]:
-    """Return transfers by name and size of the group, most time first."""
     known = np.flatnonzero(every.bytes != NONE)
     alike = joint_codes(every.name[known], every.group_size[known])
     found = [

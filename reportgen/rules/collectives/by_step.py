@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
-from reportgen.facts.exchanges import Exchanges, Integers
+from reportgen.arrays import Floats, Integers
+from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import Meetings
 from reportgen.facts.waiting import Waiting
 from reportgen.merging import rows_by_code, sums_by_code
@@ -75,12 +75,12 @@ class Grid:
 
     ranks: tuple[int, ...]
     has_steps: bool
-    starts_ns: NDArray[np.int64]
+    starts_ns: Integers
     of_rank: Mapping[int, tuple[Integers, Integers, Integers]]
-    period_ns: NDArray[np.float64]
-    pace_ns: NDArray[np.float64]
+    period_ns: Floats
+    pace_ns: Floats
 
-    def sums(self, items: Exchanges, values_ns: Integers) -> NDArray[np.float64]:
+    def sums(self, items: Exchanges, values_ns: Integers) -> Floats:
         """Return (n_ranks, n_columns) sums: of the step that launched, else of the time it ended.
 
         Exchanges outside of all columns are left out.
@@ -149,8 +149,8 @@ def _stretches(ranks: Sequence[RankCollectives], every: Exchanges) -> Grid:
 class WhatIf:
     """Steps as they were, and if every rank took the median: (n_steps,) each, and their means."""
 
-    each_ns: NDArray[np.float64]
-    each_even_ns: NDArray[np.float64]
+    each_ns: Floats
+    each_even_ns: Floats
     step_ns: float
     even_ns: float
 

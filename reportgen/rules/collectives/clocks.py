@@ -17,7 +17,6 @@ from reportgen.facts.meetings import (
     end_together,
     meetings_of,
 )
-from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives, hosts_of
 from reportgen.units import NS_PER_US
@@ -70,7 +69,7 @@ def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
     )
 
 
-def finding_of(shifts: Sequence[ClockShift]) -> Finding | None:
+def finding_of(shifts: Sequence[ClockShift]) -> results.Finding | None:
     """Return that clocks differ."""
     if not shifts:
         return None
@@ -84,7 +83,7 @@ def finding_of(shifts: Sequence[ClockShift]) -> Finding | None:
     )
 
 
-def table_of(shifts: Sequence[ClockShift]) -> Exhibit:
+def table_of(shifts: Sequence[ClockShift]) -> results.Exhibit:
     """Return by how much each clock is ahead."""
     return results.exhibit(
         "clocks",

@@ -17,7 +17,6 @@ from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.facts.waiting import LateRank, Waiting, late_ranks, waiting_of_groups
 from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace
-from reportgen.results import Finding
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
@@ -156,7 +155,7 @@ def faults_of(
     *,
     what_if: str,
     is_one_clock: bool,
-) -> list[Finding | None]:
+) -> list[results.Finding | None]:
     """Return the late rank or host, and slow transfers, as far as they are faults.
 
     ``what_if`` is a sentence on the steps without waiting for others; where the clocks differ, no
@@ -281,7 +280,7 @@ def _slow(
     place: Located | None,
     window_ns: int,
     params: Params,
-) -> Finding | None:
+) -> results.Finding | None:
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
     share_pct = pct_of(lost_ns, window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:

@@ -12,7 +12,6 @@ from reportgen.facts.meetings import Meetings
 from reportgen.merging import rows_by_code
 from reportgen.results import Exhibit
 from reportgen.rules import kit
-from reportgen.rules.kit import col
 from reportgen.text import join_names
 from reportgen.units import NS_PER_US
 
@@ -34,14 +33,14 @@ _SEPARATOR = re.compile(r"[^a-z]+")
 class Group:
     """The process groups of one parallelism, size and set of collectives."""
 
-    parallelism: str = col()
-    known_by: str = col()
-    groups: int = col()
-    group_size: int = col()
-    first_ranks: str = col()
-    collectives: str = col()
-    time_ns: int = col("us", name="time_us", per=NS_PER_US)
-    wait_ns: int = col("us", name="wait_us", per=NS_PER_US)
+    parallelism: str = kit.col()
+    known_by: str = kit.col()
+    groups: int = kit.col()
+    group_size: int = kit.col()
+    first_ranks: str = kit.col()
+    collectives: str = kit.col()
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    wait_ns: int = kit.col("us", name="wait_us", per=NS_PER_US)
 
 
 def parallelism_of(

@@ -67,7 +67,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
             *tables.batch_exhibits(job.batches),
             *tables.loader_exhibits(job.loaders, job.life_times),
         ),
-        metrics=_metrics(job) if job.seconds or job.waiting else {},
+        metrics=_metrics(job, params) if job.seconds or job.waiting else {},
     )
 
 
@@ -100,7 +100,7 @@ def _details(job: NodeLoaders) -> Details:
     }
 
 
-def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
+def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
     wait_s = job.wait_ns / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
     return {
@@ -111,14 +111,21 @@ def _metrics(job: NodeLoaders) -> dict[str, float | int | None]:
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
         "loaders_p50": job.usual_loaders,
+        **_at_limit(job, params),
     }
 
 
-# Findings
+def _at_limit(job: NodeLoaders, params: Params) -> dict[str, float]:
+    """Return how much of the loop loading takes where the disk or the network sets its pace."""
+    if not job.load or not _matters(job, params):
+        return {}
+    load = _usual(job.load)
+    ratios = {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}
+    ratio = ratios.get(_cause_of(job), 0.0)
+    return {"at_limit_ratio": ratio} if ratio else {}
 
 
 def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
-    """Yield what there is to say of the number of loaders, or of their speed."""
     fewest, most = params.limits(len(job.cores))
     few = {"threshold": math.ceil(round(fewest, 3)), "limit_pct": params.min_threshold}
     many = {"threshold": math.floor(round(most, 3)), "limit_pct": params.max_threshold}
@@ -219,6 +226,7 @@ def _waits(
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""
+    is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
         busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
         share = min(share, 1 - busy_ratio)
@@ -226,7 +234,7 @@ def _waits(
     if not job.has_processes and cause is Cause.SLOW_INPUT:
         advice = message.advice
     return _tell(
-        replace(message, cause=cause, advice=texts.CACHE if job.is_early else advice),
+        replace(message, cause=cause, advice=texts.CACHE if is_early else advice),
         job,
         params,
         severity=kit.fault_severity(share),
@@ -248,6 +256,7 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             params,
             measured=100 * share,
             threshold=params.wait_pct,
+            is_crossed=is_felt,
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
             hand_over_pct=100 * share,

@@ -10,16 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen import merging
+from reportgen.arrays import Floats, Instants, Integers, Mask
 from reportgen.facts import loader as loading
 from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
-from reportgen.facts.intervals import Instants, overlaps_any
-from reportgen.facts.loader import Integers, Mask, Waiting, loader_rows, waits_of
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.mapped import blank_column, forget, in_file, pieces, taken
-from reportgen.profile.system import Floats
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
@@ -182,11 +182,6 @@ class NodeLoaders:
         )
 
     @property
-    def is_early(self) -> bool:
-        """Return whether that loop waited at its start, hardly later."""
-        return self.worst is not None and self.worst.is_early
-
-    @property
     def num_workers(self) -> int | None:
         """Return how many loaders each training process was configured to start, where known."""
         return self.setup.num_workers if self.setup else None
@@ -257,9 +252,6 @@ def _told_loaders(spans: SpanTable) -> int | None:
     return 0 if rows.is_pytorch and is_alone.all() else None
 
 
-# Loaders
-
-
 def _loaders(spans: SpanTable) -> Iterator[Loader]:
     """Yield the loaders of one node, by worker.
 
@@ -318,9 +310,6 @@ def _life_times(processes: SpanTable) -> Iterator[tables.LifeTimes]:
         )
 
 
-# Batches
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
     """Batches or waits of one training process, (n,) each: start, end, and the loader process."""
@@ -331,17 +320,14 @@ class _Times:
 
     @property
     def lasted_ns(self) -> Integers:
-        """Return (n,) how long each took."""
         return self.end_ns - self.start_ns
 
     @property
     def median_ns(self) -> float:
-        """Return the median, 0 without any."""
         return float(np.median(self.lasted_ns)) if self.start_ns.size else 0.0
 
     @property
     def is_slow(self) -> Mask:
-        """Return (n,) which are slow."""
         return from_median(self.lasted_ns)
 
 
@@ -410,7 +396,6 @@ def _slowest(
 
 
 def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
-    """Return the functions with most time between two instants."""
     ends_ns = np.minimum(functions.end_ns, end_ns), np.maximum(functions.start_ns, start_ns)
     inside_ns = merging.sums_by_code(
         functions.name, np.maximum(ends_ns[0] - ends_ns[1], 0), len(functions.names)
@@ -448,7 +433,6 @@ def _added(values: NDArray[Any], rows: Mask) -> NDArray[Any]:
 
 
 def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
-    """Return the functions in slow and in other batches of the process with these events."""
     sides = (times.is_slow, ~times.is_slow)
     totals, counts = (np.array([_added(of, side) for side in sides]) for of in samples)
     ends = (spans.start_ns, spans.end_ns)

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reportgen.arrays import Floats, Instants, Integers
 from reportgen.facts.breakdown import FunctionSums
 from reportgen.facts.distributions import bin_together, tally_values
-from reportgen.facts.intervals import Instants
-from reportgen.facts.loader import Integers, Waiting
+from reportgen.facts.loader import Waiting
 from reportgen.facts.samples import means
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
-from reportgen.profile.system import Floats
 from reportgen.results import Details, Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, derived, row
 from reportgen.text import write
 from reportgen.units import NS_PER_S
 
@@ -32,7 +30,7 @@ MOST_SLOW = 50
 """More slow batches or waits than this make a table too long to read; the slowest stay."""
 
 
-@row
+@kit.row
 class Loader:
     """One way in which a worker set up its loaders; ``None`` is what was not recorded.
 
@@ -40,55 +38,55 @@ class Loader:
     event); the waits are those for the batches asked for meanwhile.
     """
 
-    worker: str = col()
-    iterator: str = col()
-    num_workers: int | None = col()
-    pin_memory: bool | None = col()
-    n_initialized: int = col(name="initialized")
-    active_ns: int = col("s", name="active_s", per=NS_PER_S)
-    n_waits: int = col(name="waits")
-    median_wait_ns: float | None = col("s", name="median_wait_s", per=NS_PER_S)
-    longest_wait_ns: int | None = col("s", name="max_wait_s", per=NS_PER_S)
+    worker: str = kit.col()
+    iterator: str = kit.col()
+    num_workers: int | None = kit.col()
+    pin_memory: bool | None = kit.col()
+    n_initialized: int = kit.col(name="initialized")
+    active_ns: int = kit.col("s", name="active_s", per=NS_PER_S)
+    n_waits: int = kit.col(name="waits")
+    median_wait_ns: float | None = kit.col("s", name="median_wait_s", per=NS_PER_S)
+    longest_wait_ns: int | None = kit.col("s", name="max_wait_s", per=NS_PER_S)
 
 
-@row
+@kit.row
 class LifeTimes:
     """Life times of the loader processes of one worker."""
 
-    worker: str = col()
-    n_processes: int = col(name="processes")
-    median_ns: float = col("s", name="median_life_s", per=NS_PER_S)
-    longest_ns: int = col("s", name="max_life_s", per=NS_PER_S)
+    worker: str = kit.col()
+    n_processes: int = kit.col(name="processes")
+    median_ns: float = kit.col("s", name="median_life_s", per=NS_PER_S)
+    longest_ns: int = kit.col("s", name="max_life_s", per=NS_PER_S)
 
 
-@row
+@kit.row
 class Slow:
     """One of the slowest batches or waits; NaN is the use of a device without samples in it."""
 
-    worker: str = col()
-    start_ns: int = col("s", name="start_s", per=NS_PER_S)
-    end_ns: int = col("s", name="end_s", per=NS_PER_S)
-    lasted_s: float = derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
-    factor_of_median: float = col()
-    functions: str | None = col()
-    loader_worker: int | None = col()
-    gpu_pct: float = col("%")
-    cpu_pct: float = col("%")
-    io_wait_pct: float = col("%")
+    worker: str = kit.col()
+    start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
+    lasted_s: float = kit.derived(lambda item: (item.end_ns - item.start_ns) / NS_PER_S, "s")
+    factor_of_median: float = kit.col()
+    functions: str | None = kit.col()
+    loader_worker: int | None = kit.col()
+    gpu_pct: float = kit.col("%")
+    cpu_pct: float = kit.col("%")
+    io_wait_pct: float = kit.col("%")
 
 
-@row
+@kit.row
 class BatchUse:
     """The mean use of devices in slow batches, or in the others; NaN without samples."""
 
-    batches: str = col()
-    gpu_pct: float = col("%")
-    cpu_pct: float = col("%")
-    io_wait_pct: float = col("%")
-    n_samples: int = col(name="samples")
+    batches: str = kit.col()
+    gpu_pct: float = kit.col("%")
+    cpu_pct: float = kit.col("%")
+    io_wait_pct: float = kit.col("%")
+    n_samples: int = kit.col(name="samples")
 
 
-@row
+@kit.row
 class BatchContents:
     """Functions in the slow batches of a process and in its others.
 
@@ -101,7 +99,7 @@ class BatchContents:
     other_functions: FunctionSums = merged(merge)
 
 
-@row
+@kit.row
 class WorkerBatches:
     """One training process and its loader processes.
 
@@ -113,15 +111,15 @@ class WorkerBatches:
         contents: ``None`` without a slow batch.
     """
 
-    worker: str = col()
-    n_batches: int = col(name="batches")
-    p50_ns: float = col("s", name="p50_s", per=NS_PER_S)
-    p95_ns: float = col("s", name="p95_s", per=NS_PER_S)
-    max_ns: int = col("s", name="max_s", per=NS_PER_S)
-    n_slow_batches: int = col(name="slow_batches")
-    n_slow_waits: int = col(name="slow_waits")
-    n_gaps: int = col(name="epoch_gaps")
-    n_unrecorded: int = col(name="unrecorded")
+    worker: str = kit.col()
+    n_batches: int = kit.col(name="batches")
+    p50_ns: float = kit.col("s", name="p50_s", per=NS_PER_S)
+    p95_ns: float = kit.col("s", name="p95_s", per=NS_PER_S)
+    max_ns: int = kit.col("s", name="max_s", per=NS_PER_S)
+    n_slow_batches: int = kit.col(name="slow_batches")
+    n_slow_waits: int = kit.col(name="slow_waits")
+    n_gaps: int = kit.col(name="epoch_gaps")
+    n_unrecorded: int = kit.col(name="unrecorded")
     slow_batches: tuple[Slow, ...]
     slow_waits: tuple[Slow, ...]
     contents: BatchContents | None

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
 
-# Parts of sentences
-
 TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
     {least} are needed."""
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
@@ -29,8 +27,6 @@ CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the tr
     and larger files, a local copy or a cache, or decode on the GPU."""
 CACHE = """Copy or cache the data before the training: the first reads are slow, and later ones
     hardly make training wait."""
-
-# Why the loop waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,12 +71,10 @@ WHY: Mapping[Cause, Why] = {
 CORES_TRAIN = """ Without a GPU the cores also train: they are busy for {busy_pct:pct} of the time,
     and more loader processes can save at most the rest."""
 
-# Too few loaders, or too many
-
 TOO_FEW = Message(
     id="DL-1",
     cause=Cause.TOO_FEW_LOADERS,
-    title="Training waits {share_pct:pct} of the time for data; {loaders} on {cores:count core}",
+    title="Training waits {share_pct:pct} of its time for data; {loaders} on {cores:count core}",
     text="""{waited} {Loaders} on {cores:count core}; at least {threshold:g} are recommended,
         {limit_pct:g} % of the cores.{why}{early}""",
     advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
@@ -115,12 +109,10 @@ MANY_WITH_ROOM = replace(
     advice="If memory is short, try num_workers={fitting}{each}; otherwise leave it as it is.",
 )
 
-# Loaders that are too slow, however many they are
-
 INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
-    title="Training waits {share_pct:pct} of the time for data",
+    title="Training waits {share_pct:pct} of its time for data",
     text="{waited} {Loaders} on {cores:count core}.{why}{early}",
     advice=CHEAPER_BATCHES,
     exhibit="loop_share",
@@ -133,7 +125,7 @@ THREADS_TOO_SLOW = replace(
 )
 THREADS_KEEP_UP = Message(
     id="DL-6",
-    title="Loading is not a bottleneck: training waits {share_pct:pct} of the time for data",
+    title="Loading is not a bottleneck: training waits {share_pct:pct} of its time for data",
     text=f"""Training waits for data {{share_pct:pct}} of its time; only {{wait_pct:g}} % or more
         matter. {THREADS}""",
     advice="Leave the input pipeline as it is.",
@@ -147,8 +139,6 @@ FIRST_BATCHES = Message(
     advice="""Keep the loader processes from epoch to epoch (persistent_workers=True, or one
         pipeline that repeats) and read the first batches ahead.""",
 )
-
-# How batches are handed over
 
 NOT_FELT = ", so pinned memory would save almost nothing here"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
@@ -174,8 +164,6 @@ NO_PREFETCH = replace(
     unit="%",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
-
-# Messages about SageMaker's results
 
 FEW_OF_AWS = Message(
     id="DL-1",

@@ -9,7 +9,6 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.usage import enough_samples
-from reportgen.results import Counters, Details, Exhibit, Finding, Role, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -51,7 +50,7 @@ STAYED_UP = kit.Message(
         {{worst.record_pct:pct}}. {CAUTION}""",
     advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
         alive between steps, or save memory with gradient checkpointing.""",
-    severity=Severity.WARNING,
+    severity=results.Severity.WARNING,
     unit="points",
     exhibit="episodes",
 )
@@ -61,7 +60,7 @@ WITH_LOAD = replace(
     text=f"""{_TRIGGERS}None of them stayed at a new maximum: the load changes, begins, or rises
         together with GPU utilization. {CAUTION}""",
     advice="Nothing to do unless the allocated memory grows too.",
-    severity=Severity.INFO,
+    severity=results.Severity.INFO,
 )
 IMPORTED = replace(
     STAYED_UP,
@@ -87,7 +86,7 @@ CLIMBS_WITH_LOAD = replace(
     CLIMBS,
     title="GPU memory activity climbs with GPU utilization: {place} by {trend.rise:.1f} points",
     advice=WITH_LOAD.advice,
-    severity=Severity.INFO,
+    severity=results.Severity.INFO,
 )
 
 
@@ -95,7 +94,7 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     """Count the violations of all nodes, and say which of them speak of growth."""
     gpus = kit.concat(node.gpus for node in nodes)
     n_triggers = sum(gpu.n_violations for gpu in gpus)
-    counters = Counters(
+    counters = results.Counters(
         rule_triggered=n_triggers,
         violations=n_triggers,
         datapoints=max((gpu.n_samples for gpu in gpus), default=0),
@@ -123,7 +122,7 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     )
 
 
-def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
+def _jumped(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None:
     jumps = kit.concat(gpu.jumps for gpu in gpus)
     if not jumps:
         return None
@@ -143,7 +142,7 @@ def _jumped(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
     )
 
 
-def _climbs(gpus: Sequence[GpuMemory], params: Params) -> Finding | None:
+def _climbs(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None:
     rising = [
         (gpu, gpu.trend)
         for gpu in gpus
@@ -169,7 +168,7 @@ def _is_load(gpu: GpuMemory) -> bool:
     return use is not None and use.rise >= measure.LOAD_RISE_PCT and use.agreement >= AGREEMENT_FROM
 
 
-def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
+def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
     n_nodes = len({gpu.node for gpu in gpus})
     labels = [device_label(gpu.node, gpu.gpu, n_nodes=n_nodes) for gpu in gpus]
     yield kit.table(
@@ -188,21 +187,18 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         [(label, gpu.box, gpu.max_pct) for label, gpu in zip(labels, gpus, strict=True)],
         title="GPU memory activity over the whole job",
         unit="%",
-        role=Role.GPU_MEMORY,
+        role=results.Role.GPU_MEMORY,
     )
 
 
-def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
+def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
     n_all = sum(gpu.n_jumps for gpu in gpus)
     jumps = [jump for gpu in gpus for jump in gpu.jumps]
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
     rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
     spans = jumps[: kit.MOST_INTERVALS]
-    rest = (
-        f" {len(rows):,} of {n_all:,} are listed: lasting and large ones."
-        if len(rows) < n_all
-        else ""
-    )
+    which = " {shown:n} of {every:n} are %s: lasting and large ones."
+    rest = kit.left_out(which % "listed", shown=len(rows), every=n_all)
     yield kit.table(
         "episodes",
         rows,
@@ -213,11 +209,7 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
             after exceeds record by more than the threshold while GPU utilization does not
             rise.{rest}""",
     )
-    rest = (
-        f" {len(spans):,} of {n_all:,} are drawn: lasting and large ones."
-        if len(spans) < n_all
-        else ""
-    )
+    rest = kit.left_out(which % "drawn", shown=len(spans), every=n_all)
     yield kit.intervals(
         [
             kit.interval(
@@ -228,11 +220,11 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[Exhibit]:
         ],
         title="When GPU memory activity jumped",
         caption=f"From the first to the last sample above the threshold.{rest}",
-        role=Role.GPU_MEMORY,
+        role=results.Role.GPU_MEMORY,
     )
 
 
-def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
+def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> results.Exhibit:
     """Return the level of each minute; of many GPUs those that rose most."""
     rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
     ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
@@ -255,12 +247,12 @@ def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> Exhibit:
         caption=f"95th percentile of the samples of each minute.{thinned}{rest}",
         columns=[
             *kit.floats(("time_s", "s", every[starts] / NS_PER_S)),
-            *kit.floats(*lines, role=Role.GPU_MEMORY),
+            *kit.floats(*lines, role=results.Role.GPU_MEMORY),
         ],
     )
 
 
-def from_details(counters: Counters, details: Details, params: Params) -> Outcome:
+def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
     """Return finding and boxes from what SageMaker wrote, which has no episodes and no trend."""
     entries = aws.entries_of(details)
     if not entries or not counters.rule_triggered:
@@ -269,19 +261,19 @@ def from_details(counters: Counters, details: Details, params: Params) -> Outcom
     finding = IMPORTED.finding(
         measured=round(numbers["increase"], 2) if "increase" in numbers else None,
         threshold=params.increase,
-        where=Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
+        where=results.Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
         n_triggers=counters.rule_triggered,
         increase=numbers.get("increase", 0.0),
         affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in entries]),
         place=format_place(node, gpu),
     )
-    title, role = "GPU memory activity", Role.GPU_MEMORY
+    title, role = "GPU memory activity", results.Role.GPU_MEMORY
     shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
     return Outcome(findings=[finding], exhibits=[shown])
 
 
 JUMPS = results.TimelineTrack(
-    kind=results.Track.LANE, title="Jumps of GPU memory", role=Role.GPU_MEMORY
+    kind=results.Track.LANE, title="Jumps of GPU memory", role=results.Role.GPU_MEMORY
 )
 
 RULE = Rule(

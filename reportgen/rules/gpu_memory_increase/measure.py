@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Mask, Rows
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import Minutes, minutes_of, window_percentiles
 from reportgen.facts.trend import Trend, trend_of
-from reportgen.facts.usage import Rows, Samples, enough_samples, samples_by_gpu
+from reportgen.facts.usage import Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
@@ -169,7 +168,7 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
     )
 
 
-def increases_of(values: Floats, params: Params) -> tuple[Floats, NDArray[np.bool_]]:
+def increases_of(values: Floats, params: Params) -> tuple[Floats, Mask]:
     """Return the increase at each sample, and whether it is a violation (docs/rules.md).
 
     The increase is the mean of the last ``window`` samples less the mean of the ``window - 1``

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from reportgen import results
-from reportgen.results import Finding, Place, Role, TimelineTrack
+from reportgen.results import Cause, Finding, Place, Role, RuleId, Section, TimelineTrack, Track
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_time_budget import tables, texts
@@ -23,7 +22,7 @@ ABOUT = About(
         the cause. Kernel traces show compute, communication without compute, copies, and the exact
         cause of idle time.""",
     advice="Begin with the largest part that is not busy.",
-    section=results.Section(id="gpu-time", title="GPU time budget", order=20),
+    section=Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",
 )
 LEAST_TICKS = 2
@@ -91,7 +90,6 @@ def _costs(
     usd_per_gpu_hour: float | None,
     gpus: Sequence[GpuBudget],
 ) -> Metrics:
-    """Return the cost of all GPU time, of idle time and, by samples, of unused time."""
     if usd_per_gpu_hour is None:
         return {}
     idle_ns = sum(totals.get(part, 0) for part in parts.idle)
@@ -156,7 +154,7 @@ def _sampled(totals: Mapping[Part, int], caption: str, nodes: Sequence[Budget]) 
         advice = texts.TRACE_STEPS
     if is_outside and worked_pct >= UNRECORDED_PCT:
         place = meaning = texts.UNRECORDED[part]
-        advice, cause = texts.RECORD_ALL, results.Cause.OBSERVATION
+        advice, cause = texts.RECORD_ALL, Cause.OBSERVATION
         remark = write(texts.WORKED, worked=worked_pct, place=place) + remark
     return replace(texts.SAMPLED, cause=cause).finding(
         measured=pct_of(totals[part], every_ns),
@@ -188,7 +186,7 @@ def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
 
 
 RULE = Rule(
-    id=results.RuleId("GPUTimeBudget"),
+    id=RuleId("GPUTimeBudget"),
     title="GPU time budget",
     about=ABOUT,
     needs=(Need.SYSTEM, Need.FRAMEWORK, Need.KERNELS),
@@ -201,7 +199,7 @@ RULE = Rule(
         "gpu_time_budget": Place(words=texts.PARTS),
         "idle_stretches": Place(words=texts.PARTS),
         "intervals": Place(
-            timeline=TimelineTrack(kind=results.Track.LANE, title="Idle GPUs", role=Role.IDLE)
+            timeline=TimelineTrack(kind=Track.LANE, title="Idle GPUs", role=Role.IDLE)
         ),
     },
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import device_busy
 from reportgen.facts.breakdown import exchanges_data
 from reportgen.facts.device_busy import DeviceUnions, Window
@@ -25,7 +26,6 @@ from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT, hot_c
 from reportgen.merging import rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.spans import TRAINING_PHASES
-from reportgen.profile.system import Floats, Instants
 from reportgen.results import PackedTable
 from reportgen.results.packed_columns import pack
 from reportgen.rules.base import param
@@ -49,7 +49,6 @@ MOST_STRETCHES = 200
 N_BLOCKS = 1_000
 """Without steps the time of a node is kept in this many equal blocks."""
 
-Mask = NDArray[np.bool_]
 Codes = NDArray[np.int8]
 Rows = tuple[str, Instants, Instants]
 """The kind of rows of the data (steps, or blocks of time), starts and lengths of all rows."""
@@ -144,7 +143,6 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
 
 
 def _active_ns(tick_ns: Instants, is_at_work: Mask) -> tuple[int, int] | None:
-    """Return the first and the last tick with a GPU at work, ``None`` if there is none."""
     rows = np.flatnonzero(is_at_work.any(axis=1))
     return (int(tick_ns[rows[0]]), int(tick_ns[rows[-1]])) if rows.size else None
 

@@ -14,7 +14,7 @@ SAMPLED = Message(
     cause=Cause.LOST_GPU_TIME,
     title="{measured:pct} of the GPU time was spent {place}",
     text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) was spent {meaning}. In
-        {busy:pct} of it the GPUs worked (above 10 %){in_loop}.{remark}""",
+        {busy:pct} of the {every:ns} the GPUs worked (above 10 %){in_loop}.{remark}""",
     advice="",
     exhibit="budget",
 )
@@ -23,7 +23,7 @@ TRACED = Message(
     cause=Cause.LOST_GPU_TIME,
     title="The largest loss of GPU time: {measured:pct} {meaning}",
     text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) within {window}. In {busy:pct}
-        of it a kernel, copy or memset ran.""",
+        of the {every:ns} a kernel, copy or memset ran.""",
     advice="",
     exhibit="budget",
 )
@@ -177,9 +177,6 @@ TRACED_WORDS: Mapping[Part, Words] = {
         advice="Record a few more steps, so that the launches are in the trace.",
     ),
 }
-
-
-# The first picture
 
 _WORK = ("busy_high", "busy_partial")
 _SAMPLED_CAUSES = {

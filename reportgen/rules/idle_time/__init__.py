@@ -170,7 +170,6 @@ def _costs(costs: Sequence[HostCosts]) -> Exhibit:
 def _findings(
     told: Sequence[DeviceIdle], costs: Sequence[HostCosts], params: Params
 ) -> Iterator[Finding]:
-    """Yield a finding per fault that costs at least its share of the headline window."""
     start = _start(told, params.threshold_start_pct)
     if start:
         yield start
@@ -186,7 +185,6 @@ def _findings(
 
 
 def _once(costs: Sequence[HostCosts], limit_pct: float) -> Iterator[Finding]:
-    """Yield what happens once and costs a rank its share."""
     for cost, message in ((Cost.LONG_GAP, texts.STOPPED), (Cost.FIRST_USE, texts.FIRST_USE)):
         worst = max(costs, key=lambda rank: rank.share_pct(cost), default=None)
         if worst is None or worst.share_pct(cost) < limit_pct:
@@ -278,7 +276,6 @@ def _longest(stretches: Sequence[Stretch]) -> Stretch:
 
 
 def _where(item: DeviceIdle, stretches: Sequence[Stretch]) -> Where:
-    """Return the device, and when the longest of some of its stretches was."""
     device = f"gpu{item.device}"
     if not stretches:
         return Where(node=item.node, device=device)
@@ -308,14 +305,16 @@ RULE = Rule(
     judge=judge,
     folded=("host_costs",),
     places={
+        "idle_causes": Place(words=texts.WORDS),
         "idle_stretches": Place(
+            words=texts.WORDS,
             dashboard=DashboardPanel(
                 order=40,
                 headline="{title}: the longest {duration_us} before {before}",
                 row_of="duration_us",
                 is_wide=True,
                 shares_axis=True,
-            )
+            ),
         ),
         "idle_shares": Place(
             dashboard=DashboardPanel(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from reportgen.facts import idle
 from reportgen.facts.host_costs import Cost
 from reportgen.facts.idle import HostCause
-from reportgen.results import Cause, Role, Severity
+from reportgen.results import Cause, PartWords, Role, Severity
 from reportgen.rules.kit import Message
 from reportgen.units import NS_PER_US
 
@@ -21,7 +21,7 @@ _SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
 
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),
-    HostCause.DATALOADER: ("host late: data loader", Role.IO),
+    HostCause.DATALOADER: ("waits for the data loader", Role.IO),
     HostCause.SYNC: ("host late: synchronizing call", Role.CPU),
     HostCause.COPY: ("host late: copying call", Role.CPU),
     HostCause.OPTIMIZER: ("host late: optimizer", Role.CPU),
@@ -36,12 +36,12 @@ NAMES: Mapping[str, tuple[str, Role]] = {
     idle.TAIL: ("after the last operation", Role.GPU),
 }
 """Causes for people, and what they are about."""
+WORDS = (PartWords(names={cause: name for cause, (name, _) in NAMES.items()}),)
 
 TABLE_CAPTION = f"""A gap has up to three parts, divided by the call that launched the next
     operation. Before the call the host was late: the cause is the work of its thread. The second
-    part is the call. After the call it is a “kernel gap” (less than {_SMALL_GAP}) or “waiting”.
-    The “tail” is the idle time after the last operation. The rows of one window add up to its idle
-    time."""
+    part is the call. After the call it is a gap between kernels (less than {_SMALL_GAP}) or a wait.
+    The rows of one window add up to its idle time."""
 STRETCHES_CAPTION = """{times} nothing ran on a GPU for at least {least}: {length:ns} in all,
     {share:pct} of the {every:ns} of GPU time. Main causes, with the number of intervals:
     {counts}.{apart}{rest}"""

@@ -11,8 +11,8 @@ from reportgen.results import Finding, Reason, Role, Severity, TimelineTrack, Tr
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.long_pause import texts
-from reportgen.rules.long_pause.measure import OF_CORES, Meanwhile, NodePauses, Params, measure
-from reportgen.rules.long_pause.tables import JobPause, exhibits_of, job_pauses, shared_pauses
+from reportgen.rules.long_pause.measure import OF_CORES, NodePauses, Params, measure
+from reportgen.rules.long_pause.tables import JobPause, exhibits_of, job_pauses
 from reportgen.text import format_ns_range, part_of, write
 from reportgen.units import seconds
 
@@ -45,9 +45,9 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
     if not has_steps:
         pauses = [pause for pause in pauses if (pause.what == OF_CORES) is not bool(job.n_gpus)]
     n_nodes = job.n_idle_nodes if job.n_gpus else job.n_core_nodes
-    groups = job_pauses(pauses) if has_steps else shared_pauses(pauses, n_nodes)
-    if missing:
-        groups = []
+    groups = [] if missing else job_pauses(pauses)
+    if not has_steps:  # a pause is one of the GPUs of all nodes
+        groups = [its for its in groups if len({one.node for one in its.members}) == n_nodes]
     lost = _lost_ratio(groups)
     return Outcome(
         missing=missing,
@@ -64,7 +64,6 @@ def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
 
 
 def _missing(job: NodePauses, params: Params) -> Reason | None:
-    """Return why the rule cannot look: too few steps; without any, too few samples of GPUs."""
     if job.loop.n_steps:
         if job.longest >= params.min_steps:
             return None
@@ -104,7 +103,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
         groups, lost = [worst], _lost_ratio([worst])
     main, is_one = worst.main, len(groups) == 1
     lengths_ns = [group.main.length_ns for group in groups]
-    hints = _hints(job.meanwhile, worst)
+    own = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
+    hints = [hint for item in own for hint in texts.hints_of(item)]
     told = next((hint for hint in hints if hint.advice), None)
     workers = {item.worker for item in worst.leading}
     is_fault = 100 * lost >= params.threshold_pct
@@ -114,8 +114,8 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
     if main.what == OF_CORES:  # which did not evaluate anything, either
         causes = tuple(item for item in message.possible_causes if item != texts.EVALUATED)
         message = replace(message, possible_causes=causes)
-    return message.finding(
-        measured=100 * lost,
+    return message.fault(
+        100 * lost,
         threshold=params.threshold_pct,
         where=results.Where(
             node=main.node if len({item.node for item in worst.leading}) == 1 else None,
@@ -124,7 +124,6 @@ def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Fin
             end_s=seconds(max(group.main.end_ns for group in groups)),
         ),
         severity=kit.fault_severity(lost) if is_fault else Severity.INFO,
-        share=lost,
         advice=told.advice if told else None,
         function=told.function if told else "",
         **_words(job, worst),
@@ -157,12 +156,6 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
         "others": others,
         "unknown": texts.UNKNOWN,
     }
-
-
-def _hints(meanwhile: Sequence[Meanwhile], worst: JobPause) -> list[texts.Hint]:
-    place = worst.main.node, worst.main.worker
-    found = [item for item in meanwhile if (item.node, item.worker) == place]
-    return [hint for item in found for hint in texts.hints_of(item)]
 
 
 _LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reportgen.arrays import Mask
 from reportgen.facts import inside
 from reportgen.facts.intervals import Union
 from reportgen.facts.pauses import (
@@ -18,7 +19,6 @@ from reportgen.facts.pauses import (
 )
 from reportgen.facts.samples import present_values, unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
-from reportgen.facts.trend import Mask
 from reportgen.facts.usage import in_use
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules.kit import col, concat, count, derived, merge, merged, percentage, row

@@ -53,12 +53,6 @@ def job_pauses(pauses: Sequence[Pause]) -> list[JobPause]:
     return [JobPause(members=tuple(members)) for members in groups]
 
 
-def shared_pauses(pauses: Sequence[Pause], n_nodes: int) -> list[JobPause]:
-    """Return the pauses in which the GPUs of all nodes idled."""
-    groups = job_pauses(pauses)
-    return [group for group in groups if len({item.node for item in group.members}) == n_nodes]
-
-
 def _is_same(group: Sequence[Pause], pause: Pause) -> bool:
     if any((item.node, item.worker) == (pause.node, pause.worker) for item in group):
         return False
@@ -77,9 +71,6 @@ def _is_same_step(one: Pause, other: Pause) -> bool:
         and (one.phase, one.step) == (other.phase, other.step)
         and difference_ns <= SAME_LENGTH_RATIO * max(one.length_ns, other.length_ns)
     )
-
-
-# Exhibits
 
 
 @kit.row

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.usage import enough_samples, used_gpus
-from reportgen.profile.system import Instants
-from reportgen.results import Finding, Severity, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -116,7 +115,7 @@ def _exhibits(gpus: Sequence[GpuUse]) -> Iterator[results.Exhibit]:
     yield kit.boxes("boxes", named, title=title, unit="%", role=results.Role.GPU)
 
 
-def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
+def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Finding]:
     judged = [gpu for gpu in gpus if gpu.judged_minutes]
     known = [(gpu.node, gpu.gpu, gpu.max_pct) for gpu in judged]
     is_used = dict(zip(known, _are_used(known, params), strict=True))
@@ -145,8 +144,7 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[Finding]:
 
 def _unused(
     gpus: Sequence[GpuUse], known: Sequence[tuple[str, str, float]], params: Params
-) -> Finding:
-    """Return the finding about GPUs that the job never uses, of all those that are ``known``."""
+) -> results.Finding:
     message, values = _unless_used(texts.UNDER_USED, known, params)
     first = gpus[0]
     return replace(message, text=texts.EVER_USED, unit=texts.EDGES.unit).finding(
@@ -171,7 +169,7 @@ def _if_long(
 
 def _idle_edge(
     message: kit.Message, found: Sequence[tuple[GpuUse, IdleEdge]], every: Sequence[GpuUse]
-) -> Finding:
+) -> results.Finding:
     worst, edge = max(found, key=lambda pair: (pair[1].length_ns, pair[0].gpu))
     share = sum(each.pct for _, each in found) / 100 / len(every)
     return message.finding(
@@ -192,14 +190,14 @@ def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], every: Sequence[GpuUse]) -
     return part_of(len(gpus), len(every), "GPU") + also
 
 
-def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
+def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> results.Finding:
     worst = min(gpus, key=lambda gpu: (gpu.low.lowest_pct, gpu.work_mean_pct))
     is_brief = worst.low.lowest_pct >= params.threshold_p95
     message = texts.STEADILY_LOW if is_brief else texts.UNDER_USED
     busy = [(gpu.node, gpu.gpu) for gpu in every if gpu.verdict is Verdict.FINE]
     values: dict[str, Any] = {}
     if _is_held_up(worst, params):
-        values = {"advice": texts.FILL_LOOP, "severity": Severity.INFO}
+        values = {"advice": texts.FILL_LOOP, "severity": results.Severity.INFO}
     elif _waits_for_host(worst):
         values["advice"] = texts.RELIEVE_HOST
     elif busy:
@@ -218,7 +216,7 @@ def _finding(
     every: Sequence[GpuUse],
     params: Params,
     **values: Any,
-) -> Finding:
+) -> results.Finding:
     """Return the values of a message about the GPUs with one fault, and the worst of them.
 
     They alone waste time: one that is under-used could work more all the time, one that swings
@@ -235,7 +233,7 @@ def _finding(
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
         "where": _where(worst, fault.work_ns, 0.0 if is_low else worst.rest_spread_ratio),
-        "severity": Severity.INFO if is_rare else kit.fault_severity(wasted),
+        "severity": results.Severity.INFO if is_rare else kit.fault_severity(wasted),
         "share": wasted,
         "gpu": worst,
         "fault": fault,
@@ -245,7 +243,7 @@ def _finding(
     return message.finding(**(words | values))
 
 
-def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> Where:
+def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> results.Where:
     """Return when a GPU had a fault: its working range, or from its first minute to its last.
 
     Where it rests just often enough to be judged, it is chance in which minutes.
@@ -257,7 +255,7 @@ def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> Where:
     return kit.stretch(gpu.node, gpu.gpu, max(int(minutes_ns[0]), gpu.start_ns), end_ns)
 
 
-def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> Finding:
+def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> results.Finding:
     worst = max(gpus, key=lambda gpu: gpu.aws_violations)
     is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
     minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
@@ -332,7 +330,7 @@ def from_details(counters: results.Counters, details: results.Details, params: P
         message = texts.IMPORTED_FOR_A_TIME if is_brief else texts.IMPORTED_LOW
         message, words = _unless_used(message, known, params)
         share = words["n_unused"] / len(known) if words else None
-        severity = Severity.INFO if is_brief else kit.fault_severity(share)
+        severity = results.Severity.INFO if is_brief else kit.fault_severity(share)
         words = {"threshold": params.threshold_p95, "severity": severity, "share": share} | words
         findings.append(_imported(message, low, "gpu_95", details, params=params, **words))
     if swings:
@@ -345,12 +343,12 @@ def from_details(counters: results.Counters, details: results.Details, params: P
 
 def _imported(
     message: kit.Message, found: Sequence[Entry], field: str, details: results.Details, **words: Any
-) -> Finding:
+) -> results.Finding:
     """Return the values of a message about the entries of SageMaker's details with one fault."""
     node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
     return message.finding(
         measured=numbers[field],
-        where=Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
+        where=results.Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
         place=format_place(node, gpu),
         affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in found]),
         **words,

@@ -6,15 +6,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 
+from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
-from reportgen.facts.usage import cores_mean_pct, is_host_hot
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
-from reportgen.profile.system import Floats, Instants
 from reportgen.rules.aws.details import LastViolation, box_member
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_S
@@ -210,8 +208,8 @@ def _measure_gpu(
     its = slice(work.first, work.stop)
     working = values[its]
     is_idle = working < idle_below
-    hot = is_host_hot(part.system)[series.is_there][its][is_idle]
-    host_pct = samples.mean_of_present(cores_mean_pct(part.system)[series.is_there][its])
+    hot = usage.is_host_hot(part.system)[series.is_there][its][is_idle]
+    host_pct = samples.mean_of_present(usage.cores_mean_pct(part.system)[series.is_there][its])
     every = samples.minutes_of(time_ns)
     is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
@@ -284,7 +282,6 @@ def _work_of(
 
 
 def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdge | None:
-    """Return the time between two samples of a GPU, if it is long."""
     length_ns, whole_ns = int(time_ns[last] - time_ns[first]), int(time_ns[-1] - time_ns[0])
     if length_ns <= max(least_ns, LOST_RATIO * whole_ns):
         return None
@@ -301,7 +298,7 @@ def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
     is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
     (cores, usual), (moved, usually_moved) = (
         [samples.mean_of_present(values[rows]) or 0.0 for rows in (is_end, ~is_end)]
-        for values in (cores_mean_pct(system), moves)
+        for values in (usage.cores_mean_pct(system), moves)
     )
     is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
     return is_resting and moved <= SAVES_FROM * usually_moved
@@ -325,7 +322,7 @@ def _steady_p95(working: Floats, interval_ns: int | None) -> float:
     return float(percentiles((total[n_each:] - total[:-n_each]) / n_each, (95,))[0])
 
 
-def _spread_ratio(time_ns: Instants, is_idle: NDArray[np.bool_]) -> float:
+def _spread_ratio(time_ns: Instants, is_idle: Mask) -> float:
     if not is_idle.any():
         return 0.0
     first_ns, last_ns = np.percentile(time_ns[is_idle], _MOST_RESTS_PCT).tolist()
@@ -355,7 +352,7 @@ def _at_work(
     return found
 
 
-def _conditions(pairs: Floats, params: Params) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def _conditions(pairs: Floats, params: Params) -> tuple[Mask, Mask]:
     """Return (m,) which pairs of p95 and p5 are under-used, and (m,) which fluctuate."""
     p95, p5 = np.round(pairs, usage.PERCENT_DIGITS).T
     is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)

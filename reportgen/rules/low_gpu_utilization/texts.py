@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from reportgen import results
-from reportgen.results import Severity
 from reportgen.rules import kit
-
-# A GPU that is under-used
 
 UNDER_USED = kit.Message(
     id="GPU-1",
@@ -72,8 +69,6 @@ FILL_LOOP = """First shorten the work between the steps: inside the steps the me
 RELIEVE_HOST = """Take work off the host first: in {gpu.hot_when_idle_pct:pct} of the idle samples a
     CPU core was busy or waited for I/O; find its work with a sampling profiler such as py-spy."""
 
-# A GPU that swings between busy and idle
-
 FLUCTUATING = kit.Message(
     id="GPU-2",
     cause=results.Cause.GPU_SWINGS,
@@ -90,8 +85,6 @@ FLUCTUATING = kit.Message(
     unit="% (lowest 5th percentile of a window)",
     exhibit="utilization",
 )
-
-# Faults that cost the training nothing, and results of SageMaker
 
 EDGES = kit.Message(
     id=UNDER_USED.id,
@@ -122,7 +115,7 @@ IMPORTED_FLUCTUATING = replace(
     cause=FLUCTUATING.cause,
     title="GPU swings between busy and idle: {place}",
     text=IMPORTED_LOW.text.replace("95th", "5th"),
-    severity=Severity.WARNING,
+    severity=results.Severity.WARNING,
 )
 IMPORTED_FOR_A_TIME = replace(
     IMPORTED_LOW,

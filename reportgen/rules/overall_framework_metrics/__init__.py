@@ -47,7 +47,7 @@ ABOUT = About(
 BETWEEN_STEPS = kit.Message(
     id="FW-1",
     cause=results.Cause.WORK_BETWEEN_STEPS,
-    title="{measured:pct} of the time lies between steps",
+    title="{measured:pct} of the time from the first to the last step lies between steps",
     text="""From the first to the last step, evaluation included, no step was running for
         {measured:pct} of the time (added up over the training processes); more than
         {threshold:pct} is worth a look.{lost}{known}""",
@@ -129,7 +129,7 @@ STRAGGLER = kit.Message(
     text="""The {what} of the training process {pace.worker}{gpu} take {found.median_ns:ns}
         (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
         work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
-        the {pace.loop_ns:ns} from its first step to its last one.""",
+        the {pace.loop_ns:ns} from its first to its last step, evaluation included.""",
     advice="""Compare {pace.worker} with the others: its share of the data, the clock and
         temperature of its GPU, other load on its node.""",
     exhibit="workers",
@@ -244,18 +244,15 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
 
 
 def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
-    """Return the finding on time between steps: work of the script, or the share alone."""
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
     # A bound may be high since little is known: the observed time must be worth it as well.
     if worst is not None and worst.host_ratio >= least and worst.seen_ratio >= kit.CHEAP_RATIO:
-        return HOST_WORK.finding(
-            measured=100 * worst.host_ratio,
+        return HOST_WORK.fault(
+            100 * worst.host_ratio,
             threshold=100 * least,
             where=_where(job.loop),
-            severity=kit.fault_severity(worst.host_ratio),
-            share=worst.host_ratio,
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
@@ -319,7 +316,6 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
 
 
 def _recording(job: FrameworkSums) -> Finding | None:
-    """Return the details whose recording makes steps longest, ``None`` without any."""
     compared = [item for item in job.overheads if (item.longer_pct or 0) >= RECORDING_FROM_PCT]
     if not compared:
         return None
@@ -334,7 +330,6 @@ def _recording(job: FrameworkSums) -> Finding | None:
 
 
 def _validation(job: FrameworkSums) -> Finding | None:
-    """Return the finding on jobs that train, and spend much time on validation."""
     steps_ns = job.breakdown.step_ns.items()
     sums_ns = kit.sum_by_key({phase_word(phase): time_ns} for phase, time_ns in steps_ns)
     training_ns, validation_ns = sums_ns.get("TRAIN", 0), sums_ns.get("EVAL", 0)

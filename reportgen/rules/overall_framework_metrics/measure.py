@@ -13,9 +13,10 @@ from functools import partial
 
 import numpy as np
 
+from reportgen.arrays import Mask
 from reportgen.facts import between_steps, intervals
 from reportgen.facts import breakdown as sums
-from reportgen.facts.breakdown import Mask, SpanClass, classes_of
+from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
 from reportgen.facts.samples import unrecorded_ns
@@ -23,9 +24,8 @@ from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.profile.mapped import in_file, piecewise, taken
-from reportgen.rules import kit
 from reportgen.rules.base import param
-from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
+from reportgen.rules.kit import concat, merge, merged, percentage, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.recorded import Recorded, recorded_of
 from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
@@ -36,7 +36,7 @@ the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-_share = partial(kit.percentage, source="AWS's report notebook", is_printed=False)
+_share = partial(percentage, source="AWS's report notebook", is_printed=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +125,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
 
 def _lasts(spans: SpanTable) -> Mask:
     """Return (n,) whether an event is more than an instant."""
-    mask: Mask = piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
-    return mask
+    return piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
@@ -207,9 +206,6 @@ def overheads_of(spans: SpanTable) -> Iterator[tables.Overhead]:
                     )
 
 
-# Which functions ran when
-
-
 def functions_of(part: NodeProfile) -> Iterator[tables.FunctionTime]:
     """Yield when the functions of a node ran: those with the most time, and the rest as one.
 
@@ -250,9 +246,6 @@ def bucket_times(union: intervals.Union, width_ns: int) -> dict[int, int]:
     return {first + place: one_ns for place, one_ns in enumerate(time_ns) if one_ns}
 
 
-# The stages of a batch
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
     """Observation of one worker: windows of time, and how many of its steps they hold."""
@@ -264,7 +257,6 @@ class _Seen:
     def stage(
         self, stage: Stage, time_ns: int, name_ns: Mapping[str, int] | None = None
     ) -> StageTime:
-        """Return a stage that took some of the time that was observed."""
         return StageTime(
             stage=stage,
             time_ns=time_ns,

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from reportgen.facts.breakdown import Mask, SpanClass, classes_of
+from reportgen.arrays import Mask
+from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NO_STEP, SpanTable

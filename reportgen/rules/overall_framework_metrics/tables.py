@@ -28,9 +28,6 @@ OTHER_FUNCTIONS = "all other functions"
 LEAST_STEPS = 5
 """Steps on both sides that a comparison needs: the median of fewer is chance."""
 
-
-# Between steps
-
 AT_WORK_BELOW = 0.25
 """GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
 earlier launches of the host."""
@@ -101,9 +98,6 @@ def exhibits_of_between(between: Sequence[Between]) -> Iterator[Exhibit]:
                 that time and wait for the host, and 0 if they are as busy as in steps.
                 host_work_pct is the largest share of the loop that this work can take.""",
         )
-
-
-# Operators
 
 
 @row
@@ -206,9 +200,6 @@ def operators_of_details(details: Details, *, role: Role) -> Iterator[Exhibit]:
         )
 
 
-# The stages of a batch
-
-
 class Stage(StrEnum):
     """Where a batch is, in its order."""
 
@@ -277,9 +268,6 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
             the shares need not add up to 100. A stage without recorded events has no numbers: its
             time is unknown, not 0.""",
     )
-
-
-# Functions over time
 
 
 @row
@@ -383,7 +371,6 @@ def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
 
 
 def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
-    """Say which functions are one row, and which nodes are not shown."""
     text = f"The {MOST_FUNCTIONS} functions with the most time are listed; one row has the others."
     if all(item.label != OTHER_FUNCTIONS for item in functions):
         text = "All functions are listed."
@@ -391,9 +378,6 @@ def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
         return text
     why = "has a separate clock and is" if len(names) == 1 else "have separate clocks and are"
     return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
-
-
-# Costs of recording
 
 
 class Detail(StrEnum):
@@ -447,13 +431,8 @@ def sampling(interval_ns: int | None) -> str:
     return f" System metrics were sampled every {interval_ns // NS_PER_MS:,} ms."
 
 
-# The pace of the workers
-
-
 @row
 class _PaceRow:
-    """Columns of a ``Pace``."""
-
     worker: str = derived(lambda pace: pace.worker)
     phase: str = derived(lambda pace: phase_word(pace.phase))
     steps: int = derived(lambda pace: pace.step.count)
@@ -465,8 +444,6 @@ class _PaceRow:
 
 @row
 class _PaceBar:
-    """Columns of a ``Pace``."""
-
     name: str = derived(lambda pace: pace.worker)
     step: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S, role=Role.STEP)
     forward: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S, role=Role.GPU)

@@ -9,17 +9,6 @@ from statistics import fmean
 import numpy as np
 
 from reportgen import results
-from reportgen.results import (
-    Choice,
-    Details,
-    Exhibit,
-    Finding,
-    Place,
-    Role,
-    TimelineTrack,
-    Track,
-    Where,
-)
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
@@ -143,7 +132,7 @@ class Absence:
 
 def judge(nodes: Sequence[NodeUsage], _params: Params) -> Outcome:
     """Write down the statistics of every node and read them."""
-    details: Details = {
+    details: results.Details = {
         quantity.value: {
             node.node: {name: _rounded(usage.statistics[name]) for name in STATISTICS}
             for node in nodes
@@ -200,13 +189,13 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
     return found
 
 
-def from_details(_counters: results.Counters, details: Details, _params: Params) -> Outcome:
+def from_details(_counters: results.Counters, details: results.Details, _params: Params) -> Outcome:
     """Read the statistics that SageMaker wrote."""
     rows = _usage_rows(details, {})
     return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
 
 
-def _usage_rows(details: Details, lows: Mapping[tuple[str, str], float]) -> list[UsageRow]:
+def _usage_rows(details: results.Details, lows: Mapping[tuple[str, str], float]) -> list[UsageRow]:
     """Return the statistics in AWS's order; incomplete entries are left out.
 
     ``lows`` holds the 5th percentiles by node and resource, which AWS's details do not have.
@@ -229,7 +218,7 @@ def _usage_rows(details: Details, lows: Mapping[tuple[str, str], float]) -> list
 
 def _tables(
     rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
-) -> Iterator[Exhibit]:
+) -> Iterator[results.Exhibit]:
     caption = "Statistics of all samples of the job."
     if platform:
         caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
@@ -242,7 +231,7 @@ def _tables(
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
 
 
-def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
+def _readings(rows: Sequence[UsageRow]) -> Iterator[results.Finding]:
     """Yield the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
     nodes: dict[str, dict[str, UsageRow]] = {}
     for item in rows:
@@ -263,7 +252,7 @@ def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
         yield message.finding(
             measured=level_pct,
             threshold=HIGH_PCT,
-            where=Where(node=node),
+            where=results.Where(node=node),
             scope=f"This holds for {which}{lowest}" if len(nodes) > 1 else "",
             on=f" on {node if len(found) == 1 else which}" if len(nodes) > 1 else "",
             node=node,
@@ -272,7 +261,6 @@ def _readings(rows: Sequence[UsageRow]) -> Iterator[Finding]:
 
 
 def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.Message, float]]:
-    """Yield which reading fits a node, and the level that decides it."""
     if gpu is None:
         if cpu:
             yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
@@ -298,7 +286,9 @@ def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:
     ]
 
 
-def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording]) -> Finding:
+def _not_sampled(
+    absences: Sequence[Absence], recordings: Mapping[str, Recording]
+) -> results.Finding:
     ends_ns = [at_ns for its in recordings.values() for at_ns in (its.first_ns, its.last_ns)]
     total_ns = kit.sum_by_key([{item.node: item.length_ns} for item in absences])
     worst = max(total_ns, key=lambda node: total_ns[node])
@@ -319,10 +309,12 @@ def _not_sampled(absences: Sequence[Absence], recordings: Mapping[str, Recording
     )
 
 
-def _curves(title: str, order: int) -> Place:
+def _curves(title: str, order: int) -> results.Place:
     """Return the place of curves that are in the timeline alone; 20 are the steps there."""
-    track = TimelineTrack(kind=Track.PANEL, title=title, order=order, is_only_here=True)
-    return Place(timeline=track)
+    track = results.TimelineTrack(
+        kind=results.Track.PANEL, title=title, order=order, is_only_here=True
+    )
+    return results.Place(timeline=track)
 
 
 RULE = Rule(
@@ -336,12 +328,16 @@ RULE = Rule(
     from_details=from_details,
     folded=("sample_counts",),
     places={
-        "device_heatmap": Place(timeline=TimelineTrack(kind=Track.BELOW, is_only_here=True)),
+        "device_heatmap": results.Place(
+            timeline=results.TimelineTrack(kind=results.Track.BELOW, is_only_here=True)
+        ),
         **{
-            f"{role}_by_node": Place(
-                choice=Choice(group="by_node", question="Nodes over time", label=role.upper())
+            f"{role}_by_node": results.Place(
+                choice=results.Choice(
+                    group="by_node", question="Nodes over time", label=role.upper()
+                )
             )
-            for role in (Role.GPU, Role.CPU)
+            for role in (results.Role.GPU, results.Role.CPU)
         },
         "gpu_over_time": _curves("GPU utilization", 10),
         "gpu_memory_over_time": _curves("GPU memory activity", 30),

@@ -9,12 +9,12 @@ from itertools import chain
 
 import numpy as np
 
+from reportgen.arrays import Counts, Floats
 from reportgen.facts import samples
-from reportgen.facts.distributions import Counts, pct_histogram, percentiles
+from reportgen.facts.distributions import pct_histogram, percentiles
 from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
 from reportgen.facts.usage import cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
-from reportgen.profile.system import Floats
 from reportgen.results import Role
 from reportgen.rules.kit import col, derived, merge, merged, row
 
@@ -188,7 +188,6 @@ def measure(part: NodeProfile, _params: Params) -> NodeUsage:
 def _lines(
     part: NodeProfile, columns: Iterable[tuple[str, Floats]], *, digits: int = 2
 ) -> Iterator[Line]:
-    """Yield the curves of those devices, or directions, that were sampled."""
     for name, values in columns:
         if not np.isnan(values).all():
             curve = _curve(part.system, values, digits=digits)

@@ -9,10 +9,8 @@ from reportgen import results
 from reportgen.facts import python_profiles as python
 from reportgen.facts.python_profiles import FunctionSum, Kind, ProfileSum
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Exhibit, ExhibitKind, Finding, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import derived, row
 from reportgen.rules.python_functions.measure import (
     STAGE,
     US_PER_S,
@@ -72,47 +70,47 @@ ABOUT = About(
     advice=NO_TRAINING.advice,
     section=results.Section(id="python-functions", title="Python functions", order=190),
     is_optional=True,
-    hint_when_skipped="""To record them, pass a PythonProfilingConfig in the job's FrameworkProfile:
+    hint_when_skipped="""To record one, pass a PythonProfilingConfig in the job's FrameworkProfile:
         it runs cProfile or pyinstrument over the steps that you name.""",
     recorded_by=ProfilingKind.PYTHON,
 )
 
 
-@row
+@kit.row
 class _FunctionBar:
     """Columns of a ``FunctionSum``."""
 
-    name: str = derived(lambda item: f"{item.name} ({item.place})")
-    own_s: float = derived(lambda item: item.own_s, "s")
+    name: str = kit.derived(lambda item: f"{item.name} ({item.place})")
+    own_s: float = kit.derived(lambda item: item.own_s, "s")
 
 
-@row
+@kit.row
 class _Stage:
     """Columns of a ``ProfileSum``."""
 
-    stage: str = derived(lambda item: item.stage)
-    profiler: str = derived(lambda item: item.profiler)
-    profiles: int = derived(lambda item: item.n_profiles)
-    covered_s: float = derived(lambda item: item.covered_us / US_PER_S, "s")
-    profiled_s: float = derived(lambda item: item.own_s, "s")
-    functions: int = derived(lambda item: len(item.functions))
+    stage: str = kit.derived(lambda item: item.stage)
+    profiler: str = kit.derived(lambda item: item.profiler)
+    profiles: int = kit.derived(lambda item: item.n_profiles)
+    covered_s: float = kit.derived(lambda item: item.covered_us / US_PER_S, "s")
+    profiled_s: float = kit.derived(lambda item: item.own_s, "s")
+    functions: int = kit.derived(lambda item: len(item.functions))
 
 
-@row
+@kit.row
 class _InStage:
     """Columns of a function in a stage: of pairs of a ``ProfileSum`` and a ``FunctionSum``."""
 
-    function: str = derived(lambda pair: pair[1].name)
-    cumulative_s: float = derived(lambda pair: pair[1].cumulative_s, "s")
-    cumulative_pct: float | None = derived(
+    function: str = kit.derived(lambda pair: pair[1].name)
+    cumulative_s: float = kit.derived(lambda pair: pair[1].cumulative_s, "s")
+    cumulative_pct: float | None = kit.derived(
         lambda pair: 100 * pair[1].cumulative_s / pair[0].own_s if pair[0].own_s else None,
         "%",
         digits=4,
     )
-    own_s: float = derived(lambda pair: pair[1].own_s, "s")
-    calls: int | None = derived(lambda pair: pair[1].calls)
-    kind: str = derived(lambda pair: pair[1].kind.value)
-    place: str = derived(lambda pair: pair[1].place)
+    own_s: float = kit.derived(lambda pair: pair[1].own_s, "s")
+    calls: int | None = kit.derived(lambda pair: pair[1].calls)
+    kind: str = kit.derived(lambda pair: pair[1].kind.value)
+    place: str = kit.derived(lambda pair: pair[1].place)
 
 
 def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
@@ -132,7 +130,7 @@ def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     )
 
 
-def _not_training(training: ProfileSum | None, params: Params) -> Iterator[Finding]:
+def _not_training(training: ProfileSum | None, params: Params) -> Iterator[results.Finding]:
     """Yield, for each kind of work that does not train, its longest function if it matters."""
     if training is None or not training.own_s:
         return
@@ -156,8 +154,7 @@ def _not_training(training: ProfileSum | None, params: Params) -> Iterator[Findi
 
 def _before_forward(
     between: Sequence[ProfileSum], gaps: Sequence[ForwardGaps]
-) -> Iterator[Finding]:
-    """Yield who ran between a batch and the forward pass, where profiles cover that time."""
+) -> Iterator[results.Finding]:
     if not between:
         return
     longest = max(between, key=lambda item: item.own_s)
@@ -195,7 +192,7 @@ def _metrics(job: NodeProfiles) -> dict[str, float | int | None]:
 
 def _exhibits(
     job: NodeProfiles, training: ProfileSum, between: Sequence[ProfileSum]
-) -> Iterator[Exhibit]:
+) -> Iterator[results.Exhibit]:
     """Yield the evidence of a job; ``between`` covers the times before forward passes."""
     yield _bars(training)
     if between:
@@ -215,7 +212,7 @@ def _exhibits(
     names = [stage.stage for stage, _ in pairs]
     stages = results.column("stage", "", names, type=results.ColumnType.TEXT)
     columns = [stages, *kit.columns_of(pairs, _InStage)]
-    title, kind = "Python functions by stage", ExhibitKind.TABLE
+    title, kind = "Python functions by stage", results.ExhibitKind.TABLE
     yield results.exhibit("functions", kind, title=title, caption=caption, columns=columns)
     if job.gaps:
         title = "From the batch to the forward pass"
@@ -228,15 +225,15 @@ def _exhibits(
     profiles = sorted(
         job.profiles, key=lambda item: (item.start_us, item.end_us, item.worker, item.profiler)
     )
+    shown = profiles[:MOST_PROFILES]
     caption = """Each with the step at which it began and ended, and the function that took most
         time itself."""
-    if len(profiles) > MOST_PROFILES:
-        caption += f" The first {MOST_PROFILES} of {len(profiles):,}."
-    shown = profiles[:MOST_PROFILES]
+    first = " The first {shown} of {every:n}."
+    caption += kit.left_out(first, shown=len(shown), every=len(profiles))
     yield kit.table("profiles", shown, Profile, title="Python profiles", caption=caption)
 
 
-def _bars(training: ProfileSum) -> Exhibit:
+def _bars(training: ProfileSum) -> results.Exhibit:
     n_all = len(training.functions)
     measured = [item for item in training.functions if item.kind is not Kind.PROFILER]
     shown = _by_own(measured)[:MOST_BARS]
@@ -253,8 +250,8 @@ def _bars(training: ProfileSum) -> Exhibit:
         _FunctionBar,
         title="Python functions with the longest own time",
         caption=caption + (" The profiler is left out." if len(measured) < n_all else ""),
-        drawn_as=ExhibitKind.BARS,
-        role=Role.OTHER,
+        drawn_as=results.ExhibitKind.BARS,
+        role=results.Role.OTHER,
     )
 
 

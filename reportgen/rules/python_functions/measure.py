@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Instants
 from reportgen.facts import python_profiles as python
 from reportgen.facts.loader import waits_of
 from reportgen.facts.python_profiles import ProfileSum
 from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile import NodeProfile, PythonTable, SpanTable
-from reportgen.profile.system import Instants
 from reportgen.rules.kit import col, derived, percentage, row
 from reportgen.units import NS_PER_S, NS_PER_US
 
@@ -119,7 +119,6 @@ def _profiles(table: PythonTable) -> Iterator[Profile]:
 
 
 def _gaps_of_workers(spans: SpanTable, table: PythonTable) -> Iterator[ForwardGaps]:
-    """Yield the gaps of each worker of a node; none without waits or forward passes."""
     waits, forward = waits_of(spans), spans.where(spans.in_phases(_FORWARD))
     begins = forward if forward.n_spans else spans.steps()
     for worker, its in rows_by_code(waits.worker):
@@ -164,7 +163,6 @@ def _covered(worker: str, start_ns: Instants, end_ns: Instants, table: PythonTab
 
 
 def _longest_first(worker: str, table: PythonTable) -> list[tuple[int, int, int]]:
-    """Return start, end and place of a worker's profiles, the shortest at the end."""
     limits = [
         (its.interval.start.time_us * NS_PER_US, (its.interval.end.time_us + 1) * NS_PER_US, place)
         for place, its in enumerate(table.profiles)

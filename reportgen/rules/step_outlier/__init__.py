@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from reportgen import results
+from reportgen.arrays import Instants
 from reportgen.facts.breakdown import Breakdown, largest_increase
+from reportgen.facts.loader import is_waiting
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.facts.steps import phase_word
-from reportgen.profile.system import Instants
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import breakdown_details
@@ -92,6 +94,7 @@ EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are amon
     {n_first} ({worst.worker})"""
 EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
     SageMaker's profiler records their details by default. If they cost too much, record fewer."""
+LATE = " During most of it some training process waits for its batch."
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 EARLIER = kit.Message(
     id="STEP-1",
@@ -124,8 +127,8 @@ JUMPED = replace(
         with .item(), logging, callbacks. Do it less often, in its own thread, or on the GPU.""",
 )
 """Pauses that become longer at once and stay so do not grow: some work began between the steps."""
-IN_STEPS = {"what": "The", "grows": "grow slower", "usual": "The usual"}
-BETWEEN = {
+IN_STEPS: Mapping[str, Any] = {"what": "The", "grows": "grow slower", "usual": "The usual"}
+BETWEEN: Mapping[str, Any] = {
     "what": "The pauses behind",
     "grows": "grow longer",
     "usual": "The usual pause behind a",
@@ -151,6 +154,7 @@ class SlowSeries:
     extra_ratio: float | None = None
     cause: str = ""
     are_outliers: bool = True
+    is_late: bool = False
 
 
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
@@ -172,7 +176,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
     costly = [item for item in job.series if _is_costly(item, job.loop.length_ns)]
-    slow = [_slow(item, job.loop.length_ns, params) for item in (many or costly)]
+    slow = [_slow(item, job, params) for item in (many or costly)]
     finding = _outliers(slow, named_worker(job.series), params)
     if n_judged and not slow:
         finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
@@ -217,9 +221,6 @@ def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
     return int(np.count_nonzero(counts > n_outliers))
 
 
-# STEP-1: slow steps
-
-
 def named_worker(series: Sequence[StepSeries]) -> str | None:
     """Return the worker with more than twice its fair share of the outliers, or with all of them.
 
@@ -242,9 +243,11 @@ def _is_costly(series: StepSeries, loop_ns: int) -> bool:
     return is_random and cost >= kit.CHEAP_RATIO
 
 
-def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
+def _slow(series: StepSeries, job: NodeSteps, params: Params) -> SlowSeries:
     """Return the outliers of a series, or where there are few, its slow steps."""
-    is_many = len(series.outliers) > params.n_outliers
+    loop_ns, is_many = job.loop.length_ns, len(series.outliers) > params.n_outliers
+    edges, marks = ((its.start_ns, its.end_ns) for its in (series.slow, series.marks))
+    is_late = is_waiting(job.waits, edges, marks, extra_ns=series.slow_extra_ns)
     slow = series.outliers if is_many else listed(series.slow, series.p50_s)
     # Extra time of the first step belongs to the start.
     later_ns = [item.duration_ns for item in slow if item.start_ns > series.start_ns]
@@ -261,11 +264,12 @@ def _slow(series: StepSeries, loop_ns: int, params: Params) -> SlowSeries:
         longest_s=seconds(max(item.duration_ns for item in slow)),
         threshold_s=series.threshold_s,
         extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
-        cause=f" {cause_text(cause, at=AT, against=AGAINST)}" if cause else "",
+        cause=f"{LATE * is_late}{f' {cause_text(cause, at=AT, against=AGAINST)}' if cause else ''}",
         where=kit.at_worker(
             series.worker, min(item.start_ns for item in slow), max(item.end_ns for item in slow)
         ),
         are_outliers=is_many,
+        is_late=is_late,
     )
 
 
@@ -296,6 +300,7 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
     others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
+    message = replace(message, cause=results.Cause.SLOW_INPUT) if worst.is_late else message
     n_early = sum(step < EARLY_STEPS for step in worst.steps)
     severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
     if share is None and len(worst.steps) - n_early < n_early:
@@ -337,9 +342,6 @@ def _others(names: list[str]) -> str:
     return write(OTHERS, names=names) if names else ""
 
 
-# STEP-2: steps that grow slower
-
-
 def _slower(series: Sequence[StepSeries]) -> Finding | None:
     slower = [
         (item.slowdown.extra_ns / item.loop_ns, item, item.slowdown)
@@ -349,12 +351,10 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return (JUMPED if found.is_between and found.is_jump else SLOWER).finding(
-        measured=100 * share,
+    return (JUMPED if found.is_between and found.is_jump else SLOWER).fault(
+        100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
-        severity=kit.fault_severity(share),
-        share=share,
         worst=worst,
         found=found,
         others=_others(

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.arrays import Integers
 from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.distributions import Tally, tally_values
-from reportgen.facts.intervals import covered_each, overlaps_any, union_of
-from reportgen.facts.loader import waits_of
+from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
+from reportgen.facts.loader import long_waits_of, waits_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
 from reportgen.facts.step_times import (
@@ -27,9 +28,8 @@ from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import Details, PackedTable
 from reportgen.results.packed_columns import pack
-from reportgen.rules import kit
 from reportgen.rules.base import param
-from reportgen.rules.kit import AWS_DEFAULTS, col, concat, derived, merge, merged, row
+from reportgen.rules.kit import AWS_DEFAULTS, col, concat, count, derived, merge, merged, row
 from reportgen.rules.step_outlier.use import UseInSteps, use_in_steps
 from reportgen.units import NS_PER_S
 
@@ -62,17 +62,15 @@ class Params:
         choices=(*MODES, *(f"ModeKeys.{mode}" for mode in MODES)),
         may_be_none=True,
     )
-    n_outliers: int = kit.count(
-        10, "triggers with more outliers than this", unit="steps", minimum=0
-    )
-    min_steps: int = kit.count(
+    n_outliers: int = count(10, "triggers with more outliers than this", unit="steps", minimum=0)
+    min_steps: int = count(
         100,
         "a worker's phase is judged once it has more steps than this",
         unit="steps",
         source="a constant of AWS's rule (docs/rules.md)",
         is_printed=False,
     )
-    batch_size: int | None = kit.count(
+    batch_size: int | None = count(
         None,
         "samples in one step of one worker; used to compute samples per second",
         source="no framework records it",
@@ -138,8 +136,8 @@ class StepSeries:
     start_ns: int
     reach_ns: int
     aws_entry: Details | None
-    minute_ns: trend.Integers
-    minute_outliers: trend.Integers
+    minute_ns: Integers
+    minute_outliers: Integers
     loop_ns: int
     slow: PhaseSteps
     slowdown: Slowdown | None
@@ -163,17 +161,19 @@ class StepSeries:
 class NodeSteps:
     """One node, or all of them merged: its series by worker, then by phase.
 
-    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode.
+    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode,
+    and ``waits`` when a worker waited for data.
     """
 
     loop: Loop = merged(merge, default_factory=Loop)
     series: tuple[StepSeries, ...] = merged(concat, default=())
-    minute_ns: trend.Integers = merged(
+    minute_ns: Integers = merged(
         lambda parts: np.unique(np.concatenate(parts)),
         default_factory=lambda: np.empty(0, dtype=np.int64),
     )
     use: UseInSteps = merged(merge, default_factory=UseInSteps)
     data: tuple[PackedTable, ...] = merged(concat, default=())
+    waits: Union = merged(join, default=NOTHING)
 
 
 def measure(part: NodeProfile, params: Params) -> NodeSteps:
@@ -189,13 +189,13 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         minute_ns=minutes_of(np.sort(spans.steps().end_ns)).start_ns,
         use=_use(part, series, [times.steps for times in chosen]),
         data=tuple(_all_steps(steps, waits_of(spans)) for steps in in_order),
+        waits=long_waits_of(spans),
     )
 
 
 def _use(
     part: NodeProfile, series: Sequence[StepSeries], steps: Sequence[PhaseSteps]
 ) -> UseInSteps:
-    """Compare the use of devices in the slow steps that train with that in the others."""
     training = part.spans.training_steps()
     words = {training.phases[code] for code in np.unique(training.phase).tolist()}
     pairs = list(zip(series, steps, strict=True))

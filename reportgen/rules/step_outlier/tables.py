@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from reportgen import results
+from reportgen.arrays import Floats, Instants
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
 from reportgen.facts.steps import phase_word
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.profile.spans import TRAINING_PHASES
-from reportgen.profile.system import Floats, Instants
-from reportgen.results import Details, Exhibit, ExhibitKind
+from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
 from reportgen.rules.functions import compared_functions
@@ -87,7 +86,7 @@ def _statistics(series: Sequence[StepSeries], batch_size: int | None) -> Exhibit
     if batch_size is not None:
         rates = [item.per_second(batch_size, digits=2) for item in series]
         columns[4:4] = kit.floats(("samples_per_s", "/s", rates))
-    return results.exhibit(
+    return exhibit(
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by training process and phase",
@@ -120,7 +119,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
         caption=caption,
         unit="s",
         counted="steps",
-        role=results.Role.STEP,
+        role=Role.STEP,
     )
     return _phases_apart(made, series)
 
@@ -139,7 +138,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
         n=sum(item.n_steps for item in series),
         n_intervals=found.time_ns.size,
     )
-    made = results.exhibit(
+    made = exhibit(
         "step_series",
         ExhibitKind.BAND,
         title="Step durations over time",
@@ -152,7 +151,7 @@ def _over_time(series: Sequence[StepSeries]) -> Exhibit:
                 for mark, values in marks.items()
             ),
         ),
-        role=results.Role.STEP,
+        role=Role.STEP,
     )
     return _phases_apart(made, series)
 
@@ -164,7 +163,7 @@ def _phases_apart(made: Exhibit, series: Sequence[StepSeries]) -> Exhibit:
     if len(trained) == len(named):
         return made
     columns = (
-        replace(item, role=results.Role.GPU)
+        replace(item, role=Role.GPU)
         if trained & {item.name, item.name.rpartition("_")[0]}
         else item
         for item in made.columns
@@ -177,16 +176,16 @@ def _numbers(shown: StepSeries) -> Exhibit:
     marks = shown.marks
     is_thinned = marks.n_steps < shown.n_steps
     thinned = f" {marks.n_steps:,} of {shown.n_steps:,} steps." if is_thinned else ""
-    return results.exhibit(
+    return exhibit(
         "step_numbers",
         ExhibitKind.SERIES,
         title="Step numbers over time",
         caption=f"When the steps of {shown.worker} ({shown.word}) began.{thinned}",
         columns=[
             *kit.floats(("time_s", "s", marks.start_ns / NS_PER_S)),
-            results.column("step", "", marks.step, type=results.ColumnType.INT),
+            column("step", "", marks.step, type=ColumnType.INT),
         ],
-        role=results.Role.STEP,
+        role=Role.STEP,
     )
 
 
@@ -228,9 +227,6 @@ def _line_names(series: Sequence[StepSeries]) -> list[str]:
     return [f"{item.worker} {name}" for item, name in zip(series, names, strict=True)]
 
 
-# Steps per second over time
-
-
 def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Iterator[Exhibit]:
     """Yield the steps a second in each stretch of time; nothing for a short loop.
 
@@ -258,7 +254,7 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
     if batch_size is not None:
         remark += f" A step of a training process has {plural(batch_size, 'sample')}."
     middle_s = np.round((edge_ns[:-1] + width_ns // 2) / NS_PER_S, TIME_DIGITS)
-    yield results.exhibit(
+    yield exhibit(
         "step_pace",
         ExhibitKind.SERIES,
         title="Steps per second over time",
@@ -269,7 +265,7 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
             ("time_s", "s", middle_s),
             *((name, "steps/s", rate) for name, rate in zip(names, rates, strict=True)),
         ),
-        role=results.Role.STEP,
+        role=Role.STEP,
     )
 
 
@@ -285,9 +281,6 @@ def _rates(item: StepSeries, edge_ns: Instants) -> Floats:
     rate = np.full(count.shape, np.nan)
     rate[is_there] = count[is_there] * NS_PER_S / length_ns[is_there]
     return np.round(rate, PACE_DIGITS)
-
-
-# From the result of AWS's rule
 
 
 def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
@@ -321,16 +314,16 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
     phases = [phase_word(str(entry.get("phase"))) for entry in entries]
     n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
     stats_s = [(f"{key}_s", "s", [number(one.get(key)) for one in stats]) for key in STATISTICS]
-    return results.exhibit(
+    return exhibit(
         "steps",
         ExhibitKind.TABLE,
         title="Step durations by training process",
         caption="SageMaker's result has only one phase of each training process.",
         columns=[
-            results.column("worker", "", list(workers), type=results.ColumnType.TEXT),
-            results.column("phase", "", phases, type=results.ColumnType.TEXT),
+            column("worker", "", list(workers), type=ColumnType.TEXT),
+            column("phase", "", phases, type=ColumnType.TEXT),
             *kit.floats(*stats_s),
-            results.column("outliers", "", n_outliers, type=results.ColumnType.INT),
+            column("outliers", "", n_outliers, type=ColumnType.INT),
         ],
     )
 
@@ -349,5 +342,5 @@ def _histogram_of_details(worker: str, entry: Mapping[str, Any], *, is_alone: bo
         caption="Without the outliers.",
         unit="s",
         counted="steps",
-        role=results.Role.STEP,
+        role=Role.STEP,
     )

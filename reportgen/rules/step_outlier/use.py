@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from reportgen.arrays import Instants
 from reportgen.facts.distributions import PCT_EDGES, pct_histogram
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.samples import Counts, present_values
 from reportgen.profile import SeriesKind, SystemTable
-from reportgen.profile.system import Instants
 from reportgen.results import ColumnType, Exhibit, Role
 from reportgen.rules.functions import stall_text
 from reportgen.rules.kit import histogram, merged, row, sum_by_key

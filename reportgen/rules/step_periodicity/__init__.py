@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.inside import NodeGauge, Work
+from reportgen.facts.intervals import Union
+from reportgen.facts.loader import is_waiting
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_periodicity import tables
 from reportgen.rules.step_periodicity.measure import NodeRhythms, Params, Period, Unit, measure
-from reportgen.rules.step_periodicity.tables import Compared, SharedPeriod, compare
 from reportgen.text import format_ns, join_names, ordinal, write
 from reportgen.units import NS_PER_S
 
@@ -86,6 +87,7 @@ UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is c
     profiler does not see, or waiting."""
 FUNCTION = """{cause.function} takes {cause.slow_ns:ns} of each and {usual} of the others:
     {share:pct} of the extra time."""
+LATE = "During most of it some training process waits for its batch."
 FEW_SAMPLES = "Only {gpu.n_inside:count sample} lie in them: too few to know the use of the GPUs."
 DIPS = """GPU utilization is {gpu.inside_pct:pct} inside them and {gpu.outside_pct:pct} outside
     ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
@@ -102,13 +104,13 @@ def judge(measurements: Sequence[NodeRhythms], params: Params) -> Outcome:
         missing = kit.too_few(TOO_FEW, longest=job.longest, least=params.min_steps)
     return Outcome(
         missing=missing,
-        findings=[_finding(item, params) for item in told],
+        findings=[_finding(item, params, job.waits) for item in told],
         exhibits=tables.exhibits_of(groups, told),
         metrics=_metrics(told) if job.longest >= params.min_steps else {},
     )
 
 
-def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
+def group_periods(periods: Sequence[Period]) -> list[tables.SharedPeriod]:
     """Return the rhythms of all workers, shared ones as one, the costliest first.
 
     Labels of two rhythms of one worker with the same period name their first steps.
@@ -121,7 +123,7 @@ def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
         same.append(period)
     named = []
     for members in groups:
-        main = SharedPeriod(members=tuple(members)).main
+        main = tables.SharedPeriod(members=tuple(members)).main
         label = write(EVERY[main.unit], p=main)
         named.append([replace(item, label=label) for item in members])
     n_alike = Counter((its.worker, its.phase, its.label) for members in named for its in members)
@@ -131,7 +133,7 @@ def group_periods(periods: Sequence[Period]) -> list[SharedPeriod]:
         first = "" if is_alone else f" from step {item.first_step}"
         return replace(item, label=item.label + first)
 
-    found = [SharedPeriod(members=tuple(map(told_apart, members))) for members in named]
+    found = [tables.SharedPeriod(members=tuple(map(told_apart, members))) for members in named]
     return sorted(found, key=lambda group: (-group.main.cost_ratio, group.main.period_steps))
 
 
@@ -142,7 +144,7 @@ def _is_same(one: Period, other: Period) -> bool:
     return any(abs(this - that) <= SAME_RATIO * max(this, that) for this, that in pairs)
 
 
-def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
+def _metrics(told: Sequence[tables.SharedPeriod]) -> dict[str, float | int | None]:
     """Return the numbers to compare jobs by; those of the costliest rhythm, ``None`` without."""
     main = told[0].main if told else None
     gpu = main.loads.get(NodeGauge.GPU) if main else None
@@ -157,27 +159,31 @@ def _metrics(told: Sequence[SharedPeriod]) -> dict[str, float | int | None]:
     }
 
 
-def _finding(group: SharedPeriod, params: Params) -> results.Finding:
+def _finding(group: tables.SharedPeriod, params: Params, waits: Union) -> results.Finding:
     main = group.main
-    likely = [item for item in compare(group) if item.evidence_ratio > NAMED_FROM_RATIO]
+    marked_ns = main.cost_ns * main.windows.start_ns.size / main.n_found
+    edges, drawn = ((its.start_ns, its.end_ns) for its in (main.windows, main.drawn))
+    is_late = is_waiting(waits, edges, drawn, extra_ns=marked_ns)
+    likely = [item for item in tables.compare(group) if item.evidence_ratio > NAMED_FROM_RATIO]
     cause = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
+    by_loader = cause is not None and cause.work is Work.LOADER
     nth = ordinal(round(main.period_steps))
     parts = (
         _rhythm(group),
         write(COST, p=main, where=WHERE[main.is_between]),
         _why(cause),
+        LATE if is_late and not by_loader else "",
         _dips(main),
     )
-    message = BATCHES_LATE if cause and cause.work is Work.LOADER else RECURS
+    message = BATCHES_LATE if by_loader or is_late else RECURS
     is_short = main.unit is Unit.STEPS and main.period_steps <= SHORT_PERIOD
     is_update = is_short and main.cost_each_s * NS_PER_S < HALF_CYCLE_RATIO * main.usual_ns
     severity = results.Severity.INFO if is_update else kit.cost_severity(main.cost_ratio)
-    return message.finding(
-        measured=100 * main.cost_ratio,
+    return message.fault(
+        100 * main.cost_ratio,
         threshold=params.min_share_pct,
         where=kit.at_worker(main.worker, main.windows.start_ns[0], main.windows.end_ns[-1]),
         severity=severity,
-        share=main.cost_ratio,
         advice=UPDATE_ADVICE if is_update else ADVICE.get(cause.work) if cause else None,
         what=write(WHAT[main.unit, main.is_between], p=main, nth=nth),
         text=" ".join(part for part in parts if part),
@@ -186,10 +192,7 @@ def _finding(group: SharedPeriod, params: Params) -> results.Finding:
     )
 
 
-# Words about a rhythm
-
-
-def _rhythm(group: SharedPeriod) -> str:
+def _rhythm(group: tables.SharedPeriod) -> str:
     main = group.main
     numbers = [str(step) for step in main.slowest.number[: MOST_NUMBERS + 1].tolist()]
     others = [item.worker for item in group.members if item is not main]
@@ -206,7 +209,7 @@ def _rhythm(group: SharedPeriod) -> str:
     )
 
 
-def _why(cause: Compared | None) -> str:
+def _why(cause: tables.Compared | None) -> str:
     if cause is None:
         return ""
     return write(

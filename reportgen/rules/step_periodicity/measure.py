@@ -8,8 +8,10 @@ from enum import StrEnum
 
 import numpy as np
 
+from reportgen.arrays import Floats, Integers, Mask
 from reportgen.facts.inside import Load, NodeGauge, WindowContents, loads_inside, window_contents
-from reportgen.facts.intervals import Union, runs_of
+from reportgen.facts.intervals import NOTHING, Union, join, runs_of
+from reportgen.facts.loader import long_waits_of
 from reportgen.facts.rhythm import (
     FALSE_ALARM_LOG10,
     Rhythm,
@@ -17,14 +19,12 @@ from reportgen.facts.rhythm import (
     find_rhythm,
     members_of,
 )
-from reportgen.facts.steps import Integers, Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.facts.trend import Mask, excess_of
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
+from reportgen.facts.trend import excess_of
 from reportgen.merging import rows_between
 from reportgen.profile import NodeProfile
-from reportgen.profile.system import Floats
 from reportgen.results import MAX_SERIES_POINTS
-from reportgen.rules import kit
-from reportgen.rules.kit import col, concat, derived, merge, merged, row
+from reportgen.rules.kit import col, concat, count, derived, merge, merged, percentage, row
 from reportgen.units import NS_PER_S
 
 MOST_MARKS = 500
@@ -54,12 +54,12 @@ first and behind the last, for the very first step is often slow."""
 class Params:
     """Parameters of ours; AWS has no such rule."""
 
-    min_share_pct: float = kit.percentage(
+    min_share_pct: float = percentage(
         0.5,
         "a rhythm that costs at least this share of the loop is reported",
         source="what costs less is not worth a change of the script",
     )
-    min_steps: int = kit.count(
+    min_steps: int = count(
         20,
         "a worker's phase is searched once it has this many steps",
         unit="steps",
@@ -162,11 +162,15 @@ class Period:
 
 @row
 class NodeRhythms:
-    """One node, or all of them merged: its loop, the steps of its longest series, its rhythms."""
+    """One node, or all of them merged: its loop, the steps of its longest series, its rhythms.
+
+    ``waits`` is when a worker waited for data.
+    """
 
     loop: Loop = merged(merge, default_factory=Loop)
     longest: int = merged(max, default=0)
     periods: tuple[Period, ...] = merged(concat, default=())
+    waits: Union = merged(join, default=NOTHING)
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
@@ -176,6 +180,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeRhythms:
         loop=loop_of(part.spans),
         longest=max((steps.n_steps for steps in series), default=0),
         periods=tuple(period for steps in series for period in _periods(part, steps)),
+        waits=long_waits_of(part.spans),
     )
 
 
@@ -226,7 +231,6 @@ def _period(part: NodeProfile, steps: PhaseSteps, found: Recurrence, is_normal: 
 
 
 def _is_between(steps: PhaseSteps, rows: Integers, normal: Mask) -> bool:
-    """Return whether the pauses behind slow steps cost more than the steps themselves."""
     pause_excess_ns, step_excess_ns = (
         float(length_ns[rows].sum()) - rows.size * float(np.median(length_ns[normal]))
         for length_ns in (steps.next_ns - steps.end_ns, steps.duration_ns)
@@ -297,7 +301,6 @@ def _recurrences_by(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]
 def _best(
     steps: PhaseSteps, events: Events, false_alarm_log10: float
 ) -> tuple[Integers, Integers, Unit] | None:
-    """Return rows, places on the grid and unit of the surest rhythm, ``None`` without one."""
     found: list[tuple[float, Unit, Rhythm]] = []
     for rows in _levels(events) if events.row.size else ():
         if rows.size > MOST_SLOW_RATIO * steps.n_steps:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from reportgen.arrays import Floats
 from reportgen.facts.inside import Work
-from reportgen.profile.system import Floats
 from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.step_periodicity.measure import Period
@@ -132,7 +132,6 @@ def exhibits_of(groups: Sequence[SharedPeriod], told: Sequence[SharedPeriod]) ->
 
 
 def _cycles(groups: Sequence[SharedPeriod]) -> Exhibit:
-    """Return the steps of the worker in which a rhythm costs most, slow ones in own columns."""
     main = groups[0].main
     every = kit.concat(group.members for group in groups)
     own = [its for its in every if (its.worker, its.phase) == (main.worker, main.phase)]

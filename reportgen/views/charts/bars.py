@@ -84,7 +84,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
     values = [numbers(column.values) for column in groups]
     has_bars = [column.unit == groups[0].unit for column in groups]
     drawn = [values[at] for at, has_bar in enumerate(has_bars) if has_bar]
-    longest = max((abs(item) for items in drawn for item in items if item is not None), default=0.0)
+    longest = max((abs(item) for items in drawn for item in items if item), default=1.0)
     group_inks = inks_of_columns(exhibit, groups)
     is_lone = sum(has_bars) == 1 and group_inks[0].hue == PLAIN
     names = [str(name) for name in name_column.values]
@@ -96,7 +96,7 @@ def info(exhibit: Exhibit, *, file: str) -> BarsInfo:
             bars=tuple(
                 Bar(
                     value=shown_value(column.values[at], column.unit, name=column.name),
-                    width_pct=_width(items[at], longest),
+                    width_pct=round(100 * abs(items[at] or 0.0) / longest, 2),
                     ink=(row_inks[at] if row_inks else ink.css_class) if is_drawn else "",
                 )
                 for column, items, ink, is_drawn in zip(
@@ -129,10 +129,6 @@ def with_swatches(info: BarsInfo, swatches: Sequence[str]) -> BarsInfo:
     marked = tuple(replace(row, swatch=swatch) for row, swatch in zip(rows, swatches, strict=False))
     n_first = len(info.rows)
     return replace(info, rows=marked[:n_first], folded=marked[n_first:])
-
-
-def _width(value: float | None, longest: float) -> float:
-    return round(100 * abs(value) / longest, 2) if value and longest else 0.0
 
 
 def _row_inks(exhibit: Exhibit, names: Sequence[str]) -> list[str]:

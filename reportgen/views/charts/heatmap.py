@@ -86,7 +86,6 @@ def named_rows(found: HeatmapInfo, height_px: float) -> list[tuple[int, str]]:
 
 
 def _cells(found: HeatmapInfo) -> Numbers:
-    """Return the cells packed: percentages to the hundredth."""
     if not found.scale.is_percent:
         return matrix32(found.cells)
     flat = percentages32([value for row in found.cells for value in row])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,7 +60,7 @@ def info(exhibit: Exhibit, context: ChartContext) -> SeriesInfo:
                 values=curve,
                 ink=ink,
                 panel=list(panels).index(column.unit),
-                is_points=_is_sparse(curve),
+                is_points=sum(item is not None for item in curve) < _SPARSE_BELOW * len(curve),
                 is_limit=any(word in column.name.lower() for word in _LIMIT_WORDS),
                 is_on_demand=has_means and not column.name.startswith(_MEAN),
                 shape=layout.shape_of(column.unit, items),
@@ -110,8 +110,3 @@ def _trace(line: SeriesLine, time_x: Numbers, scale: UnitScale) -> dict[str, Any
     dash = "dash" if line.is_limit else line.ink.dash
     style = {"color": colour, "width": 1.5, "dash": dash, **line.shape}
     return {**trace, "mode": "lines", "line": style}
-
-
-def _is_sparse(values: Sequence[float | None]) -> bool:
-    present = sum(value is not None for value in values)
-    return bool(values) and present < _SPARSE_BELOW * len(values)

@@ -79,7 +79,6 @@ def kind_of(name: str) -> str:
 
 
 def _groups(kinds: list[str], exhibit: Exhibit) -> dict[str, SpanGroup]:
-    """Return the group of each kind; kinds beyond the limit share the last one."""
     n_rest = len(kinds) - MOST_GROUPS + 1 if len(kinds) > MOST_GROUPS else 0
     heads = [*kinds[:-n_rest], f"others ({n_rest})"] if n_rest else kinds
     made = [

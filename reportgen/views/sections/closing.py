@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reportgen.report import QualityNote, Report
+from reportgen.results import Status
 from reportgen.text import format_count, join_names, plural
 from reportgen.views.cell_output import PageSection, State, block_of, headed_section, pairs_block
 from reportgen.views.facts import Fact
 from reportgen.views.outline import is_of_traces, section_of, title_of
 from reportgen.views.sections.opening import LOSS_COUNTERS
-from reportgen.views.status import hint_of, is_unrecorded
+from reportgen.views.status import counts_of_unlooked, hint_of, is_listed
 from reportgen.views.values import format_bytes_exact, shorten
 
 NOTES_AT_ONCE = 12
@@ -46,19 +47,21 @@ class Notes:
 
 
 def not_recorded(report: Report) -> PageSection:
-    """List data that kernel traces lack and how to record them; nothing without traces."""
+    """List the checks that did not look, why, and how to record their data."""
     absent = absent_of(report)
     blocks = [block_of("absent", items=absent)] if absent else []
-    lead = "Data that this recording does not contain, and how to record them."
-    said = join_names([item.title for item in absent])
-    return headed_section("not-recorded", "Not recorded", blocks, lead=lead, said=said)
+    lead = """Checks that do not apply to this job, whose data were not recorded, or that had too
+        few data; and how to record these."""
+    said = ", ".join(counts_of_unlooked(report)) or join_names([item.title for item in absent])
+    return headed_section("not-recorded", "Not checked", blocks, lead=lead, said=said)
 
 
 def absent_of(report: Report) -> tuple[Absent, ...]:
-    """Return the rules of kernel traces that could not look, and system metrics, if missing."""
+    """Return the rules that did not look, and system metrics, if missing."""
     rule_ids = sorted(report.rules, key=lambda rule_id: section_of(rule_id, report).order)
-    unlooked = [rule_id for rule_id in rule_ids if is_unrecorded(rule_id, report)]
-    taken = {section_of(rule_id, report).id for rule_id in rule_ids if rule_id not in unlooked}
+    unlooked = [rule_id for rule_id in rule_ids if report.rules[rule_id].status is Status.SKIPPED]
+    shown = [rule_id for rule_id in rule_ids if not is_listed(rule_id, report)]
+    taken = {section_of(rule_id, report).id for rule_id in shown}
     by_reason: dict[str, list[str]] = {}
     for rule_id in unlooked:
         reason = report.rules[rule_id].reason

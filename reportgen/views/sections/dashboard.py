@@ -150,7 +150,6 @@ def _lanes(exhibits: Sequence[Exhibit]) -> list[str]:
 
 
 def _window_s(exhibits: Sequence[Exhibit]) -> tuple[float, float] | None:
-    """Return the time range of the first curve, its last bin included."""
     curve = next((item for item in exhibits if item.kind is ExhibitKind.SERIES), None)
     instants = numbers(curve.columns[0].values) if curve else []
     known = [instant for instant in instants if instant is not None]

@@ -42,6 +42,7 @@ def header(report: Report) -> PageSection:
     cards = apart(cards_of(report))
     named = named_finding(report)
     is_on_dashboard = has_dashboard(report)
+    losses = ", ".join(losses_of(report))
     html = render(
         "header",
         kind="Kernel traces" if is_of_traces(report) else "Training profile",
@@ -50,7 +51,7 @@ def header(report: Report) -> PageSection:
         link=f"#{card_of(named.rule, named.finding, report).anchor}" if named else "",
         picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
-        warning=_loss_warning(report),
+        warning=f"Part of the input could not be used: {losses}." if losses else "",
         faults=_faults(cards, report) if is_on_dashboard else [],
         **({} if is_on_dashboard else _findings_of(cards)),
         has_dashboard=is_on_dashboard,
@@ -72,11 +73,11 @@ def findings(report: Report) -> PageSection:
 
 
 def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
-    """Return the values of the fragment of the findings."""
+    n_faults = sum(card.severity != Severity.INFO.value for card in cards)
     # A reading waits folded when faults fill the screen.
-    first = min(CARDS_AT_ONCE, _n_faults(cards) or min(len(cards), 2))
+    first = min(CARDS_AT_ONCE, n_faults or min(len(cards), 2))
     return {
-        "findings_title": "What to look at first" if _n_faults(cards) else "Worth knowing",
+        "findings_title": "What to look at first" if n_faults else "Worth knowing",
         "cards": cards[:first],
         "more_cards": cards[first:],
     }
@@ -106,10 +107,6 @@ def job_summary(report: Report) -> PageSection:
     return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead, said=said)
 
 
-def _n_faults(cards: Sequence[Card]) -> int:
-    return sum(card.severity != Severity.INFO.value for card in cards)
-
-
 def losses_of(report: Report) -> list[str]:
     """Return the part of the input that could not be used: ``2 files skipped``."""
     counters = report.data_quality.counters
@@ -118,11 +115,6 @@ def losses_of(report: Report) -> list[str]:
         for name, words in LOSS_COUNTERS.items()
         if counters.get(name)
     ]
-
-
-def _loss_warning(report: Report) -> str:
-    losses = ", ".join(losses_of(report))
-    return f"Part of the input could not be used: {losses}." if losses else ""
 
 
 def _phases(summary: JobSummary) -> Block | None:
@@ -135,7 +127,7 @@ def _phases(summary: JobSummary) -> Block | None:
         ExhibitKind.SHARES,
         title="Phases of the job",
         caption="""The training loop lasts from the start of the first training step to the end of
-            the last one.""",
+            the last one. These are exact times; the GPU time budget counts whole samples.""",
         columns=[("part", "", names), ("duration_s", "s", amounts), ("pct", "%", percentages)],
     )
     return exhibit_block(shares, _CONTEXT)

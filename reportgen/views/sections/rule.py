@@ -142,7 +142,6 @@ def _is_quiet(rule_id: str, report: Report) -> bool:
 
 
 def _pictures(rule_id: str, report: Report) -> list[Block]:
-    """Return links to the rule's pictures that the dashboard shows."""
     drawn = [panel.exhibit for panel in panels_of(report) if panel.rule_id == rule_id]
     links = [{"title": item.title, "link": f"#{anchor_of(rule_id, item.id)}"} for item in drawn]
     return [block_of("drawn_above", pictures=links)] if links else []

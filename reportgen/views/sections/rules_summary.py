@@ -10,9 +10,9 @@ from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.text import plural
 from reportgen.views.cell_output import PageSection, block_of, headed_section
-from reportgen.views.outline import ALL_CHECKS_ID, about_of
+from reportgen.views.outline import ALL_CHECKS_ID, about_of, section_of
 from reportgen.views.sections.rule import format_counters, format_params
-from reportgen.views.status import MILDEST_FIRST, is_applicable, link_to, rule_state
+from reportgen.views.status import MILDEST_FIRST, counts_of_unlooked, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
@@ -56,18 +56,14 @@ def rules_summary(report: Report) -> PageSection:
 
 
 def _said(rows: Sequence[RuleRow], report: Report) -> str:
-    """Count the checks by how they ended."""
-    n_outside = sum(not is_applicable(row.rule_id, report) for row in rows)
     kinds = Counter(row.kind for row in rows)
-    quiet, unlooked = kinds.pop("ok", 0), kinds.pop("skipped", 0)
     counts = {
-        "found something": kinds.total() - kinds["failed"],
-        "found nothing wrong": quiet,
-        "could not be made": unlooked - n_outside,
-        "do not apply": n_outside,
         "failed": kinds["failed"],
+        "found something": kinds.total() - kinds["failed"] - kinds["ok"] - kinds["skipped"],
+        "found nothing wrong": kinds["ok"],
     }
-    return ", ".join(f"{count} {words}" for words, count in counts.items() if count)
+    said = [f"{count} {words}" for words, count in counts.items() if count]
+    return ", ".join([*said, *counts_of_unlooked(report)])
 
 
 def rule_rows(report: Report) -> tuple[RuleRow, ...]:
@@ -77,16 +73,16 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
         result = report.results.get(RuleId(rule_id))
         about = about_of(rule_id, report)
         counted = format_counters(result) if result else (ABSENT, ABSENT, ABSENT)
-        kind = rule_state(rule_id, report).kind
+        state = rule_state(rule_id, report)
         rows.append(
             RuleRow(
                 rule_id=rule_id,
                 title=about.title or rule_id,
-                link=link_to(rule_id, report),
+                link=f"#{section_of(rule_id, report).id}",
                 checks=about.checks,
-                kind=kind,
-                word=entry.status.value,
-                rank=MILDEST_FIRST.index(kind),
+                kind=state.kind,
+                word=state.word if state.kind == "skipped" else entry.status.value,
+                rank=MILDEST_FIRST.index(state.kind),
                 reason=entry.reason.text if entry.reason else "",
                 findings=plural(found[rule_id], "finding") if found[rule_id] else "",
                 triggered=counted[0],

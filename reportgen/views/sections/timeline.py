@@ -49,7 +49,6 @@ def timeline(report: Report) -> PageSection:
 
 
 def _lanes_blocks(report: Report) -> list[Block]:
-    """Return the lanes of events, where the report has their file."""
     if report.timeline_data is None:
         return []
     try:
@@ -59,7 +58,6 @@ def _lanes_blocks(report: Report) -> list[Block]:
 
 
 def _counts(report: Report) -> TableInfo | None:
-    """Return how many events each lane has, as a table."""
     for rule_id, item in exhibits_of(report):
         if item.kind is ExhibitKind.TIMELINE:
             most = context_of(rule_id, report).most_cells
@@ -68,7 +66,6 @@ def _counts(report: Report) -> TableInfo | None:
 
 
 def _axis_blocks(report: Report) -> list[Block]:
-    """Return curves, phases and detected intervals; nothing without curves."""
     is_unix = report.job.clock == "unix"
     context = ChartContext(rule_id=ID, is_unix=is_unix)
     panels = tracks.panels_of(report, is_unix=is_unix)

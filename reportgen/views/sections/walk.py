@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from reportgen.errors import PluginError
-from reportgen.report import Report
+from reportgen.report import RankedFinding, Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
+from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.outline import about_of, section_of
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
@@ -17,7 +18,7 @@ from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
-from reportgen.views.status import MILDEST_FIRST, is_applicable, is_unrecorded, rule_state
+from reportgen.views.status import MILDEST_FIRST, NOT_RECORDED, is_listed, rule_state
 from reportgen.views.values import prose, shorten
 from reportgen.views.verdict import named_finding
 
@@ -70,23 +71,14 @@ def section(report: Report, section_id: str) -> PageSection:
 
 
 def other_rules(report: Report) -> Sections:
-    """Show all sections that no cell of the notebook shows: those of plugins and later versions.
-
-    A rule that does not apply to the job is only in the list of all checks.
-    """
+    """Show all sections that no cell of the notebook shows: those of plugins and later versions."""
     return Sections(
         parts=tuple(
             rules_section(section_id, report)
             for section_id in section_ids(report)
             if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
-            and _is_of_job(section_id, report)
         )
     )
-
-
-def _is_of_job(section_id: str, report: Report) -> bool:
-    rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    return not rules or any(is_applicable(rule_id, report) for rule_id in rules)
 
 
 def section_ids(report: Report) -> tuple[str, ...]:
@@ -99,11 +91,11 @@ def section_ids(report: Report) -> tuple[str, ...]:
 def rules_section(section_id: str, report: Report) -> PageSection:
     """Return the section with an id: its rules one after the other, then exhibits of others.
 
-    A rule of kernel traces that could not look is left out: ``not_recorded`` lists it. Without any
-    rule or exhibit the section has no blocks.
+    A rule that did not look is left out: ``not_recorded`` lists it. Without any rule or exhibit the
+    section has no blocks.
     """
     rules = [rule_id for rule_id in report.rules if section_of(rule_id, report).id == section_id]
-    shown = [rule_id for rule_id in rules if not is_unrecorded(rule_id, report)]
+    shown = [rule_id for rule_id in rules if not is_listed(rule_id, report)]
     guests = [
         (rule_id, place)
         for rule_id in report.rules
@@ -123,33 +115,51 @@ def rules_section(section_id: str, report: Report) -> PageSection:
         states += [state] if state else []
         lead += [place.lead] if made and not state else []
     worst = max(states, key=lambda item: MILDEST_FIRST.index(item.kind), default=None)
-    is_open = (worst is not None and worst.kind in _OPEN) or _named_rule(report) in shown
+    named = named_finding(report)
+    is_bad = worst is not None and worst.kind in _OPEN
+    is_open = is_bad or (named is not None and named.rule in shown)
     return headed_section(
         section_id,
         title,
         blocks,
         lead=" ".join(filter(None, lead)),
         state=worst,
-        said=None if is_open else _said_of(rules or [rule_id for rule_id, _ in guests], report),
+        said=None if is_open else _said_of(section_id, rules, guests, report),
     )
 
 
-def _named_rule(report: Report) -> RuleId | None:
-    named = named_finding(report)
-    return named.rule if named else None
-
-
-def _said_of(rule_ids: Sequence[RuleId], report: Report) -> str:
+def _said_of(
+    section_id: str,
+    rules: Sequence[RuleId],
+    guests: Sequence[tuple[RuleId, Section]],
+    report: Report,
+) -> str:
     """Return the line of a folded section: its first finding, else missing data or its question."""
-    titles = [item.finding.title for item in report.findings if item.rule in rule_ids]
+    rule_ids = rules or [rule_id for rule_id, _ in guests]
+    titles = [
+        item.finding.title
+        for item in report.findings
+        if item.rule in rule_ids and _section_with(item, report) == section_id
+    ]
     entries = [report.rules[rule_id] for rule_id in rule_ids]
     titles += [entry.reason.text for entry in entries if entry.reason is not None]
-    titles += [about_of(rule_id, report).checks for rule_id in rule_ids]
-    return prose(shorten(titles[0]).text) if titles else ""
+    absent = (
+        place.missing
+        for rule_id, place in guests
+        if not rule.guests_of(report.results.get(rule_id), section_id)
+    )
+    titles += [] if rules else filter(None, absent)
+    titles += [about_of(rule_id, report).checks.partition(". ")[0] for rule_id in rule_ids]
+    return prose(shorten(titles[0], most=LONGEST_TITLE).text) if titles else ""
+
+
+def _section_with(item: RankedFinding, report: Report) -> str:
+    result = report.results.get(item.rule)
+    shown = result.exhibit(item.finding.exhibit or "") if result else None
+    return (shown.place.section if shown else "") or section_of(item.rule, report).id
 
 
 def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Block], State | None]:
-    """Return the exhibits of a rule in another section, and a state where it is absent."""
     exhibits = rule.guests_of(report.results.get(RuleId(rule_id)), place.id)
     if exhibits:
         ids = {item.id for item in exhibits}
@@ -161,5 +171,5 @@ def _guest_blocks(rule_id: str, place: Section, report: Report) -> tuple[list[Bl
     hint = f"{why_not_recorded(place.recorded_by, report)} {place.hint}".strip()
     if report.recording is not None:
         hint = TRACE_HINT
-    state = State(kind="skipped", word="not recorded")
+    state = State(kind="skipped", word=NOT_RECORDED)
     return [rule.notice_block("skipped", place.missing, hint)], state

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from reportgen.views.charts.arrays import Numbers, Outline
@@ -137,6 +137,7 @@ def cell_marks(trace: Trace, place: PlotArea) -> list[Mark]:
     n_rows = len(flat) // n_columns
     step, tall = -(-n_columns // _MOST_COLUMNS), -(-n_rows // _MOST_ROWS)
     top = trace.get("zmax") or max((value for value in flat if value is not None), default=0) or 1
+    width_px = place.right_px - place.left_px
     paths: dict[int, list[str]] = {}
     for row in range(0, n_rows, tall):
         y0, y1 = sorted((round(place.y(row - 0.5)), round(place.y(min(row + tall, n_rows) - 0.5))))
@@ -144,7 +145,8 @@ def cell_marks(trace: Trace, place: PlotArea) -> list[Mark]:
             mean = _mean(flat, n_columns, range(row, min(row + tall, n_rows)), column, step)
             if mean is None or not math.isfinite(mean / top):
                 continue
-            x0, x1 = (_edge(place, n_columns, at) for at in (column, column + step))
+            ends = (min(at, n_columns) / n_columns for at in (column, column + step))
+            x0, x1 = (round(place.left_px + end * width_px) for end in ends)
             shade = int(min(max(mean / top, 0.0), 1.0) * (_SHADES - 1) + 0.5)
             paths.setdefault(shade, []).append(_rectangle(x0, x1 - x0, y0, max(1, y1 - y0)))
     return [Mark(path="".join(path), fill=f"var(--rg-scale-{k})") for k, path in paths.items()]
@@ -162,12 +164,6 @@ def _mean(flat: Values, n_columns: int, rows: range, column: int, step: int) -> 
     return sum(cells) / len(cells) if cells else None
 
 
-def _edge(place: PlotArea, n_columns: int, column: int) -> int:
-    return round(
-        place.left_px + min(column, n_columns) / n_columns * (place.right_px - place.left_px)
-    )
-
-
 MOST_POINTS = 140
 _MOST_DOTS = 240
 
@@ -176,13 +172,13 @@ def curve_marks(trace: Trace, place: PlotArea) -> list[Mark]:
     """Draw a ``scatter`` trace: a line, steps, points, or the outline of an envelope."""
     if isinstance(trace["x"], Outline):
         return _envelope(trace, place)
-    points = zip(list_of(trace["x"]), list_of(trace["y"]), strict=True)
+    runs = _runs(zip(list_of(trace["x"]), list_of(trace["y"]), strict=True))
     if trace.get("mode") == "markers":
-        return _dots(trace, place)
+        return [_dots(trace, chain.from_iterable(runs), place)]
     line = trace["line"]
     is_steps = line.get("shape") == "hv"
     paths = []
-    for run in _runs(points):
+    for run in runs:
         drawn = run if is_steps or len(run) <= MOST_POINTS else list(_thinned(run))
         paths.append(_steps(drawn, place) if is_steps else _line(drawn, place))
     is_dashed = line.get("dash", "solid") != "solid"
@@ -197,7 +193,6 @@ def _runs(points: Any) -> Iterator[list[tuple[float, float]]]:
 
 
 def _thinned(run: Sequence[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """Keep the lowest and the highest point of each bucket, in their order."""
     size = -(-2 * len(run) // MOST_POINTS)
     for start in range(0, len(run), size):
         bucket = run[start : start + size]
@@ -216,15 +211,10 @@ def _steps(run: Sequence[tuple[float, float]], place: PlotArea) -> str:
     return f"M{place.x(x):.0f} {place.y(y):.0f}{tail}"
 
 
-def _dots(trace: Trace, place: PlotArea) -> list[Mark]:
-    points = [
-        point
-        for run in _runs(zip(list_of(trace["x"]), list_of(trace["y"]), strict=True))
-        for point in run
-    ]
+def _dots(trace: Trace, points: Iterable[tuple[float, float]], place: PlotArea) -> Mark:
     spots = dict.fromkeys((round(place.x(x)), round(place.y(y))) for x, y in points)
     path = "".join(f"M{x - 2} {y}l2-2 2 2-2 2z" for x, y in list(spots)[:_MOST_DOTS])
-    return [Mark(path=path, fill=trace["marker"]["color"])]
+    return Mark(path=path, fill=trace["marker"]["color"])
 
 
 def _envelope(trace: Trace, place: PlotArea) -> list[Mark]:
@@ -245,7 +235,6 @@ def _envelope(trace: Trace, place: PlotArea) -> list[Mark]:
 def _reach(
     rows: Sequence[tuple[float | None, float | None, float | None]],
 ) -> tuple[float, float, float] | None:
-    """Return where a bucket begins, its lowest and its highest value, if it has any."""
     lows = [low for _, low, _ in rows if low is not None]
     highs = [high for _, _, high in rows if high is not None]
     at = rows[0][0]

@@ -125,7 +125,7 @@ def _unlooked(report: Report) -> Iterator[str]:
             by_reason.setdefault(reason, []).append(markdown_text(title_of(rule_id, report)))
     if not by_reason:
         return
-    yield from ("## Could not look", "")
+    yield from ("## Not checked", "")
     for reason, titles in by_reason.items():
         yield f"- {', '.join(titles)}{f': {reason}' if reason else ''}"
     yield ""

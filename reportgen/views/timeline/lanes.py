@@ -81,7 +81,6 @@ def _header(content: bytes) -> Mapping[str, Any] | None:
 
 
 def _caption(header: Mapping[str, Any]) -> str:
-    """Say how much there is, and what is left out."""
     lanes = header["lanes"]
     n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] != "counter")
     said = f"{format_count(n_events)} events"

@@ -11,7 +11,6 @@ from reportgen.results import PackedTable
 from reportgen.results.packed_columns import unpack
 from reportgen.units import NS_PER_S
 from reportgen.views.charts.arrays import float32
-from reportgen.views.charts.band import Band
 from reportgen.views.charts.layout import ChartContext, axis_name, time_array, times
 from reportgen.views.timeline.tracks import TimelinePanel
 from reportgen.views.values import plot_label
@@ -44,7 +43,10 @@ def _curves(
             columns = unpack(table)
         except FormatError:
             continue
-        band = _band_of(table, panel.found.bands)
+        # A table is the curve of its worker or phase, which is in the name of the band.
+        words = " ".join(table.of.values())
+        bands = panel.found.bands
+        band = next((band for band in bands if band.name in words), bands[0])
         time_x = times([float(start) / NS_PER_S for start in columns["start_ns"]], context)
         factor = panel.scale.factor / NS_PER_S
         yield {
@@ -64,9 +66,3 @@ def _curves(
 def _are_steps(table: PackedTable) -> bool:
     names = {column.name for column in table.columns}
     return table.id == _STEPS and names >= {"start_ns", "duration_ns"}
-
-
-def _band_of(table: PackedTable, bands: Sequence[Band]) -> Band:
-    """Return the curve that a table of steps refines: that of its worker or phase."""
-    words = " ".join(table.of.values())
-    return next((band for band in bands if band.name in words), bands[0])

@@ -64,7 +64,7 @@ def tracks_of(report: Report, kind: Track) -> list[tuple[RuleId, Exhibit, Timeli
         for rule_id, item in exhibits_of(report)
         if item.place.timeline is not None
         and item.place.timeline.kind is kind
-        and (is_drawn(item) if kind is not Track.PANEL else _is_curve(item))
+        and _can_be(item, kind)
     ]
     return sorted(found, key=lambda one: one[2].order)
 
@@ -77,16 +77,12 @@ def drawn_ids(result: RuleResult, report: Report) -> set[str]:
         for item in result.exhibits
         if (track := item.place.timeline) is not None
         and track.is_only_here
-        and (track.kind is Track.STEPS or (has_timeline and _stands_there(item, track)))
+        and (track.kind is Track.STEPS or (has_timeline and _can_be(item, track.kind)))
     }
 
 
-def _stands_there(item: Exhibit, track: TimelineTrack) -> bool:
-    return _is_curve(item) if track.kind is Track.PANEL else is_drawn(item)
-
-
-def _is_curve(item: Exhibit) -> bool:
-    return item.kind is ExhibitKind.BAND and is_drawn(item)
+def _can_be(item: Exhibit, kind: Track) -> bool:
+    return is_drawn(item) and (kind is not Track.PANEL or item.kind is ExhibitKind.BAND)
 
 
 def _reach(lines: Sequence[band.Band]) -> tuple[float, float, float] | None:
@@ -203,11 +199,15 @@ def _lane(name: str, exhibit: Exhibit, *, hue: str) -> Lane:
         for said, start, end in _intervals_of(exhibit)
         if start is not None and end is not None
     ]
-    return _kept(name, spans)
+    longest = sorted(spans, key=lambda span: span.start_s - span.end_s)[:MOST_SPANS]
+    return Lane(
+        name=shorten(name, most=40).text,
+        n_spans=len(spans),
+        spans=tuple(sorted(longest, key=lambda span: (span.start_s, span.end_s))),
+    )
 
 
 def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float | None]]:
-    """Yield words, start and end of the rows of spans, or of a table of steps."""
     columns = {column.name: column.values for column in exhibit.columns}
     if exhibit.kind is ExhibitKind.SPANS:
         names, ends = (columns["lane"], columns["name"]), numbers(columns["end_s"])
@@ -219,12 +219,3 @@ def _intervals_of(exhibit: Exhibit) -> Iterator[tuple[str, float | None, float |
         for worker, step, start, length in steps:
             end = None if start is None or length is None else start + length
             yield f"{worker}: step {step}, {format_value(length, 's')}", start, end
-
-
-def _kept(name: str, spans: Sequence[Span]) -> Lane:
-    longest = sorted(spans, key=lambda span: span.start_s - span.end_s)[:MOST_SPANS]
-    return Lane(
-        name=shorten(name, most=40).text,
-        n_spans=len(spans),
-        spans=tuple(sorted(longest, key=lambda span: (span.start_s, span.end_s))),
-    )

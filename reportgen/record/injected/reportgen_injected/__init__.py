@@ -75,7 +75,7 @@ def active() -> Optional[Recorder]:
         return None
     if _Session.recorder is None:
         if _Session.settings.is_foreign():
-            _report_foreign()
+            _give_up("other_machine", "environment")  # its clock cannot be aligned with ours
             return None
         from .recorder import Recorder
 
@@ -114,13 +114,13 @@ def _make_part(name: str) -> Any:
 
 
 def _installer(name: str) -> Callable[[ModuleType], object]:
-    """Return the function to call once a module was imported, fenced."""
-
     def install(module: ModuleType) -> None:
         try:
             own = active()
         except Exception as error:
-            _report_start(error)
+            from .fence import own_line
+
+            _give_up("fault", "start", type(error).__name__, own_line(error))
             return
         if own is not None:
             own.fence(name)(_install)(name, module)
@@ -128,23 +128,12 @@ def _installer(name: str) -> Callable[[ModuleType], object]:
     return install
 
 
-def _report_foreign() -> None:
-    """Say that another machine's recording has reached this process; it cannot be aligned."""
+def _give_up(kind: str, hook: str, error: str = "", line: str = "") -> None:
     from .output import Output
 
     settings, _Session.settings = _Session.settings, None
     if settings is not None:
-        Output(settings).report("other_machine", "environment", "", "")
-
-
-def _report_start(error: Exception) -> None:
-    """Report that the recorder of this process could not even be made."""
-    from .fence import own_line
-    from .output import Output
-
-    settings, _Session.settings = _Session.settings, None
-    if settings is not None:
-        Output(settings).report("fault", "start", type(error).__name__, own_line(error))
+        Output(settings).report(kind, hook, error, line)
 
 
 def _install(name: str, module: ModuleType) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 from . import trainer_marks
@@ -10,22 +11,17 @@ from .steps import EVAL, PREDICT, TRAIN
 
 def callbacks() -> list[Any]:
     """Return our callback for ``lightning.pytorch``; nothing where nothing is recorded."""
-    marks = trainer_marks()
-    if marks is None:
-        return []
-    from lightning.pytorch import Callback
-
-    return [_callback(Callback, marks)]
+    return _callbacks("lightning.pytorch")
 
 
 def callbacks_of_pytorch_lightning() -> list[Any]:
     """Return our callback for the package ``pytorch_lightning``."""
-    marks = trainer_marks()
-    if marks is None:
-        return []
-    from pytorch_lightning import Callback
+    return _callbacks("pytorch_lightning")
 
-    return [_callback(Callback, marks)]
+
+def _callbacks(package: str) -> list[Any]:
+    marks = trainer_marks()
+    return [] if marks is None else [_callback(import_module(package).Callback, marks)]
 
 
 def _callback(base: Any, marks: Any) -> Any:

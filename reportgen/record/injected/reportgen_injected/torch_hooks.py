@@ -52,7 +52,6 @@ class Signal(ModuleType):
         super().__setattr__("on_step", on_step)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Pass an optimizer step on; everything else is as usual."""
         if name == "has_stepped":
             self.on_step()
         else:
@@ -252,14 +251,12 @@ class ModuleHooks:
             module.register_forward_hook(_ModuleHook(self._ended, is_compiling)),
         ]
 
-    def _remove(self, identity: int) -> None:
-        for handle in self._handles.pop(identity):
-            handle.remove()
-
     def remove_all(self) -> None:
         """Take all hooks away, for tools that cannot work on modules with hooks."""
-        for identity in list(self._handles):
-            self._remove(identity)
+        while self._handles:
+            _, handles = self._handles.popitem()
+            for handle in handles:
+                handle.remove()
 
     def _on_begin(self, module: Any) -> None:
         at_ns = now_ns()
@@ -282,10 +279,8 @@ class ModuleHooks:
 
     def install_before(self, module: ModuleType, name: str) -> None:
         """Let a function of torch run without our hooks: it refuses modules that have any."""
-        function, remove_all = (
-            getattr(module, name),
-            self._recorder.fence("torch.forward")(self.remove_all),
-        )
+        function = getattr(module, name)
+        remove_all = self._recorder.fence("torch.forward")(self.remove_all)
 
         @functools.wraps(function)
         def without_hooks(*args: Any, **kwargs: Any) -> Any:
@@ -313,7 +308,6 @@ def _modules_near(frame: Optional[FrameType], base: type) -> list[Any]:
 
 
 def _inside(value: Any) -> Iterable[Any]:
-    """Return the content of an object: attributes, or the elements of a small collection."""
     if isinstance(value, (ModuleType, type)):
         return ()
     if type(value) in {list, tuple, set}:
@@ -330,7 +324,6 @@ def _modules_anywhere(base: type) -> list[Any]:
 
 
 def _outermost(modules: Iterable[Any]) -> list[Any]:
-    """Return the modules that no other one of them contains."""
     modules = list(modules)
     inner = {id(one) for module in modules for one in module.modules() if one is not module}
     return [module for module in modules if id(module) not in inner]

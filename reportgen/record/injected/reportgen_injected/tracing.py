@@ -100,7 +100,6 @@ class Tracer:
         return self._rank in {0, n_ranks // 2, n_ranks - 1}
 
     def _next_range(self, step: int) -> None:
-        """Name the step in the trace as torch's own schedules do."""
         if self._range is not None:
             self._range.__exit__(None, None, None)
         record_function = sys.modules["torch"].profiler.record_function
