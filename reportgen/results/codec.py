@@ -86,8 +86,6 @@ class PackedExhibits(Sequence[Exhibit]):
         return len(self.packed)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return tuple(self[place] for place in range(*at.indices(len(self))))
         return _exhibit(msgspec.json.decode(zlib.decompress(self.packed[at])))
 
 

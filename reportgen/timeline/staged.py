@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -91,13 +91,14 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         if lane.strips is not None
     ]
     numbered = [part.details] if isinstance(part.details, StepTexts) else []
-    tables: dict[str, tuple[type[Any], Sequence[Any]]] = {
-        "detail": (StepTexts, numbered),
-        "strip": (Strips, strips),
-        "track": (Track, tracks),
-        "arrow": (Arrows, [part.arrows]),
-        "piece": (Pieces, pieces),
-    }
+    with (folder / _COLUMNS).open("wb") as file:
+        columns = {
+            **_save(file, "detail", StepTexts, numbered),
+            **_save(file, "strip", Strips, strips),
+            **_save(file, "track", Track, tracks),
+            **_save(file, "arrow", Arrows, [part.arrows]),
+            **_save(file, "piece", Pieces, pieces),
+        }
     about = StagedPart(
         node=part.node,
         host=part.host,
@@ -111,7 +112,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         lanes=list(_staged_lanes(part.lanes)),
         n_steps=part.steps.number.size,
         typical=list(_typical(part.steps)),
-        columns=_save(folder / _COLUMNS, tables),
+        columns=columns,
     )
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
@@ -160,20 +161,18 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int
 
 
 def _save(
-    path: Path, tables: Mapping[str, tuple[type[Any], Sequence[Any]]]
+    file: IO[bytes], name: str, kind: type[Any], tables: Sequence[Any]
 ) -> dict[str, tuple[str, int, int]]:
-    """Write the columns of all tables into one file: some systems take long to remove each."""
+    """Add the columns of tables to the one file: some systems take long to remove each."""
     found = {}
-    with path.open("wb") as file:
-        for name, (kind, members) in tables.items():
-            for column in _columns(kind):
-                parts = [getattr(table, column) for table in members] or [np.empty(0)]
-                file.write(bytes(-file.tell() % _WORD_BYTES))
-                size = sum(part.size for part in parts)
-                found[f"{name}.{column}"] = (parts[0].dtype.str, file.tell(), size)
-                for part in parts:
-                    part.tofile(file)
-                    forget(part)
+    for column in _columns(kind):
+        parts = [getattr(table, column) for table in tables] or [np.empty(0)]
+        file.write(bytes(-file.tell() % _WORD_BYTES))
+        first, size = file.tell(), sum(part.size for part in parts)
+        found[f"{name}.{column}"] = (parts[0].dtype.str, first, size)
+        for part in parts:
+            part.tofile(file)
+            forget(part)
     return found
 
 
@@ -234,18 +233,8 @@ class Staged:
     def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
         return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
 
-    @cached_property
-    def _small(self) -> NDArray[np.uint8] | None:
-        """The content of the file of columns, unless it is better mapped."""
-        path = self._folder / _COLUMNS
-        is_small = path.stat().st_size < _LEAST_MAPPED_BYTES
-        return np.fromfile(path, np.uint8) if is_small else None
-
     def _column(self, name: str) -> NDArray[Any]:
-        kind, first, size = self.about.columns[name]
-        dtype = np.dtype(kind)
-        if self._small is not None:
-            return self._small[first : first + size * dtype.itemsize].view(dtype)
-        if not size:  # cannot be mapped
-            return np.empty(0, dtype)
-        return np.memmap(self._folder / _COLUMNS, dtype, "r", offset=first, shape=(size,))
+        path, (kind, first, size) = self._folder / _COLUMNS, self.about.columns[name]
+        if size * np.dtype(kind).itemsize < _LEAST_MAPPED_BYTES:  # no rows cannot be mapped
+            return np.fromfile(path, kind, count=size, offset=first)
+        return np.memmap(path, kind, "r", offset=first, shape=(size,))
