@@ -1,7 +1,7 @@
-"""The rules judge the measurements of all parts: those of many parts in a process of its own.
+"""The rules judge the measurements of all parts; many parts are judged in a separate process.
 
-What a thousand ranks measured is made of so many small objects that the memory in which they lay is
-not given back: it goes with that process.
+The measurements of a thousand ranks consist of many small objects, whose memory this process could
+not give back to the system. That of the separate process is free when it ends.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
 
 
 def results_of(n_parts: int, fn: Callable[..., Iterable[Any]], *args: object) -> list[Any]:
-    """Return what a function yields on parts; on many it runs in another process, if it can."""
+    """Return the results of a function on parts; on many parts it runs in another process."""
     if n_parts > MANY_PARTS:
         with suppress(HelperError, *_CANNOT_TRAVEL), run_in_helper(fn, *args) as results:
             return list(results)
@@ -38,9 +38,11 @@ def results_of(n_parts: int, fn: Callable[..., Iterable[Any]], *args: object) ->
 def judged(
     measured: list[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Sequence[RuleResult]:
-    """Return what the rules say of all parts, and empty ``measured``; evidence on many is packed.
+    """Return the results of the rules for all parts, and empty ``measured``.
 
-    Edge cases: what cannot be pickled, or finds no space in TMPDIR, is judged as it is.
+    Evidence on many parts is packed.
+
+    Edge cases: measurements that cannot be sent, or find no space in TMPDIR, are judged here.
     """
     results: Sequence[RuleResult] = ()
     if len(measured) > MANY_PARTS:
@@ -59,7 +61,7 @@ def judged(
 def _judge(
     path: Path, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Iterator[RuleResult]:
-    """Yield what each rule says of the measurements in a file."""
+    """Yield the result of each rule for the measurements in a file."""
     with path.open("rb") as file:
         for rule in rules:
             items = pickle.load(file)  # noqa: S301  # we wrote it

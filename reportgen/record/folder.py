@@ -259,7 +259,7 @@ def process_start(pid: int) -> str | None:
 
 
 def process_stat(pid: int) -> list[str]:
-    """Return what Linux says of a process, from its state on; nothing elsewhere."""
+    """Return the state of a process, and the fields that Linux lists after it; else nothing."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:
