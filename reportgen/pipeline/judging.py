@@ -7,7 +7,7 @@ not give back to the system. That of the separate process is free when it ends.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -27,32 +27,41 @@ MANY_PARTS = 256
 _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
 
 
+def results_of(n_parts: int, fn: Callable[..., Iterable[Any]], *args: object) -> list[Any]:
+    """Return the results of a function on parts; on many parts it runs in another process."""
+    if n_parts > MANY_PARTS:
+        with suppress(HelperError, *_CANNOT_TRAVEL), run_in_helper(fn, *args) as results:
+            return list(results)
+    return list(fn(*args))
+
+
 def judged(
     measured: list[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Sequence[RuleResult]:
-    """Return the results of the rules for all parts; evidence on many parts is packed.
+    """Return the results of the rules for all parts, and empty ``measured``.
+
+    Evidence on many parts is packed.
 
     Edge cases: measurements that cannot be sent, or find no space in TMPDIR, are judged here.
     """
+    results: Sequence[RuleResult] = ()
     if len(measured) > MANY_PARTS:
-        with suppress(HelperError, OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
-            _write(measured, rules, folder / "measurements")
-            with run_in_helper(_judge, folder / "measurements", rules, params) as results:
-                return list(results)
-    return judge_all(measured, rules, params)
-
-
-def _write(measured: Sequence[PackedMeasurements], rules: Sequence[AnyRule], path: Path) -> None:
-    """Write the measurements of all parts rule by rule, so that one is read at a time."""
-    with path.open("wb") as file:
-        for rule in rules:
-            pickle.dump([part.packed[rule.id] for part in measured if rule.id in part], file)
+        with suppress(OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
+            with (folder / "measurements").open("wb") as file:
+                for rule in rules:
+                    pickle.dump(
+                        [part.packed[rule.id] for part in measured if rule.id in part], file
+                    )
+            results = results_of(len(measured), _judge, folder / "measurements", rules, params)
+    results = results or judge_all(measured, rules, params)
+    measured.clear()
+    return results
 
 
 def _judge(
     path: Path, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Iterator[RuleResult]:
-    """Yield the result of each rule for the measurements in a file. Runs in the helper."""
+    """Yield the result of each rule for the measurements in a file."""
     with path.open("rb") as file:
         for rule in rules:
             items = pickle.load(file)  # noqa: S301  # we wrote it

@@ -40,6 +40,9 @@ from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
 
+_LARGE_BYTES = 256 << 10
+"""Results of many parts and texts of their page, which are made one after the other, are larger."""
+
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
     """Make the report of a job, or make the page of a saved report again.
@@ -124,6 +127,9 @@ def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
         waiting = [part.measurements for part in measured]
         measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
         results = judged(waiting, work.rules, work.params)
+        if len(measured) > MANY_PARTS:
+            free_at_once(_LARGE_BYTES)
+            give_back_memory()
         report = compose_report(
             replace(work.job, notes=(*work.job.notes, *missing)),
             measured,

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
-from pathlib import Path
 
-from reportgen.engine import HelperError, run_in_helper
 from reportgen.errors import writing
-from reportgen.pipeline.judging import MANY_PARTS
+from reportgen.pipeline.judging import results_of
 from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
@@ -22,7 +19,6 @@ from reportgen.rules.base import AnyRule
 from reportgen.store import with_timeline
 from reportgen.text import format_bytes
 from reportgen.timeline import BUDGET_BYTES, timeline_of
-from reportgen.timeline.moments import Mark
 
 _RULE = "Timeline"
 
@@ -53,16 +49,9 @@ def add_timeline(
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
     with timed(watcher, "timeline") as step, writing(lanes.folder):
         give_back_memory()
-        content = _made(folders, list(marks_of(report.findings).values()), budget_bytes)
+        make = partial(timeline_of, budget_bytes=budget_bytes)
+        marks = list(marks_of(report.findings).values())
+        content = b"".join(results_of(len(folders), make, folders, marks))
         shutil.rmtree(lanes.folder)
         step.text = f"made a timeline of {format_bytes(len(content))}"
     return with_timeline(report, content)
-
-
-def _made(folders: list[Path], marks: list[Mark], budget_bytes: int | None) -> bytes:
-    """Return the file; that of many parts is made in a process with which its memory goes."""
-    make = partial(timeline_of, budget_bytes=budget_bytes)
-    if len(folders) > MANY_PARTS:
-        with suppress(HelperError), run_in_helper(make, folders, marks) as pieces:
-            return b"".join(pieces)
-    return b"".join(make(folders, marks))

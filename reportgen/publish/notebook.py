@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import logging
@@ -87,10 +86,11 @@ def run_notebook(
 
 
 def _write(notebook: Any, file: IO[str]) -> None:
-    """Write what ``nbformat.writes`` returns; as one text it takes three times its size."""
+    """Write what ``nbformat.writes`` returns, which as one text takes three times its size."""
     form = import_module("nbformat.v4.rwbase")
-    tree = form.strip_transient(form.split_lines(copy.deepcopy(notebook)))
+    tree = form.strip_transient(form.split_lines(notebook))
     json.dump(tree, file, indent=1, sort_keys=True, separators=(",", ": "), ensure_ascii=False)
+    form.rejoin_lines(notebook)
     file.write("\n")
 
 

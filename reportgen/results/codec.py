@@ -86,8 +86,6 @@ class PackedExhibits(Sequence[Exhibit]):
         return len(self.packed)
 
     def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return tuple(self[place] for place in range(*at.indices(len(self))))
         return _exhibit(msgspec.json.decode(zlib.decompress(self.packed[at])))
 
 
@@ -177,8 +175,8 @@ def _with_values(tree: dict[str, Any]) -> dict[str, Any]:
     for head, items in zip(heads, values, strict=True):
         msgspec.convert(items, GenericAlias(list, (_TYPES[head["type"]] | None,)))
         known: dict[Any, Any] = {}  # a group of ranks is named in thousands of rows
-        is_text = head["type"] == ColumnType.TEXT
-        head["values"] = [known.setdefault(item, item) for item in items] if is_text else items
+        is_repeated = head["type"] in (ColumnType.TEXT, ColumnType.INT)
+        head["values"] = [known.setdefault(item, item) for item in items] if is_repeated else items
     return tree
 
 

@@ -81,7 +81,10 @@ def unzigzag(values: Numbers) -> Numbers:
 
 def differences(values: Numbers, first: int) -> Numbers:
     """Return how far each value is from the one before, the first from ``first``, zigzag."""
-    return zigzag(np.diff(values, prepend=first))
+    steps = values.astype(np.int64)
+    steps[1:] -= values[:-1]
+    steps[:1] -= first
+    return zigzag(steps)
 
 
 def summed(values: Numbers, first: int) -> Numbers:

@@ -211,7 +211,9 @@ def _recoded(
     codes: NDArray[Any], known: NDArray[np.int64], texts: Sequence[str], words: Vocabulary
 ) -> NDArray[np.int64]:
     """Return codes of a part as numbers of the file; ``known`` has those that were met before."""
-    for code in np.unique(codes[known[codes] < 0]).tolist():
-        known[code] = words.of(texts[code])
     numbers: NDArray[np.int64] = known[codes]
+    if (numbers < 0).any():
+        for code in np.unique(codes[numbers < 0]).tolist():
+            known[code] = words.of(texts[code])
+        numbers = known[codes]
     return numbers

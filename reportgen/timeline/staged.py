@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import numpy as np
@@ -29,7 +29,9 @@ _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
 and coarser ones are made of these."""
 _MOST_INTERVALS = 16_384
-_ABOUT = "about.json"
+_ABOUT, _COLUMNS = "about.json", "columns"
+_WORD_BYTES = 8
+_LEAST_MAPPED_BYTES = 1 << 16
 
 
 class StagedLane(msgspec.Struct, kw_only=True):
@@ -48,7 +50,7 @@ class StagedLane(msgspec.Struct, kw_only=True):
 class StagedPart(msgspec.Struct, kw_only=True):
     """A part, without its columns; times are ns after ``origin_ns``.
 
-    ``types`` are those of the columns by the names of their files.
+    ``columns`` are the type of each, where it begins in the file of all columns, and its length.
     """
 
     node: str
@@ -63,7 +65,7 @@ class StagedPart(msgspec.Struct, kw_only=True):
     lanes: list[StagedLane]
     n_steps: int
     typical: list[TypicalStep]
-    types: dict[str, str]
+    columns: dict[str, tuple[str, int, int]]
 
 
 class TypicalStep(msgspec.Struct, kw_only=True):
@@ -89,6 +91,14 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         if lane.strips is not None
     ]
     numbered = [part.details] if isinstance(part.details, StepTexts) else []
+    with (folder / _COLUMNS).open("wb") as file:
+        columns = {
+            **_save(file, "detail", StepTexts, numbered),
+            **_save(file, "strip", Strips, strips),
+            **_save(file, "track", Track, tracks),
+            **_save(file, "arrow", Arrows, [part.arrows]),
+            **_save(file, "piece", Pieces, pieces),
+        }
     about = StagedPart(
         node=part.node,
         host=part.host,
@@ -102,13 +112,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         lanes=list(_staged_lanes(part.lanes)),
         n_steps=part.steps.number.size,
         typical=list(_typical(part.steps)),
-        types={
-            **_save(folder, "detail", StepTexts, numbered),
-            **_save(folder, "strip", Strips, strips),
-            **_save(folder, "track", Track, tracks),
-            **_save(folder, "arrow", Arrows, [part.arrows]),
-            **_save(folder, "piece", Pieces, pieces),
-        },
+        columns=columns,
     )
     (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
 
@@ -156,16 +160,20 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int
     return min(starts, default=0), max(ends, default=0) + 1
 
 
-def _save(folder: Path, name: str, kind: type[Any], tables: Sequence[Any]) -> dict[str, str]:
-    types = {}
+def _save(
+    file: IO[bytes], name: str, kind: type[Any], tables: Sequence[Any]
+) -> dict[str, tuple[str, int, int]]:
+    """Add the columns of tables to the one file: some systems take long to remove each."""
+    found = {}
     for column in _columns(kind):
         parts = [getattr(table, column) for table in tables] or [np.empty(0)]
-        types[f"{name}.{column}"] = parts[0].dtype.str
-        with (folder / f"{name}.{column}").open("wb") as file:
-            for part in parts:
-                part.tofile(file)
-                forget(part)
-    return types
+        file.write(bytes(-file.tell() % _WORD_BYTES))
+        first, size = file.tell(), sum(part.size for part in parts)
+        found[f"{name}.{column}"] = (parts[0].dtype.str, first, size)
+        for part in parts:
+            part.tofile(file)
+            forget(part)
+    return found
 
 
 def _columns(kind: type[Any]) -> list[str]:
@@ -226,7 +234,7 @@ class Staged:
         return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
 
     def _column(self, name: str) -> NDArray[Any]:
-        path, dtype = self._folder / name, np.dtype(self.about.types[name])
-        if path.stat().st_size < 1 << 16:  # a file without rows cannot be mapped
-            return np.fromfile(path, dtype)
-        return np.memmap(path, dtype, mode="r")
+        path, (kind, first, size) = self._folder / _COLUMNS, self.about.columns[name]
+        if size * np.dtype(kind).itemsize < _LEAST_MAPPED_BYTES:  # no rows cannot be mapped
+            return np.fromfile(path, kind, count=size, offset=first)
+        return np.memmap(path, kind, "r", offset=first, shape=(size,))

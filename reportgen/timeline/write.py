@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -430,24 +430,23 @@ class Begins:
     """
 
     def __init__(self, parts: Sequence[Staged], axis: Axis) -> None:
-        self._lanes: list[tuple[str, int, NDArray[np.int64]]] = [
-            (part.about.node, shift_ns, part.begins_ns(lane))
-            for part, shift_ns in zip(parts, axis.shifts_ns, strict=True)
-            for lane in part.about.lanes
-        ]
-        if sum(begins_ns.size for *_, begins_ns in self._lanes) <= _MOST_JOINED:
-            shifted = [begins_ns + shift_ns for _, shift_ns, begins_ns in self._lanes]
-            self._every = [("", 0, np.sort(np.concatenate(shifted)))]
-        else:
-            self._every = self._lanes
+        self._of: dict[str, list[tuple[int, NDArray[np.int64]]]] = {}
+        for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
+            lanes = [(shift_ns, part.begins_ns(lane)) for lane in part.about.lanes]
+            self._of.setdefault(part.about.node, []).extend(lanes)
+        self._every = list(chain.from_iterable(self._of.values()))
+        if sum(begins_ns.size for _, begins_ns in self._every) <= _MOST_JOINED:
+            shifted = [begins_ns + shift_ns for shift_ns, begins_ns in self._every]
+            self._every = [(0, np.sort(np.concatenate(shifted)))]
 
     def n_in(self, window: Window) -> int:
         """Return how many events begin in a window."""
-        lanes = self._every if window.nodes is None else self._lanes
+        lanes: Iterable[tuple[int, NDArray[np.int64]]] = self._every
+        if window.nodes is not None:
+            lanes = chain.from_iterable(self._of.get(node, ()) for node in window.nodes)
         n_events = 0
-        for node, shift_ns, begins_ns in lanes:
-            if window.holds(node):
-                ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
-                low, high = np.searchsorted(begins_ns, ends)
-                n_events += int(high - low)
+        for shift_ns, begins_ns in lanes:
+            ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
+            low, high = np.searchsorted(begins_ns, ends)
+            n_events += int(high - low)
         return n_events

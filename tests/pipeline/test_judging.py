@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from reportgen.engine import HelperError, run_in_helper
-from reportgen.pipeline import judging, report_timeline
-from reportgen.pipeline.judging import judged
+from reportgen.pipeline import judging
+from reportgen.pipeline.judging import judged, results_of
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.profile import NodeId
 from reportgen.results import RuleId
@@ -21,7 +20,7 @@ from reportgen.rules.base import AnyRule, Need, Outcome
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
 from reportgen.rules.settings import resolve_params
-from reportgen.timeline import BUDGET_BYTES, lanes_of, stage, timeline_of
+from reportgen.timeline import lanes_of, stage, timeline_of
 from tests.rules.samples import busy_trace
 
 RULES = tuple(rule for rule in BUILTIN_RULES if Need.KERNELS in rule.needs)
@@ -31,8 +30,7 @@ PARAMS = resolve_params(BUILTIN_RULES, {})
 @pytest.fixture(autouse=True)
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take two parts as many."""
-    for module in (judging, report_timeline):
-        monkeypatch.setattr(module, "MANY_PARTS", 1)
+    monkeypatch.setattr(judging, "MANY_PARTS", 1)
 
 
 def measured(rules: Sequence[AnyRule] = RULES) -> list[PackedMeasurements]:
@@ -56,8 +54,10 @@ def dies(measurements: Sequence[Any], params: object) -> Outcome:
 
 
 def test_results_are_those_of_one_process() -> None:
-    apart, here = judged(measured(), RULES, PARAMS), judge_all(measured(), RULES, PARAMS)
+    parts = measured()
+    apart, here = judged(parts, RULES, PARAMS), judge_all(measured(), RULES, PARAMS)
 
+    assert not parts  # they would take memory for the rest of the run
     assert list(map(encode, apart)) == list(map(encode, here))
     assert all(isinstance(result.exhibits, PackedExhibits) for result in apart)
     assert [tuple(result.exhibits) for result in apart] == [result.exhibits for result in here]
@@ -95,27 +95,13 @@ def test_what_cannot_travel_is_judged_here() -> None:
 def test_a_part_without_a_measurement_of_a_rule_is_left_out() -> None:
     parts = measured()
     parts[1] = PackedMeasurements({RuleId("Another"): b""})
-    apart, here = judged(parts, RULES, PARAMS), judge_all(parts[:1], RULES, PARAMS)
+    here, apart = judge_all(parts[:1], RULES, PARAMS), judged(parts, RULES, PARAMS)
     assert list(map(encode, apart)) == list(map(encode, here))
 
 
-@pytest.mark.parametrize("is_killed", [False, True])
-def test_the_timeline_of_many_parts_is_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_killed: bool
-) -> None:
+def test_the_timeline_of_many_parts_is_the_same(tmp_path: Path) -> None:
     folders = [tmp_path / str(rank) for rank in range(2)]
     for folder in folders:
         stage(lanes_of(busy_trace()), folder, n_parts=2)
-    asked = []
 
-    def helper(make: Any, *args: Any) -> Any:
-        asked.append(make)
-        if is_killed:
-            raise HelperError("was killed")
-        return run_in_helper(make, *args)
-
-    monkeypatch.setattr(report_timeline, "run_in_helper", helper)
-    made = report_timeline._made(folders, [], BUDGET_BYTES)
-
-    assert made == b"".join(timeline_of(folders, []))
-    assert len(asked) == 1
+    assert results_of(2, timeline_of, folders, []) == timeline_of(folders, [])

@@ -210,7 +210,7 @@ def test_packed_exhibits_are_the_same_when_they_are_looked_up_and_saved() -> Non
     result = full_result()
     packed = replace(result, exhibits=PackedExhibits(result.exhibits))
 
-    assert tuple(packed.exhibits) == packed.exhibits[:] == result.exhibits
+    assert tuple(packed.exhibits) == result.exhibits
     assert packed.exhibits[-1] == result.exhibits[-1]
     assert encode(packed) == encode(result)
     assert PackedExhibits(packed.exhibits).packed == PackedExhibits(result.exhibits).packed
