@@ -22,7 +22,7 @@ from reportgen import views
 from reportgen.cli.settings import read_settings
 from reportgen.errors import ReportgenError
 from reportgen.intake import system
-from reportgen.pipeline import Options, compose, make_report, work
+from reportgen.pipeline import Options, compose, make_report, sharing
 from reportgen.profile import NodeProfile, RankTrace
 from reportgen.report import Report
 from reportgen.results import RuleId, RuleResult, codec
@@ -79,13 +79,13 @@ class Encoded:
     def __init__(self) -> None:
         self._held: dict[int, tuple[RuleResult, bytes]] = {}
 
-    def __call__(self, result: RuleResult) -> bytes:
-        """Return the bytes of a result."""
+    def parts(self, result: RuleResult) -> list[bytes]:
+        """Return the bytes of a result, in one piece."""
         if id(result) not in self._held:
             if len(self._held) >= _MOST_HELD:
                 self._held.clear()
             self._held[id(result)] = (result, codec.encode(result))
-        return self._held[id(result)][1]
+        return [self._held[id(result)][1]]
 
 
 class Reader:
@@ -96,12 +96,14 @@ class Reader:
         self._measure, self._judge = Once(runner.measure_part), Once(runner._judge)
         registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined,assignment]  # import
         compose.version = cache(compose.version)  # type: ignore[attr-defined]  # import
-        work.measure_part = self._measured  # type: ignore[attr-defined]  # import
+        sharing.measure_part = self._measured  # type: ignore[attr-defined]  # import
         runner._judge = self._judged
         encoded = Encoded()
-        compose.encode = encoded  # type: ignore[attr-defined]  # import
+        compose.encoded_parts = encoded.parts  # type: ignore[attr-defined]  # import
         directory.result_codec = SimpleNamespace(  # type: ignore[attr-defined,assignment]  # import
-            encode=encoded, encode_beside=codec.encode_beside, decode=codec.decode
+            encoded_parts=encoded.parts,
+            encode_beside=codec.encode_beside,
+            decode=codec.decode,
         )
         database = system._connect()
         system._connect = lambda: nullcontext(database)  # type: ignore[assignment,return-value]
