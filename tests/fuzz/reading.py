@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -79,13 +79,13 @@ class Encoded:
     def __init__(self) -> None:
         self._held: dict[int, tuple[RuleResult, bytes]] = {}
 
-    def parts(self, result: RuleResult) -> list[bytes]:
-        """Return the bytes of a result, in one piece."""
+    def parts(self, result: RuleResult) -> Iterator[bytes]:
+        """Yield the bytes of a result, in one piece."""
         if id(result) not in self._held:
             if len(self._held) >= _MOST_HELD:
                 self._held.clear()
             self._held[id(result)] = (result, codec.encode(result))
-        return [self._held[id(result)][1]]
+        yield self._held[id(result)][1]
 
 
 class Reader:
