@@ -14,7 +14,7 @@ from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, Timelin
 from reportgen.views.values import format_interval, format_number, plot_label
 
 LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
-_MARGIN = {"l": 52, "r": 14, "t": 30, "b": 42}
+_MARGIN = {"l": 62, "r": 14, "t": 30, "b": 42}
 _BAR = 0.3
 _LANE_LABEL = 60
 
