@@ -91,7 +91,7 @@ def test_the_slow_loader_is_the_top_finding_with_the_right_share(tmp_path: Path)
     assert (made / "profiler-report.html").exists(), run.stderr
     report = json.loads((made / "profiler-report" / "report.json").read_text())
     top = report["findings"][0]
-    assert (top["rule"], top["severity"]) == ("Dataloader", "critical")
+    assert top["rule"] == "Dataloader"
     # What the script does: waits end when a batch is there, and what is left of a turn is work.
     events = run.events()
     waits_us = sum(event["dur"] for event in events if event["phase"] == "DataLoaderIter")
@@ -99,6 +99,13 @@ def test_the_slow_loader_is_the_top_finding_with_the_right_share(tmp_path: Path)
     assert len(steps) == 250
     loop_us = steps[-1]["ts"] + steps[-1]["dur"] - steps[0]["ts"]
     expected = waits_us / loop_us
-    assert top["estimate"]["share_ratio"] == pytest.approx(expected, abs=0.02)
+    loading = json.loads((made / "profiler-report" / "Dataloader.json").read_text())["reportgen"]
+    assert loading["metrics"]["waited_ratio"] == pytest.approx(expected, abs=0.02)
     # A batch takes 80 ms to load and 30 ms to train; one process loads while the other trains.
-    assert 0.5 < top["estimate"]["share_ratio"] < 0.75
+    assert 0.5 < expected < 0.75
+    saved = top["estimate"]["share_ratio"]
+    if "the cores also train" in top["text"]:  # other programs use them: less can be saved
+        assert saved < expected
+    else:
+        assert top["severity"] == "critical"
+        assert saved == pytest.approx(expected, abs=0.02)
