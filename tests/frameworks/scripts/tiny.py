@@ -38,5 +38,5 @@ def loss_of(model, batch):
 def say(**counts):
     """Print the true counts of this rank as the last line."""
     words = " ".join(f"{mode}={n}" for mode, n in counts.items())
-    # One write: the lines of two ranks must not mix.
-    os.write(1, f"TRUE rank={os.environ.get('RANK', '0')} {words}\n".encode())
+    # One write that begins a line: another rank may have written all but the end of its own.
+    os.write(1, f"\nTRUE rank={os.environ.get('RANK', '0')} {words}\n".encode())
