@@ -46,8 +46,9 @@ def run_in_copy(fn: Callable[..., Iterable[object]], *args: object) -> Iterator[
     while _ENDING:
         _wait_for(_ENDING.pop())
     reading, writing = os.pipe()
-    with suppress(OSError):  # a megabyte at once takes two thirds of the time of 64 kB
-        import fcntl  # which Windows does not have
+    # A megabyte at once takes two thirds of the time of 64 kB. Other systems lack the call.
+    with suppress(OSError, ImportError, AttributeError):
+        import fcntl
 
         fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 1 << 20)
     with os.fdopen(reading, "rb") as incoming, os.fdopen(writing, "wb") as outgoing:

@@ -21,7 +21,7 @@ from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import judge_all
 from reportgen.scratch import scratch_folder
 
-MANY_PARTS = 256
+MOST_PARTS_HERE = 256
 """Measured: fewer take less memory than a thousand in any case, and another process takes 0.5 s."""
 
 _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
@@ -29,7 +29,7 @@ _CANNOT_TRAVEL = (pickle.PicklingError, AttributeError, TypeError)
 
 def results_of(n_parts: int, fn: Callable[..., Iterable[Any]], *args: object) -> list[Any]:
     """Return the results of a function on parts; on many parts it runs in another process."""
-    if n_parts > MANY_PARTS:
+    if n_parts > MOST_PARTS_HERE:
         with suppress(HelperError, *_CANNOT_TRAVEL), run_in_helper(fn, *args) as results:
             return list(results)
     return list(fn(*args))
@@ -45,7 +45,7 @@ def judged(
     Edge cases: measurements that cannot be sent, or find no space in TMPDIR, are judged here.
     """
     results: Sequence[RuleResult] = ()
-    if len(measured) > MANY_PARTS:
+    if len(measured) > MOST_PARTS_HERE:
         with suppress(OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
             with (folder / "measurements").open("wb") as file:
                 for rule in rules:

@@ -30,7 +30,7 @@ PARAMS = resolve_params(BUILTIN_RULES, {})
 @pytest.fixture(autouse=True)
 def _many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take two parts as many."""
-    monkeypatch.setattr(judging, "MANY_PARTS", 1)
+    monkeypatch.setattr(judging, "MOST_PARTS_HERE", 1)
 
 
 def measured(rules: Sequence[AnyRule] = RULES) -> list[PackedMeasurements]:
@@ -68,7 +68,7 @@ def test_many_parts_are_judged_in_another_process(monkeypatch: pytest.MonkeyPatc
     (apart,) = judged(measured(rules), rules, PARAMS)
     assert apart.metrics["process"] != os.getpid()
 
-    monkeypatch.setattr(judging, "MANY_PARTS", 2)
+    monkeypatch.setattr(judging, "MOST_PARTS_HERE", 2)
     (here,) = judged(measured(rules), rules, PARAMS)
     assert here.metrics["process"] == os.getpid()
 
