@@ -41,6 +41,9 @@ class PackedMeasurements(Mapping[RuleId, Any]):
         found = self.packed[rule]
         return pickle.loads(zlib.decompress(found)) if isinstance(found, bytes) else found  # noqa: S301  # we packed it
 
+    def __contains__(self, rule: object) -> bool:
+        return rule in self.packed  # that of Mapping unpacks it
+
     def __iter__(self) -> Iterator[RuleId]:
         return iter(self.packed)
 

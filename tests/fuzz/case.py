@@ -7,7 +7,7 @@ import traceback
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -112,19 +112,22 @@ def _about_made(case: Case, made: Made, folder: Path) -> Iterator[str]:
         yield from _against_twin(case, made, folder)
 
 
-def _about_file(name: str, raw: bytes) -> Iterator[str]:
+@lru_cache(256)
+def _about_file(name: str, raw: bytes) -> tuple[str, ...]:
     def refuse(constant: str) -> None:
         raise ValueError(f"{constant} in a result")
 
     try:
         tree = json.loads(raw, parse_constant=refuse)
     except ValueError as err:
-        yield f"{name} is no strict JSON: {err}"
-        return
-    if name == "report.json":
-        for rule, entry in tree["rules"].items():
-            if entry["status"] == "failed" and _OF_AWS not in entry["reason"]["text"]:
-                yield f"{rule} failed: {entry['reason']}"
+        return (f"{name} is no strict JSON: {err}",)
+    if name != "report.json":
+        return ()
+    return tuple(
+        f"{rule} failed: {entry['reason']}"
+        for rule, entry in tree["rules"].items()
+        if entry["status"] == "failed" and _OF_AWS not in entry["reason"]["text"]
+    )
 
 
 def _against_twin(case: Case, made: Made, folder: Path) -> Iterator[str]:

@@ -22,7 +22,15 @@ from reportgen import views
 from reportgen.cli.settings import read_settings
 from reportgen.errors import ReportgenError
 from reportgen.intake import system
-from reportgen.pipeline import Options, compose, make_report, sharing
+from reportgen.pipeline import (
+    Options,
+    compose,
+    judging,
+    make_report,
+    packed_measurements,
+    sharing,
+)
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.profile import NodeProfile, RankTrace
 from reportgen.report import Report
 from reportgen.results import RuleId, RuleResult, codec
@@ -73,19 +81,20 @@ class Once:
         return self._held[packed]
 
 
-class Encoded:
-    """Encodes a result once, however often the pipeline asks for its bytes."""
+class OnceEach:
+    """Turns an object into bytes once, however often the pipeline asks for them."""
 
-    def __init__(self) -> None:
-        self._held: dict[int, tuple[RuleResult, bytes]] = {}
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self._function = function
+        self._held: dict[int, tuple[Any, Any]] = {}
 
-    def parts(self, result: RuleResult) -> Iterator[bytes]:
-        """Yield the bytes of a result, in one piece."""
-        if id(result) not in self._held:
+    def __call__(self, item: Any) -> Any:
+        """Return what the function returns for this very object."""
+        if id(item) not in self._held:
             if len(self._held) >= _MOST_HELD:
                 self._held.clear()
-            self._held[id(result)] = (result, codec.encode(result))
-        yield self._held[id(result)][1]
+            self._held[id(item)] = (item, self._function(item))
+        return self._held[id(item)][1]
 
 
 class Reader:
@@ -93,15 +102,16 @@ class Reader:
 
     def __init__(self) -> None:
         self._n_made = 0
-        self._measure, self._judge = Once(runner.measure_part), Once(runner._judge)
+        self._measure, self._judge = Once(runner.measure_part), Once(runner.judge_all)
         registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined,assignment]  # import
         compose.version = cache(compose.version)  # type: ignore[attr-defined]  # import
         sharing.measure_part = self._measured  # type: ignore[attr-defined]  # import
-        runner._judge = self._judged
-        encoded = Encoded()
-        compose.encoded_parts = encoded.parts  # type: ignore[attr-defined]  # import
+        judging.judge_all = self._judged  # type: ignore[attr-defined,assignment]  # import
+        packed_measurements._pickled = OnceEach(packed_measurements._pickled)
+        self._encoded = OnceEach(codec.encode)
+        compose.encoded_parts = self._parts  # type: ignore[attr-defined]  # import
         directory.result_codec = SimpleNamespace(  # type: ignore[attr-defined,assignment]  # import
-            encoded_parts=encoded.parts,
+            encoded_parts=self._parts,
             encode_beside=codec.encode_beside,
             decode=codec.decode,
         )
@@ -136,11 +146,20 @@ class Reader:
         asked = [(rule.id, params[rule.id]) for rule in rules]
         return self._measure((replace(part, notes=()), asked), part, rules, params)
 
-    def _judged(self, rule: AnyRule, measurements: list[Any], params: Any) -> RuleResult:
-        key = (rule.id, measurements, params)
-        result = self._judge(key, rule, measurements, params)
-        assert isinstance(result, RuleResult)
-        return result
+    def _judged(
+        self,
+        measured: Sequence[PackedMeasurements],
+        rules: Sequence[AnyRule],
+        params: Mapping[RuleId, Any],
+    ) -> list[RuleResult]:
+        found = []
+        for rule in rules:
+            packed = [part.packed[rule.id] for part in measured if rule.id in part]
+            found += self._judge((rule.id, packed, params[rule.id]), measured, (rule,), params)
+        return found
+
+    def _parts(self, result: RuleResult) -> Iterator[bytes]:
+        yield self._encoded(result)
 
 
 def draw(report: Report) -> None:
