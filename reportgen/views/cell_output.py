@@ -19,6 +19,7 @@ from reportgen.views.theme import resolved
 PLOTLY_MIME = "application/vnd.plotly.v1+json"
 METADATA_KEY = "reportgen"
 NOTEBOOK_ONLY = {"notebook_only": True}
+_LARGE = 1 << 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,13 +156,24 @@ def outputs(section: PageSection) -> Iterator[Output]:
             metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
-        data: dict[str, Any] = {"text/html": f'<div class="{place}">{block.html}</div>'}
+        data: dict[str, Any] = {"text/html": _narrow(f'<div class="{place}">{block.html}</div>')}
         if block.figure is not None:
             data[PLOTLY_MIME] = resolved(block.figure)
         if block.fold:
             metadata["fold"] = block.fold
         yield Output(data=data, metadata={METADATA_KEY: metadata})
         metadata = {}
+
+
+def _narrow(html: str) -> str:
+    """Return large HTML with references for what is beyond Latin-1.
+
+    A single such character makes each character of a text take two bytes of memory, of each of its
+    copies. Scripts, in which references mean nothing, hold JSON or base 64, which is ASCII.
+    """
+    if len(html) < _LARGE:
+        return html
+    return html.encode("latin-1", "xmlcharrefreplace").decode("latin-1")
 
 
 def _joined(blocks: tuple[Block, ...]) -> Iterator[Block]:

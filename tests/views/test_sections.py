@@ -1,8 +1,11 @@
 """What the sections say: found, found nothing, could not look, broke: each told apart."""
 
+import sys
 from dataclasses import replace
+from html import unescape
 
 import pytest
+from markupsafe import Markup
 
 from reportgen import views
 from reportgen.errors import PluginError
@@ -19,7 +22,7 @@ from reportgen.results import (
     Where,
     exhibit,
 )
-from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
+from reportgen.views.cell_output import METADATA_KEY, Block, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
@@ -58,6 +61,16 @@ def test_a_headline_keeps_the_name_of_a_worker_as_it_is(title, headline):
     (first, *others) = report.findings
     first = replace(first, finding=replace(first.finding, title=title))
     assert verdict_of(replace(report, findings=(first, *others))).headline == headline
+
+
+def test_large_html_takes_a_byte_a_character():
+    small, large = Block(html=Markup("· …")), Block(html=Markup("· …" + "x" * 400_000))
+    (output,) = outputs(PageSection(id="s", title="S", blocks=(small,)))
+    assert output.data["text/html"] == '<div class="rg">· …</div>'
+    (output,) = outputs(PageSection(id="s", title="S", blocks=(large,)))
+    html = output.data["text/html"]
+    assert len(html) < sys.getsizeof(html) < 1.01 * len(html)
+    assert unescape(html) == f'<div class="rg">{large.html}</div>'
 
 
 def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
