@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,17 @@ def results_of(n_parts: int, fn: Callable[..., Iterable[Any]], *args: object) ->
     return list(fn(*args))
 
 
+@contextmanager
+def folder_aside(n_parts: int) -> Iterator[Path | None]:
+    """Yield a folder in TMPDIR where the measurements of many parts wait; few need none."""
+    with ExitStack() as exits:
+        folder = None
+        if n_parts > MOST_PARTS_HERE:
+            with suppress(OSError):
+                folder = exits.enter_context(scratch_folder())
+        yield folder
+
+
 def judged(
     measured: list[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Sequence[RuleResult]:
@@ -45,26 +56,21 @@ def judged(
     Edge cases: measurements that cannot be sent, or find no space in TMPDIR, are judged here.
     """
     results: Sequence[RuleResult] = ()
-    if len(measured) > MOST_PARTS_HERE:
-        with suppress(OSError, *_CANNOT_TRAVEL), scratch_folder() as folder:
-            with (folder / "measurements").open("wb") as file:
-                for rule in rules:
-                    pickle.dump(
-                        [part.packed[rule.id] for part in measured if rule.id in part], file
-                    )
-            results = results_of(len(measured), _judge, folder / "measurements", rules, params)
+    with suppress(OSError, *_CANNOT_TRAVEL), folder_aside(len(measured)) as folder:
+        if folder is not None:
+            aside = [part.aside(folder / str(place)) for place, part in enumerate(measured)]
+            files = [part.file for part in aside]
+            results = results_of(len(measured), _judge, files, rules, params)
     results = results or judge_all(measured, rules, params)
     measured.clear()
     return results
 
 
 def _judge(
-    path: Path, rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
+    files: Sequence[Path], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Iterator[RuleResult]:
-    """Yield the result of each rule for the measurements in a file."""
-    with path.open("rb") as file:
-        for rule in rules:
-            items = pickle.load(file)  # noqa: S301  # we wrote it
-            parts = [PackedMeasurements({rule.id: item}) for item in items]
-            (result,) = judge_all(parts, (rule,), params)
-            yield replace(result, exhibits=PackedExhibits(result.exhibits))
+    """Yield the result of each rule for the measurements in a file of each part."""
+    parts = [PackedMeasurements({}, file=file) for file in files]
+    for rule in rules:
+        (result,) = judge_all(parts, (rule,), params)
+        yield replace(result, exhibits=PackedExhibits(result.exhibits))

@@ -13,7 +13,7 @@ from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import cache_for, discover, read_aws_folder, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
-from reportgen.pipeline.judging import judged
+from reportgen.pipeline.judging import folder_aside, judged
 from reportgen.pipeline.measuring import Work, measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.packed_measurements import PackedMeasurements
@@ -122,23 +122,24 @@ def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
     """Measure all parts and return the report of what the rules say, without its timeline."""
     if len(work.job.parts) > MANY_PARTS:
         free_at_once()
-    measured, missing = measure(work, watcher)
-    with timed(watcher, "rules") as step:
-        waiting = [part.measurements for part in measured]
-        measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
-        results = judged(waiting, work.rules, work.params)
-        if len(measured) > MANY_PARTS:
-            free_at_once(_LARGE_BYTES)
-            give_back_memory()
-        report = compose_report(
-            replace(work.job, notes=(*work.job.notes, *missing)),
-            measured,
-            results,
-            range_text=work.range_text,
-            is_watched=options.source is not None,
-            described=options.described,
-        )
-        step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
+    with folder_aside(len(work.job.parts)) as folder:
+        measured, missing = measure(replace(work, aside=folder), watcher)
+        with timed(watcher, "rules") as step:
+            waiting = [part.measurements for part in measured]
+            measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
+            results = judged(waiting, work.rules, work.params)
+            if len(measured) > MANY_PARTS:
+                free_at_once(_LARGE_BYTES)
+                give_back_memory()
+            report = compose_report(
+                replace(work.job, notes=(*work.job.notes, *missing)),
+                measured,
+                results,
+                range_text=work.range_text,
+                is_watched=options.source is not None,
+                described=options.described,
+            )
+            step.text = f"judged {len(results)} rules with {len(report.findings)} findings"
     return report
 
 

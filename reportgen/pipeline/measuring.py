@@ -46,8 +46,8 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
-    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none. ``later``
-    fills the cache while the report is made.
+    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none. ``aside``
+    is where the measurements of many parts wait. ``later`` fills the cache meanwhile.
     """
 
     job: JobProfile
@@ -56,6 +56,7 @@ class Work:
     engine: Engine
     lanes: StagedAt | None = None
     cache: Cache | None = None
+    aside: Path | None = None
     may_miss: bool = False
     range_text: str | None = None
     later: ThreadPoolExecutor | None = None
@@ -149,7 +150,7 @@ def _run(work: Work, watcher: Watcher) -> Outcome:
     if work.engine.kind is EngineKind.DASK:  # the cache is a folder of this machine
         do = partial(_work_there, settings_to_send(), do)
     else:
-        do = partial(do, cache=work.cache)
+        do = partial(do, cache=work.cache, aside=work.aside)
     if isinstance(executor, LocalExecutor):
         do = partial(do, on_progress=ReadingProgress(watcher))
     try:

@@ -16,6 +16,7 @@ from typing import Any
 from reportgen.cache import Cache, state_of
 from reportgen.engine.software import software
 from reportgen.intake.open_part import SAY_CHANGED
+from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.work import Measured, StagedAt
 from reportgen.profile import NodeId, PartRef, Quality
 from reportgen.rules.base import AnyRule
@@ -80,7 +81,8 @@ class Memory:
             files = part.lane_files
             if self.lanes is not None and not files:
                 files = _files_of(self.lanes.of(by_node[part.node]))
-            put = partial(_put, self.cache, key, replace(part, lane_files=files))
+            here = PackedMeasurements(part.measurements.packed)
+            put = partial(_put, self.cache, key, replace(part, lane_files=files, measurements=here))
             if self.later is not None and part is parts[-1]:
                 self.later.submit(put)
             else:

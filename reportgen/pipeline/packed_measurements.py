@@ -7,6 +7,7 @@ import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,12 +26,29 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     """The measurement of each rule, unpacked whenever it is looked up.
 
     They travel as they are, so that they are compressed well on the way, together with the rest.
-    A value that cannot be pickled stays as it is.
+    A value that cannot be pickled stays as it is. Those of many parts lie in files meanwhile.
     """
 
-    def __init__(self, packed: Mapping[RuleId, Any]) -> None:
-        """``packed``: bytes are compressed pickles."""
-        self.packed = packed
+    def __init__(self, packed: Mapping[RuleId, Any], *, file: Path | None = None) -> None:
+        """``packed``: bytes are compressed pickles; where there is a file, they are in it."""
+        self._packed = packed
+        self.file = file
+
+    @property
+    def packed(self) -> Mapping[RuleId, Any]:
+        """Return the measurements as they wait."""
+        return self._packed if self.file is None else _read(self.file)
+
+    def aside(self, file: Path) -> PackedMeasurements:
+        """Return the same measurements, written to a file and read from it.
+
+        Raises:
+            Exception: one cannot be pickled, or the file cannot be written.
+        """
+        if self.file is not None:
+            return self
+        file.write_bytes(pickle.dumps(self._packed, protocol=pickle.HIGHEST_PROTOCOL))
+        return PackedMeasurements({}, file=file)
 
     @classmethod
     def of(cls, measurements: Mapping[RuleId, Any]) -> PackedMeasurements:
@@ -42,7 +60,7 @@ class PackedMeasurements(Mapping[RuleId, Any]):
         return pickle.loads(zlib.decompress(found)) if isinstance(found, bytes) else found  # noqa: S301  # we packed it
 
     def __contains__(self, rule: object) -> bool:
-        return rule in self.packed  # that of Mapping unpacks it
+        return rule in self.packed  # Mapping's own would unpack the measurement
 
     def __iter__(self) -> Iterator[RuleId]:
         return iter(self.packed)
@@ -56,6 +74,11 @@ class PackedMeasurements(Mapping[RuleId, Any]):
             for rule, item in self.packed.items()
         )
         return _compressed, (tuple(raw),)
+
+
+def _read(file: Path) -> Mapping[RuleId, Any]:
+    found: Mapping[RuleId, Any] = pickle.loads(file.read_bytes())  # noqa: S301  # we wrote it
+    return found
 
 
 def _compressed(pickled: Iterable[tuple[RuleId, Any]]) -> PackedMeasurements:

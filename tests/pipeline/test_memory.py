@@ -13,7 +13,7 @@ import pytest
 from reportgen.cache import Cache
 from reportgen.errors import ConfigError
 from reportgen.intake import cache_for, discover, kept_blocks
-from reportgen.pipeline import Options, make_report, measuring, memory
+from reportgen.pipeline import Options, judging, make_report, measuring, memory
 from reportgen.pipeline.work import work_on
 from tests.builders import START_S, write_system
 from tests.pipeline.test_measuring import Nobody
@@ -74,9 +74,11 @@ def report(job: Path | str, tmp_path: Path, name: str = "out", **options: Any) -
 ALL = ["algo-1", "rank 0", "rank 1"]
 
 
+@pytest.mark.parametrize("most_parts", [1, 256])
 def test_a_second_report_reads_nothing_and_is_the_same(
-    job: Path, tmp_path: Path, reads: Reads
+    job: Path, tmp_path: Path, reads: Reads, monkeypatch: pytest.MonkeyPatch, most_parts: int
 ) -> None:
+    monkeypatch.setattr(judging, "MOST_PARTS_HERE", most_parts)
     without = report(job, tmp_path, "without", cache="off")
     assert reads.taken() == ALL
     assert report(job, tmp_path, "first") == without

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -39,6 +40,18 @@ def test_a_measurement_that_cannot_be_pickled_stays_as_it_is() -> None:
     def strange() -> None: ...
 
     assert PackedMeasurements.of({FIRST: strange})[FIRST] is strange
+
+
+def test_measurements_aside_are_the_same_and_travel_whole(tmp_path: Path) -> None:
+    here = PackedMeasurements.of({FIRST: [1, 2], SECOND: "b"})
+    there = here.aside(tmp_path / "part")
+    came = pickle.loads(pickle.dumps(there))
+
+    assert there == here == came
+    assert there.aside(tmp_path / "again") is there
+    assert (there.file, came.file) == (tmp_path / "part", None)
+    assert FIRST in there
+    assert RuleId("Another") not in there
 
 
 NUMBERS = st.sampled_from(["<i8", ">i4", "|i1", "<u8", "<u2", "<f8", "<f4", "|b1", "<M8[ns]"])
