@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +33,20 @@ def test_a_papermill_that_asks_more_is_imported_whole() -> None:
         "print(lean.import_papermill().execute_notebook.__name__)"
     )
     assert _said_by(code) == "execute_notebook"
+
+
+def test_papermill_makes_the_text_of_a_notebook_only_where_it_has_a_path(tmp_path: Path) -> None:
+    code = (
+        "from reportgen.publish import lean; lean.import_papermill(); "
+        "papermill, nbformat = lean.import_papermill(), __import__('nbformat'); "
+        "write, made = nbformat.writes, []; "
+        "nbformat.writes = lambda *args, **more: made.append(1) or write(*args, **more); "
+        "new = nbformat.v4.new_notebook; run = lambda path: papermill.execute_notebook("
+        "new(), path, prepare_only=True, kernel_name='python3'); "
+        f"run(None); print(len(made)); run({str(tmp_path / 'n.ipynb')!r}); print(len(made))"
+    )
+    to_read_it, and_to_write_it = map(int, _said_by(code).split())
+    assert and_to_write_it == 2 * to_read_it + 1
 
 
 def test_notebooks_of_others_are_checked_once_the_checkers_are_there() -> None:
