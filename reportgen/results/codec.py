@@ -19,7 +19,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reportgen.errors import FormatError
-from reportgen.results.model import COLUMNAR, ColumnType, Exhibit, RuleResult
+from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
 
 FORMAT, FIRST_FORMAT = 2, 1
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
@@ -174,10 +174,17 @@ def _with_values(tree: dict[str, Any]) -> dict[str, Any]:
         raise ValueError(f"columns of {tree['id']} differ in length")
     for head, items in zip(heads, values, strict=True):
         msgspec.convert(items, GenericAlias(list, (_TYPES[head["type"]] | None,)))
-        known: dict[Any, Any] = {}  # a group of ranks is named in thousands of rows
-        is_repeated = head["type"] in (ColumnType.TEXT, ColumnType.INT)
-        head["values"] = [known.setdefault(item, item) for item in items] if is_repeated else items
+        head["values"] = _shared(items)
     return tree
+
+
+def _shared(items: Iterable[Any]) -> list[Any]:
+    """Return values of which equal ones are one object: groups of ranks, times of steps, zeros.
+
+    ``0``, ``0.0``, ``-0.0`` and ``False`` are equal to Python, but not here.
+    """
+    known: dict[Any, Any] = {}
+    return [known.setdefault((item.__class__, item or str(item)), item) for item in items]
 
 
 @contextmanager

@@ -308,9 +308,20 @@ def test_any_table_survives_the_round_trip(rows: list[tuple[object, ...]]) -> No
 
 
 def test_a_whole_number_in_a_column_of_floats_stays_whole() -> None:
-    whole = column("pct", "%", [100, 0.5], type=ColumnType.FLOAT)
+    numbers = [100, 0.5, 100.0, 0, 0.0, -0.0, None, -0.0]
+    whole = column("pct", "%", numbers, type=ColumnType.FLOAT)
     table = exhibit("t", ExhibitKind.TABLE, title="T", columns=[whole])
     raw = encode(RuleResult(id=RuleId("X"), status=Status.OK, exhibits=(table,)))
 
-    assert b"[[100],[0.5]]" in raw
+    assert b"[[100],[0.5],[100.0],[0],[0.0],[-0.0],[null],[-0.0]]" in raw
     assert encode(decode(raw, path="x.json")) == raw
+
+
+def test_equal_values_of_a_column_are_one_object() -> None:
+    numbers = [1234.5, -0.0, 1234.5, -0.0]
+    table = exhibit("t", ExhibitKind.TABLE, title="T", columns=[("us", "us", numbers)])
+    raw = encode(RuleResult(id=RuleId("X"), status=Status.OK, exhibits=(table,)))
+    first, second, third, fourth = decode(raw, path="x.json").exhibits[0].columns[0].values
+
+    assert first is third
+    assert second is fourth
