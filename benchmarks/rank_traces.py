@@ -226,7 +226,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for n_ranks in chosen.measure:
         with tempfile.TemporaryDirectory() as place:
             traces, out = Path(place) / "traces", Path(place) / "report"
-            write_job(traces, n_ranks, n_steps=chosen.steps, fault=chosen.fault)
+            asked = ["--ranks", str(n_ranks), "--steps", str(chosen.steps)]
+            # Elsewhere: no child of this process is measured as smaller than this one.
+            subprocess.run(
+                [sys.executable, __file__, traces, *asked, "--fault", chosen.fault.value],
+                check=True,
+            )
             found = measure_report(traces, out)
             print(n_ranks, *(f"{name} {value:.2f}" for name, value in found.items()), flush=True)
             peaks_mib.append(found["peak_mib"])
