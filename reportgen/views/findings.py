@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.report import Report
@@ -26,8 +26,8 @@ _COUNTS = re.compile(r"[\d.,]+|s\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Symptom:
-    """A finding that the one of the card explains."""
+class Related:
+    """Another finding: one that the card's explains, or one that explains it."""
 
     title: str
     id: str
@@ -36,7 +36,10 @@ class Symptom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A finding ready to be printed; empty texts are left out. ``anchor`` leads to it."""
+    """A finding ready to be printed; empty texts are left out. ``anchor`` leads to it.
+
+    ``causes`` and ``symptoms`` are the findings that explain it, and those that it explains.
+    """
 
     id: str
     rule_id: str
@@ -56,7 +59,8 @@ class Card:
     link: str
     link_text: str
     cause: str = ""
-    symptoms: tuple[Symptom, ...] = ()
+    causes: tuple[Related, ...] = ()
+    symptoms: tuple[Related, ...] = ()
     evidence: tuple[str, ...] = ()
     objections: tuple[str, ...] = ()
     possible_causes: str = ""
@@ -86,10 +90,10 @@ def cards_of(report: Report) -> list[Card]:
     listed = [(item, card_of(item.rule, item.finding, report)) for item in report.findings]
     present = {item.finding.id for item in report.findings}
     cards = [card for item, card in listed if present.isdisjoint(item.finding.symptom_of)]
-    below: dict[str, list[Symptom]] = {card.id: [] for card in cards}
+    below: dict[str, list[Related]] = {card.id: [] for card in cards}
     for item, card in listed:
         for cause_id in below.keys() & item.finding.symptom_of:
-            below[cause_id].append(Symptom(title=card.title, id=card.id, link=f"#{card.anchor}"))
+            below[cause_id].append(Related(title=card.title, id=card.id, link=f"#{card.anchor}"))
     return [replace(card, symptoms=tuple(below.pop(card.id, ()))) for card in cards]
 
 
@@ -100,7 +104,7 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
     return Card(
         id=finding.id,
         rule_id=rule_id,
-        anchor=anchor_of(rule_id, f"finding-{finding.id}"),
+        anchor=_anchor(rule_id, finding),
         severity=finding.severity.value,
         word=_WORDS[finding.severity],
         title=prose(shorten(finding.title, most=LONGEST_TITLE).text),
@@ -118,11 +122,24 @@ def card_of(rule_id: str, finding: Finding, report: Report) -> Card:
         link=link_of(rule_id, finding, report),
         link_text=section_with(rule_id, finding, report).title,
         cause=_words(finding.cause),
+        causes=tuple(_causes(finding, report)),
         evidence=tuple(prose(item.text) for item in finding.evidence if not item.is_against),
         objections=tuple(prose(item.text) for item in finding.evidence if item.is_against),
         possible_causes=join_names([_words(cause) for cause in finding.possible_causes]),
         spot=None if report.timeline_data is None else spot_of(where, report.timeline_data),
     )
+
+
+def _anchor(rule_id: str, finding: Finding) -> str:
+    return anchor_of(rule_id, f"finding-{finding.id}")
+
+
+def _causes(finding: Finding, report: Report) -> Iterator[Related]:
+    """Yield the findings that explain one; of several with one id the first is linked."""
+    found = {item.finding.id: item for item in reversed(report.findings)}
+    for item in (found[cause_id] for cause_id in finding.symptom_of if cause_id in found):
+        link = f"#{_anchor(item.rule, item.finding)}"
+        yield Related(title=prose(item.finding.title), id=item.finding.id, link=link)
 
 
 def _when(rule_id: str, where: Where, report: Report) -> str:

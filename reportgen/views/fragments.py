@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
 from reportgen.compiled_templates import environment_of
@@ -34,8 +35,8 @@ def render(name: str, **values: object) -> Markup:
 def script_json(tree: object) -> Markup:
     """Return JSON that cannot end its script element, nor begin a comment."""
     text = json.dumps(tree, separators=(",", ":"), allow_nan=False)
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
+    for character, escaped in _ESCAPES.items():
+        text = text.replace(character, escaped)
     return Markup(text)  # noqa: S704 - holds no <, > or &
 
 
@@ -75,6 +76,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "breakable": _breakable,
         "embedded": lambda svg: Markup(embed(svg)),  # noqa: S704 - quoted as a URL
+        "linked": _linked,
         "resolved": resolved,
         "timed": timed,
         "with_fallback": with_fallback,
@@ -86,6 +88,15 @@ def _breakable(name: str) -> Markup:
     """Return a name that a narrow column breaks after punctuation, not within a word."""
     pieces = _BREAKS.split(shorten(name, most=LONGEST_TEXT).text)
     return Markup("<wbr>").join(pieces)
+
+
+def _linked(text: str, findings: Iterable[Any]) -> Markup:
+    """Return HTML in which the ids of findings lead to them."""
+    html = escape(_harmless(text))
+    for item in findings:
+        link = Markup('<a href="{}">{}</a>').format(item.link, item.id)
+        html = html.replace(escape(item.id), link, 1)
+    return html
 
 
 def _harmless(value: Any) -> Any:

@@ -8,7 +8,8 @@ import pytest
 
 from reportgen.report import rank_findings
 from reportgen.results import ExhibitKind, Severity, Where, exhibit
-from reportgen.views.findings import cards_of
+from reportgen.views.findings import card_of, cards_of
+from reportgen.views.fragments import render
 from tests.report.test_ranking import finding, result
 from tests.views.reports import healthy_report
 
@@ -56,6 +57,24 @@ def test_of_two_causes_with_one_id_the_first_lists_the_symptoms() -> None:
 
     assert [(card.id, card.gain[:2]) for card in cards] == [("PERIOD-1", "30"), ("PERIOD-1", "20")]
     assert [[other.id for other in card.symptoms] for card in cards] == [["GPU-2"], []]
+
+
+def test_what_comes_first_is_linked_from_its_effect() -> None:
+    effect = replace(
+        finding("GPU-2", Severity.WARNING, 0.4, symptom_of=("PERIOD-1", "GONE-1")),
+        advice="Do first what PERIOD-1 advises: this is probably an effect of it.",
+    )
+    results = [
+        result("StepPeriodicity", finding("PERIOD-1", Severity.WARNING, 0.2)),
+        result("Low", effect),
+    ]
+    report = replace(healthy_report(), findings=rank_findings(results))
+    card = card_of("Low", effect, report)
+    html = render("rule_findings", links=(), cards=[card], more_cards=())
+
+    link = '<a href="#StepPeriodicity--finding-PERIOD-1">PERIOD-1</a>'
+    assert f'Do first what <span class="rg-id">{link}</span> advises' in html
+    assert "GONE-1" not in html
 
 
 @pytest.mark.parametrize(
