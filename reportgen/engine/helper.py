@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ from reportgen.engine.interpreter import arguments_to_run, start_interpreter
 
 _END = None
 _OBJECTS_PER_COLLECTION = 100_000
+_OURS = __name__.partition(".")[0]
 _IS_HELPER = "REPORTGEN_IS_HELPER"
 _LAST_MOMENT_S = 5.0
 """A process that sends nothing more has this long to end by itself and to say why."""
@@ -36,7 +38,8 @@ def run_in_helper(fn: Callable[..., Iterable[object]], *args: object) -> Iterato
         HelperError: no process can be started here; or, from what is given, the process failed or
             was killed before the end.
     """
-    task = pickle.dumps((fn, args), protocol=pickle.HIGHEST_PROTOCOL)
+    level = logging.getLogger(_OURS).getEffectiveLevel()
+    task = pickle.dumps((fn, args, level), protocol=pickle.HIGHEST_PROTOCOL)
     with ExitStack() as exits:
         try:
             process = exits.enter_context(start_interpreter(arguments_to_run(serve)))
@@ -66,7 +69,7 @@ def serve() -> None:
     """Do one task that comes on stdin; its results go to stdout. Runs in the helper.
 
     Ctrl-C is for the process that started this one, and stdout for answers alone: whatever else is
-    printed goes to stderr.
+    printed goes to stderr, and so does the log.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ[_IS_HELPER] = "1"
@@ -75,7 +78,9 @@ def serve() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     try:
         with out:
-            fn, args = pickle.load(sys.stdin.buffer)  # noqa: S301  # who started us wrote it
+            fn, args, level = pickle.load(sys.stdin.buffer)  # noqa: S301  # who started us wrote it
+            logging.basicConfig(format="%(message)s", stream=sys.stderr)
+            logging.getLogger(_OURS).setLevel(level)
             for result in fn(*args):
                 pickle.dump(result, out, protocol=pickle.HIGHEST_PROTOCOL)
                 out.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -56,6 +57,11 @@ def own_id() -> Iterator[int]:
     yield from iter(int, 1)  # never ends
 
 
+def detailed() -> Iterator[int]:
+    logging.getLogger("reportgen.engine").debug("a detail")
+    yield 1
+
+
 def silent() -> Iterator[int]:
     yield os.getpid()
     signal.pause()
@@ -90,6 +96,16 @@ def test_a_failure_says_nothing_on_stderr(
     with pytest.raises(HelperError), beside(failing) as results:
         list(results)
     assert capfd.readouterr().err == ""
+
+
+def test_the_log_of_a_helper_is_as_detailed_as_that_of_who_started_it(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    for level, said in (("ERROR", ""), ("DEBUG", "a detail\n")):
+        caplog.set_level(level, logger="reportgen")
+        with run_in_helper(detailed) as results:
+            assert list(results) == [1]
+        assert capfd.readouterr().err == said
 
 
 def test_the_process_is_gone_afterwards(beside: Beside) -> None:
