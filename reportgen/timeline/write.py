@@ -252,6 +252,7 @@ class _File:
                 parent = machine if lane.parent is None else lane.parent + part.lane
                 staged = part.about.lanes[lane.members[0][0]]
                 of_counter = {"unit": staged.unit, "most": staged.most}
+                of_joined = {"streams_from": lane.streams_from}
                 yield {
                     "id": number,
                     "parent": parent,
@@ -262,6 +263,7 @@ class _File:
                     "node": part.about.node,
                     "blocks": self.of_lane[number],
                     **(of_counter if lane.kind == LaneKind.COUNTER else {}),
+                    **(of_joined if lane.streams_from is not None else {}),
                 }
 
     def _findings(self) -> dict[str, Any]:

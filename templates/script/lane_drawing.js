@@ -50,9 +50,10 @@ export function forgetInks() {
   inks = new Map();
 }
 
-/** @param {Lane} lane @param {number} number */
-function inkOf(lane, number) {
-  const key = lane.kind === "functions" ? lane.label : lane.kind;
+/** @param {Lane} lane @param {number} depth @param {number} number */
+function inkOf(lane, depth, number) {
+  const kind = depth >= (lane.streams_from ?? Infinity) ? "stream" : lane.kind;
+  const key = kind === "functions" ? lane.label : kind;
   let known = inks.get(key);
   if (!known) {
     known = new Int16Array(stage.names.length).fill(-1);
@@ -62,7 +63,7 @@ function inkOf(lane, number) {
     const name = stage.names[number] ?? "";
     const severity = lane.severities?.[number];
     const { first, n } = stage.palette;
-    const family = severity ?? familyOf(lane, name);
+    const family = severity ?? familyOf({ ...lane, kind }, name);
     known[number] = first[family] + (severity ? 0 : hashOf(name) % n[family]);
   }
   return known[number];
@@ -95,7 +96,7 @@ function paint(band, image, line, { from, to } = stage.view) {
       const x0 = Math.max(0, left);
       const x1 = Math.min(columns, Math.max(x0 + 1, right));
       const name = row.name[isOne ? at : longest(row, at, next)];
-      const ink = inkOf(band.lane, name);
+      const ink = inkOf(band.lane, band.depth, name);
       const isDim = stage.hits !== null && !stage.hits.isHit[name];
       const alpha = isDim ? 0.16 : isOne && !level ? 1 : density(row, at, next, unit);
       const colour = stage.palette.colours[ink].bits | (Math.round(255 * alpha) << 24);

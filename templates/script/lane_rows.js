@@ -15,7 +15,7 @@ import { above, lowest } from "./lane_numbers.js";
 /**
  * @typedef {{id: number, parent: number | null, kind: string, label: string, node: string,
  *   n_events: number, rows: number, blocks: Block[], unit?: string, most?: number,
- *   severities?: Record<string, "critical" | "warning" | "info">,
+ *   streams_from?: number, severities?: Record<string, "critical" | "warning" | "info">,
  *   isGroup: boolean, mini: Lane[]}} Lane
  */
 /**

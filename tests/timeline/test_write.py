@@ -180,12 +180,30 @@ def test_many_ranks_have_bounded_files_and_say_what_is_left_out(
     lanes = file.header["lanes"]
     assert size <= BUDGET_BYTES
     assert len(lanes) <= MOST_LANES
-    joined = [lane for lane in lanes if lane["label"].endswith(" further lanes")]
+    joined = [lane for lane in lanes if lane["label"].endswith(" threads")]
     assert len(joined) == min(n_parts, 50)
     per_rank = sum(lane["n_events"] for lane in lanes if lane["node"] == "rank 1")
     assert per_rank == 10 + 40 * 30
     assert lane_of(file, "rank 1, 1 counter left out")["kind"] == "rank"
     assert ("left_out" in file.header) == (n_parts > 50)
+
+
+def test_streams_are_below_the_threads_of_a_joined_lane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(write, "lanes_of_each", lambda _: 3)
+    rank = part(n_lanes=3)
+    kinds = [LaneKind.STREAM, LaneKind.THREAD, LaneKind.STREAM]
+    lanes = [
+        replace(lane, kind=kinds.pop()) if lane.kind is LaneKind.THREAD else lane
+        for lane in rank.lanes
+    ]
+    file, _ = made([replace(rank, lanes=tuple(lanes))], tmp_path, budget_bytes=BUDGET_BYTES // 200)
+
+    shown = file.header["lanes"]
+    assert [lane["label"] for lane in shown][1:] == ["steps", "1 thread and 2 streams"]
+    assert (shown[2]["kind"], shown[2]["streams_from"]) == ("thread", shown[2]["rows"] // 3)
+    assert "streams_from" not in shown[1]
 
 
 @pytest.mark.parametrize("n_parts", [8, 64])

@@ -41,11 +41,13 @@ def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
         FormatError: the file is none, or of another version.
     """
     file = read_timeline(content)
-    kinds = {lane["kind"] for lane in file.header["lanes"]}
+    has_streams = any(
+        lane["kind"] == "stream" or "streams_from" in lane for lane in file.header["lanes"]
+    )
     packed = base64.b64encode(content).decode("ascii")
     return block_of(
         "lanes",
-        title=_TITLE if "stream" in kinds else _TITLE_WITHOUT_GPU,
+        title=_TITLE if has_streams else _TITLE_WITHOUT_GPU,
         caption=_caption(file.header),
         label=_label(file.header["lanes"]),
         still=still_of(file),

@@ -84,7 +84,9 @@ def still_of(file: TimelineFile) -> Markup:
         if row == 0:
             y += 4
             labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
-        hues = np.array([_hue(lane, names[name]) for name in columns["name"].tolist()])
+        is_stream = row >= lane.get("streams_from", _MOST_ROWS)
+        of = {**lane, "kind": "stream"} if is_stream else lane
+        hues = np.array([_hue(of, names[name]) for name in columns["name"].tolist()])
         begin_px, end_px = (_px(columns[key], start, end) for key in ("start", "end"))
         bars += _bars(hues, begin_px, end_px, y)
         words += _words(hues, begin_px, end_px, [names[at] for at in columns["name"].tolist()], y)
