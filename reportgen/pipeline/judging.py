@@ -59,18 +59,16 @@ def judged(
     with suppress(OSError, *_CANNOT_TRAVEL), folder_aside(len(measured)) as folder:
         if folder is not None:
             aside = [part.aside(folder / str(place)) for place, part in enumerate(measured)]
-            files = [part.file for part in aside]
-            results = results_of(len(measured), _judge, files, rules, params)
+            results = results_of(len(measured), _judge, aside, rules, params)
     results = results or judge_all(measured, rules, params)
     measured.clear()
     return results
 
 
 def _judge(
-    files: Sequence[Path], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
+    parts: Sequence[PackedMeasurements], rules: Sequence[AnyRule], params: Mapping[RuleId, Any]
 ) -> Iterator[RuleResult]:
-    """Yield the result of each rule for the measurements in a file of each part."""
-    parts = [PackedMeasurements({}, file=file) for file in files]
+    """Yield the result of each rule."""
     for rule in rules:
         (result,) = judge_all(parts, (rule,), params)
         yield replace(result, exhibits=PackedExhibits(result.exhibits))

@@ -26,7 +26,8 @@ class PackedMeasurements(Mapping[RuleId, Any]):
     """The measurement of each rule, unpacked whenever it is looked up.
 
     They travel as they are, so that they are compressed well on the way, together with the rest.
-    A value that cannot be pickled stays as it is. Those of many parts lie in files meanwhile.
+    A value that cannot be pickled stays as it is. Those of many parts lie in files meanwhile; other
+    processes of this machine are sent the path.
     """
 
     def __init__(self, packed: Mapping[RuleId, Any], *, file: Path | None = None) -> None:
@@ -69,11 +70,17 @@ class PackedMeasurements(Mapping[RuleId, Any]):
         return len(self.packed)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self.file is not None:
+            return _lying_in, (self.file,)
         raw = (
             (rule, zlib.decompress(item) if isinstance(item, bytes) else item)
             for rule, item in self.packed.items()
         )
         return _compressed, (tuple(raw),)
+
+
+def _lying_in(file: Path) -> PackedMeasurements:
+    return PackedMeasurements({}, file=file)
 
 
 def _read(file: Path) -> Mapping[RuleId, Any]:
