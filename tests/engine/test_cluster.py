@@ -225,7 +225,9 @@ def test_no_scheduler_there(tmp_path: Path) -> None:
 def test_a_cluster_without_workers_is_waited_for_and_then_said(tmp_path: Path) -> None:
     said: list[str] = []
     with running_cluster(tmp_path, n_workers=0) as empty:
-        executor = DaskExecutor(address=empty.address, patience_s=0, on_progress=said.append)
+        executor = DaskExecutor(
+            address=empty.address, patience_s=0, connect_s=60, on_progress=said.append
+        )
         with pytest.raises(
             ReportgenError, match="no worker that answers for 0 s; 1 nodes or ranks"
         ):
