@@ -45,10 +45,15 @@ def encoded_parts(result: RuleResult) -> Iterator[bytes]:
 def encode_beside(result: RuleResult, original: bytes) -> bytes:
     """Return the ``original`` bytes of an imported result, untouched, with our key appended.
 
-    Where the keys are not exactly AWS's five in AWS's order, they are written anew.
+    Where the keys are not exactly AWS's five in AWS's order, or the bytes are no UTF-8, they are
+    written anew.
     """
     text = original.removeprefix(b"\xef\xbb\xbf").rstrip()
-    if tuple(msgspec.json.decode(text)) != AWS_KEYS:
+    try:
+        keys = tuple(msgspec.json.decode(text))
+    except (UnicodeDecodeError, msgspec.DecodeError):
+        keys = ()
+    if keys != AWS_KEYS:
         return encode(result)
     ours = msgspec.json.encode(_our_tree(result))[: -len(b"}")]
     return b"".join([text[:-1], b', "reportgen": ', ours, *_last_keys(result), b"}}\n"])

@@ -17,7 +17,9 @@ The columns of each kind (drawn by ``views`` without knowing the rule):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import NoneType
+from typing import Any
 
 from reportgen.results.model import COLUMNAR, Column, ColumnType, Exhibit, ExhibitKind, Scalar
 from reportgen.results.place import NOWHERE, Place, Role
@@ -74,6 +76,14 @@ def exhibit(
     )
 
 
+_HELD: Mapping[ColumnType, set[type[Any]]] = {
+    ColumnType.BOOL: {bool, NoneType},
+    ColumnType.INT: {int, NoneType},
+    ColumnType.FLOAT: {int, float, NoneType},
+    ColumnType.TEXT: {str, NoneType},
+}
+
+
 def column(
     name: str,
     unit: str,
@@ -91,11 +101,18 @@ def column(
         type: of the values; where it is not declared, the narrowest that holds all values, which
             may differ from job to job. Numbers beside text become text.
         role: the subject of the column; decides its colour.
+
+    Raises:
+        TypeError: values of other types than the declared one, or that no exhibit holds.
     """
     plain = tuple(_plain(value) for value in _as_list(values))
     kind = type or _type_of(plain)
     if kind is ColumnType.TEXT:
         plain = tuple(None if value is None else str(value) for value in plain)
+    odd = {value.__class__ for value in plain} - _HELD[kind]
+    if odd:
+        names = sorted(item.__name__ for item in odd)
+        raise TypeError(f"column {name}: {', '.join(names)} where {kind.value} is declared")
     return Column(name=name, unit=unit, type=kind, values=plain, role=role)
 
 

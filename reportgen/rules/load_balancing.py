@@ -25,6 +25,8 @@ GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
 MOST_GROUPS = 16
 """More histograms than this cannot be distinguished; then only those of the most uneven nodes."""
+_MOST_COUNTED = 1 << 53
+"""Samples that AWS can have counted; larger numbers are damage."""
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
@@ -353,8 +355,8 @@ def from_details(counters: results.Counters, details: results.Details, params: P
     groups = [
         (device_label(node, gpu, n_nodes=len(nodes)), counts)
         for node, entry in nodes.items()
-        for gpu, counts in _members(entry.get("workloads")).items()
-        if isinstance(counts, list) and len(counts) == distributions.AWS_N_BINS
+        for gpu, listed in _members(entry.get("workloads")).items()
+        if len(counts := _counts(listed)) == distributions.AWS_N_BINS
     ]
     pairs = [
         (float(distance), node, gpu, other)
@@ -378,6 +380,18 @@ def from_details(counters: results.Counters, details: results.Details, params: P
     caption = "As AWS writes it: samples of 99 and 100 % are missing."
     shown = [_histogram(groups[:MOST_GROUPS], caption)] if groups else []
     return Outcome(findings=[finding], exhibits=shown)
+
+
+def _counts(entry: JsonValue) -> list[int]:
+    """Return the counts of a histogram; none where one of them is no whole number."""
+    listed = entry if isinstance(entry, list) else []
+    counts = [
+        int(item)
+        for item in listed
+        if isinstance(item, int | float) and not isinstance(item, bool)
+        if 0 <= item < _MOST_COUNTED and item == item // 1
+    ]
+    return counts if len(counts) == len(listed) else []
 
 
 def _members(entry: JsonValue) -> Mapping[str, JsonValue]:

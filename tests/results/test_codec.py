@@ -37,7 +37,7 @@ from reportgen.results import (
     column,
     exhibit,
 )
-from reportgen.results.codec import PackedExhibits, decode, encode
+from reportgen.results.codec import AWS_KEYS, PackedExhibits, decode, encode, encode_beside
 from reportgen.results.packed_columns import pack
 
 
@@ -325,3 +325,15 @@ def test_equal_values_of_a_column_are_one_object() -> None:
 
     assert first is third
     assert second is fourth
+
+
+@pytest.mark.parametrize("damage", [b"\xff", b'"', b""])
+def test_an_original_that_cannot_be_read_is_written_anew(damage: bytes) -> None:
+    result = RuleResult(id=RuleId("X"), status=Status.OK)
+    tree = json.loads(encode(result))
+    original = json.dumps({key: tree[key] for key in AWS_KEYS}).encode()
+    original = original.replace(b"RuleTriggered", b"RuleTriggered" + damage)
+    beside = encode_beside(result, original)
+
+    assert beside.startswith(original[:-1]) != bool(damage)
+    assert decode(beside, path="x.json") == result

@@ -45,3 +45,21 @@ def test_a_column_has_the_narrowest_type_and_nothing_but_finite_numbers(
 ) -> None:
     made = column("a", "", values)
     assert (made.type, made.values) == (kind, kept)
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        (ColumnType.INT, [1, "x"]),
+        (ColumnType.INT, [1.5]),
+        (ColumnType.INT, [True]),
+        (ColumnType.FLOAT, ["x"]),
+        (ColumnType.BOOL, [1]),
+    ],
+)
+def test_values_of_another_type_than_the_declared_one_are_refused(
+    kind: ColumnType, values: list[object]
+) -> None:
+    with pytest.raises(TypeError, match=f"column a: .* where {kind.value} is declared"):
+        column("a", "", values, type=kind)
+    assert column("a", "", [*values, None], type=ColumnType.TEXT).values[-1] is None

@@ -249,3 +249,13 @@ def test_a_gpu_that_stopped_is_no_imbalance() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert "stopped" in found.advice
+
+
+@pytest.mark.parametrize("odd", ["x", None, True, 1.5, -1, 1e300])
+def test_counts_of_sagemaker_that_are_none_draw_no_histogram(odd: Any) -> None:
+    counts: list[Any] = [1.0] * 49
+    details: Details = {"algo-1": {"workloads": {"gpu0": counts, "gpu1": [*counts[1:], odd]}}}
+    (shown,) = present_details(RULE, Counters(), details, RULE.params()).exhibits
+
+    assert [column.name for column in shown.columns[2:]] == ["gpu0"]
+    assert shown.columns[2].values == (1,) * 49
