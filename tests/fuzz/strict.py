@@ -69,7 +69,7 @@ def _is_damaged(content: bytes, is_good: Callable[[Any], bool]) -> bool:
     if isinstance(whole, list):
         return not all(map(is_good, whole))
     # An object on two lines, split where JSON may be, can still be read whole.
-    lines = ["", *text.split("\n"), ""]
+    lines = ["", *(line for line in text.split("\n") if line.strip()), ""]
     return any(
         _is_lost(line, is_good)
         and not any(

@@ -91,11 +91,12 @@ def test_an_object_with_a_key_twice_is_not_called_damaged(values: str, is_damage
     assert damaged_minute(line.encode(), minute_s=60) == is_damaged
 
 
+@pytest.mark.parametrize("gap", ["\n", "\n\n \n"])
 @pytest.mark.parametrize(("cut_at", "is_damaged"), [('"Value":', False), ('"Val', True)])
 def test_an_object_on_two_lines_is_damaged_where_the_cut_is_in_a_word(
-    cut_at: str, is_damaged: bool
+    cut_at: str, is_damaged: bool, gap: str
 ) -> None:
     line = '{"Type":"cpu","Dimension":"CPUUtilization","Value":50,"Timestamp":60.5}'
-    content = line.replace(cut_at, f"{cut_at}\n").encode()
+    content = line.replace(cut_at, f"{cut_at}{gap}").encode()
 
     assert damaged_minute(content, minute_s=60) == is_damaged
