@@ -49,7 +49,7 @@ class PackedMeasurements(Mapping[RuleId, Any]):
         if self.file is not None:
             return self
         file.write_bytes(pickle.dumps(self._packed, protocol=pickle.HIGHEST_PROTOCOL))
-        return PackedMeasurements({}, file=file)
+        return _lying_in(file)
 
     @classmethod
     def of(cls, measurements: Mapping[RuleId, Any]) -> PackedMeasurements:

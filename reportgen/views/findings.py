@@ -27,7 +27,7 @@ _COUNTS = re.compile(r"[\d.,]+|s\b")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Related:
-    """Another finding: one that the card's explains, or one that explains it."""
+    """A finding that explains the one of the card, or that the one of the card explains."""
 
     title: str
     id: str
