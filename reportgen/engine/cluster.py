@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import logging
 import lzma
@@ -90,6 +91,9 @@ class DaskExecutor:
     @contextmanager
     def _connected(self) -> Iterator[Client]:
         client_type = _client_type()
+        # A client that failed to connect closes itself when it is collected, and takes a lock for
+        # it that the start of the next client holds: it goes now, not then.
+        gc.collect()
         try:
             client = client_type(
                 _address(self.address), timeout=self.connect_s, set_as_default=False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -220,6 +222,22 @@ def test_no_scheduler_there(tmp_path: Path) -> None:
             DaskExecutor(address=str(file), connect_s=1).map(abs, [1])
     with pytest.raises(ReportgenError, match=r"No Dask scheduler answers at .*gone.json"):
         DaskExecutor(address=str(tmp_path / "gone.json")).map(abs, [1])
+
+
+def test_a_client_that_failed_does_not_block_the_next(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    utils = pytest.importorskip("distributed.utils")
+
+    def collect_and_run(*args: Any, **options: Any) -> Any:
+        gc.collect()
+        return run(*args, **options)
+
+    with pytest.raises(ReportgenError, match="No Dask scheduler answers at nowhere://here:1"):
+        DaskExecutor(address="nowhere://here:1").map(abs, [1])
+    run = utils.asyncio_run
+    monkeypatch.setattr(utils, "asyncio_run", collect_and_run)
+    assert DaskExecutor(address=cluster.address).map(abs, [-1]) == [1]
 
 
 def test_a_cluster_without_workers_is_waited_for_and_then_said(tmp_path: Path) -> None:
