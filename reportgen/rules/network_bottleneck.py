@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Mask
+from reportgen.arrays import Mask, Rows
 from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
@@ -132,6 +132,8 @@ class NodeNetwork:
         n_both: ticks with a sample of a GPU and of received bytes.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
         n_starved: starved ticks in the episodes.
+        felt: the episodes of GPUs that the job uses; one that it never uses waits for nothing.
+        n_felt: ticks in ``felt`` in which such a GPU is starved.
         n_minutes: minutes after the patience that touch an episode.
         starving: minutes in which GPUs idle in gaps shorter than a tick.
     """
@@ -143,6 +145,8 @@ class NodeNetwork:
     limit_bytes_per_s: float | None
     episodes: tuple[Episode, ...]
     n_starved: int
+    felt: tuple[Episode, ...]
+    n_felt: int
     n_minutes: int
     starving: tuple[Starving, ...]
 
@@ -157,8 +161,10 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         floor_bytes_per_s=params.floor_bytes_per_s,
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
-    spans = _spans(system, found.is_starved, params)
-    rows = np.concatenate([np.arange(0), *(np.arange(span.start, span.stop) for span in spans)])
+    low_used = usage.low_used_gpus(system, below=params.gpu_threshold)
+    is_felt = found.is_starved & (low_used > 0)
+    spans, felt = (_spans(system, its, params) for its in (found.is_starved, is_felt))
+    rows = _rows(spans)
     stop = minutes_of(system.tick_ns).stop
     touched = stop[np.unique(np.searchsorted(stop, rows, side="right"))]
     return NodeNetwork(
@@ -169,6 +175,8 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         limit_bytes_per_s=found.limit_bytes_per_s,
         episodes=tuple(_episode(part, found, span) for span in spans),
         n_starved=int(found.is_starved[rows].sum()),
+        felt=tuple(_episode(part, found, span) for span in felt),
+        n_felt=int(is_felt[_rows(felt)].sum()),
         n_minutes=int((np.cumsum(found.has_both)[touched - 1] > params.patience).sum()),
         starving=starved_by_network(part),
     )
@@ -185,6 +193,10 @@ def _spans(system: SystemTable, is_starved: Mask, params: Params) -> list[slice]
     length_ns = system.tick_ns[last] - system.tick_ns[first] + interval_ns
     is_long = length_ns >= params.min_duration_s * NS_PER_S
     return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))
+
+
+def _rows(spans: Sequence[slice]) -> Rows:
+    return np.concatenate([np.arange(0), *(np.arange(span.start, span.stop) for span in spans)])
 
 
 def _episode(part: NodeProfile, found: usage.Starvation, span: slice) -> Episode:
@@ -207,18 +219,19 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         violations=sum(node.n_starved for node in nodes),
         datapoints=sum(node.n_both for node in nodes),
     )
-    share = counters.violations / counters.datapoints if counters.datapoints else 0.0
-    episodes = kit.concat(node.episodes for node in nodes)
-    is_found = episodes and counters.rule_triggered
-    worst = max((its.n_starved / its.n_both for its in nodes if its.n_both), default=0.0)
+    n_both = max(counters.datapoints, 1)
+    share, felt_share = counters.violations / n_both, sum(its.n_felt for its in nodes) / n_both
+    felt = kit.concat(node.felt for node in nodes)
+    is_found = felt and counters.rule_triggered
+    worst = max((its.n_felt / its.n_both for its in nodes if its.n_both), default=0.0)
     in_gaps = _in_gaps(nodes)
     return Outcome(
         missing=None if in_gaps else _reason(nodes, params),
         counters=counters,
         details=_details(nodes, params),
         metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
-        findings=in_gaps or ([_finding(episodes, share, worst, params)] if is_found else []),
-        exhibits=_exhibits(episodes) if episodes else [],
+        findings=in_gaps or ([_finding(felt, felt_share, worst, params)] if is_found else []),
+        exhibits=_exhibits(felt) if felt else [],
     )
 
 

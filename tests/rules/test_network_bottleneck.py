@@ -89,7 +89,7 @@ def test_an_hour_of_thirty_kilobytes_with_an_idle_gpu_is_quiet() -> None:
 
 
 def test_a_given_limit_can_be_critical_and_replaces_the_own_maximum() -> None:
-    part = node([0.0] * 100, [FAST] * 100)
+    part = node([5.0] * 100, [FAST] * 100)
     busy = run(RULE, part, limit_bytes_per_s=FAST, **SMALL)
     idle = run(RULE, part, limit_bytes_per_s=2 * FAST, **SMALL)
 
@@ -160,13 +160,27 @@ def test_nodes_have_limits_and_episodes_of_their_own() -> None:
     result = run(
         RULE,
         node([95.0] * 100, [FAST] * 100, name="algo-1"),
-        node([0.0] * 100, [FAST / 2] * 100, name="algo-2"),
+        node([95.0, *[0.0] * 99], [FAST / 2] * 100, name="algo-2"),
         **SMALL,
     )
     assert result.details["limit_bytes_per_s"] == {"algo-1": FAST, "algo-2": FAST / 2}
     assert [row["node"] for row in rows_of(result, "episodes")] == ["algo-2"]
-    assert result.counters.violations == 100
+    assert result.counters.violations == 99
     assert result.counters.datapoints == 200
+
+
+def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
+    columns = {"gpu0": [95.0] * 180, "gpu1": [0.0] * 180, "receive": [FAST] * 180}
+    unused = node_profile(system=system_table(columns, interval_s=1))
+    columns["gpu0"] = [95.0] * 60 + [4.0] * 60 + [95.0] * 60
+    used = node_profile(system=system_table(columns, interval_s=1))
+
+    result = run(RULE, unused, **SMALL)
+    assert (result.counters.violations, result.findings) == (180, ())
+    found = finding(run(RULE, used, **SMALL), "SYS-5")
+    assert found is not None
+    assert "for 59 s" in found.text
+    assert "33.3 % of the job" in found.title
 
 
 def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -> None:
