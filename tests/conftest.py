@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,6 +28,12 @@ that begins last keeps the others waiting."""
 
 settings.register_profile("house", deadline=None)  # a busy machine is no mistake of the code
 settings.load_profile("house")
+
+# A shell that runs this suite with "&" has it ignore what Ctrl-C and Ctrl-\ send, and with it all
+# that the tests start: they would not see a command end by them.
+for key in (signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(key) is signal.SIG_IGN:
+        signal.signal(key, signal.SIG_DFL)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
