@@ -251,7 +251,9 @@ def test_slow_transfers_of_one_host_are_its_link() -> None:
     (finding,) = cluster(slow_host=3).findings
 
     assert finding.id == "COMM-3"
+    assert finding.title.startswith("Transfers with host node3 take")
     assert "Of 6 such transfers with host node3, 6 are slow; of 18 without, 0." in finding.text
+    assert finding.advice.startswith("Check the links of host node3: adapters")
 
 
 @pytest.mark.parametrize("skew_ns", [300_000, 71 * 10**9])

@@ -21,7 +21,7 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 WHAT_IF = """ If instead all ranks were equally fast (as the median one), the mean step would take
-    {even:ns} instead of {step:ns}."""
+    {even:ns} instead of {step:ns} (median of the ranks)."""
 TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
 CAPTION = """step_us is the time of a step on the GPUs, median of the ranks. if_median_us is the
     same without the time in which a rank only waits for others: an estimate of the step if all
@@ -32,7 +32,7 @@ BY_TURNS = kit.Message(
     title="Ranks are late by turns and the others wait: {measured:pct} of the time",
     text="""No rank is late all the time, but in most steps some rank is. If instead all ranks were
         equally fast (as the median one), the mean step would take {what_if.even_ns:ns} instead of
-        {what_if.step_ns:ns}: {measured:pct} less.""",
+        {what_if.step_ns:ns} (median of the ranks): {measured:pct} less.""",
     advice="""Give all ranks equal work in each step: batches of equal length (sort, bucket or pack
         the samples by length); let garbage collection run on all ranks in the same step.""",
     exhibit="without_stragglers",

@@ -126,6 +126,13 @@ SLOW_LINK = kit.Message(
         fell back to a lower speed. NCCL_DEBUG=INFO shows which paths are used.""",
     exhibit="collectives",
 )
+SLOW_LINK_OF_HOST = replace(
+    SLOW_LINK,
+    title="Transfers with {hosts} take {measured:pct} of the time: {times} times as long as others",
+    advice="""Check the links of {hosts}: adapters, cables or switch ports that fell back to a lower
+        speed, other jobs on them; NVLink and PCIe (nvidia-smi topo -m, nvidia-smi nvlink --status)
+        where its own GPUs exchange data. NCCL_DEBUG=INFO shows which paths are used.""",
+)
 MATES = " Other ranks of host {host} are not late: so this rank is slow, not the host."
 LOCATED = """ Of {at.n_with:count such transfer} with {hosts}, {at.n_slow:n} {at.n_slow:verb are/is}
     slow; of {at.n_without:n} without, {at.n_slow_else:n}."""
@@ -163,8 +170,7 @@ def faults_of(
 
     A host that comes late because the transfers among its own ranks are slow is a slow link.
     """
-    window_ns = round(sum(rank.window_ns for rank in ranks) / len(ranks))
-    if not window_ns:
+    if not any(rank.window_ns for rank in ranks):
         return []
     hosts = hosts_of(ranks)
     slow = slow_transfers.slow_transfers(meetings)
@@ -172,7 +178,7 @@ def faults_of(
     late = late_ranks(waiting)
     host = _late_host(waiting, late, hosts)
     worst, of_host = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
-    found = None
+    found, window_ns = None, _usual_window_ns(ranks, meetings, of_host)
     if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
         apart_ns = int(waiting.apart_ns.max())
         found = (SLOW_HOST if host else WAITING).fault(
@@ -189,7 +195,7 @@ def faults_of(
                 else _communication(ranks, meetings, waiting, worst.rank)
             ),
         )
-    return [found, _slow(ranks, slow, place, window_ns, params) if slow else None]
+    return [found, _slow(ranks, slow, place, params) if slow else None]
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
@@ -199,6 +205,16 @@ def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
     """
     are_hosts = len({rank.host for rank in ranks}) < len(ranks)
     return {rank.rank: rank.host if are_hosts else "" for rank in ranks}
+
+
+def _usual_window_ns(
+    ranks: Sequence[RankCollectives], meetings: Meetings, late: Collection[int]
+) -> int:
+    """Return the mean window of the ranks that meet a late one: no others wait for it."""
+    with_late = np.unique(meetings.of_row[np.isin(meetings.members.rank, list(late))])
+    met = np.unique(meetings.members.rank[np.isin(meetings.of_row, with_late)])
+    own_ns = [rank.window_ns for rank in ranks if rank.rank in met]
+    return round(sum(own_ns) / max(len(own_ns), 1))
 
 
 def _late_host(
@@ -278,18 +294,18 @@ def _slow(
     ranks: Sequence[RankCollectives],
     slow: SlowTransfers,
     place: Located | None,
-    window_ns: int,
     params: Params,
 ) -> results.Finding | None:
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
-    share_pct = pct_of(lost_ns, window_ns)
+    its = next(item for item in ranks if item.rank == rank)
+    share_pct = pct_of(lost_ns, its.window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    meetings, members, said = slow.meetings, slow.meetings.members, ""
+    meetings, members, hosts = slow.meetings, slow.meetings.members, ""
     if place:
         names = join_names(place.hosts, most=slow_transfers.MOST_LOCATED)
-        said = write(LOCATED, hosts=f"host{'s' * (len(place.hosts) > 1)} {names}", at=place)
-    return SLOW_LINK.fault(
+        hosts = f"host{'s' * (len(place.hosts) > 1)} {names}"
+    return (SLOW_LINK_OF_HOST if place else SLOW_LINK).fault(
         share_pct,
         threshold=params.threshold_slow_pct,
         where=kit.stretch(None, None, int(meetings.start_ns[0]), int(meetings.end_ns[-1])),
@@ -298,9 +314,10 @@ def _slow(
         times=f"{slow.times:.2g}",
         excess=slow.excess_ns,
         lost=lost_ns,
-        window=window_ns,
-        node={item.rank: item.node for item in ranks}[rank],
-        located=said,
+        window=its.window_ns,
+        node=its.node,
+        hosts=hosts,
+        located=write(LOCATED, hosts=hosts, at=place) if place else "",
         name=members.labels[members.name[0]],
         bytes=int(members.bytes[0]),
     )
