@@ -31,6 +31,10 @@ NODES_PER_GROUP = 4
 LAYERS = 4
 LAYER_US, GATHER_US, REDUCE_US = 900.0, 300.0, 1_500.0
 GATHER_ELEMENTS, REDUCE_ELEMENTS = 4_000_000, 16_000_000
+NORM_US = 50.0
+"""At the end of a step all ranks add up the norm of the gradients, which is one number."""
+MOST_WRITTEN = 30
+"""PyTorch writes the first ranks and the last one of larger groups."""
 SLOW_COMPUTE, SLOW_TRANSFER = 1.4, 3.0
 SKEW_US = 17_000_000.0
 """The clock of each node is ahead of that of the node before by so much, if clocks are skewed."""
@@ -121,7 +125,7 @@ def _header(rank: int, n_ranks: int) -> dict[str, Any]:
 
 
 def _write_step(job: Sequence[Writer], step: int, fault: Fault) -> None:
-    """Compute and gather layer by layer within nodes, then reduce among groups of nodes."""
+    """Compute and gather layer by layer within nodes, reduce among groups of nodes, then meet."""
     who = culprit(len(job), fault)
     begins_us = [writer.free_us for writer in job]
     for _ in range(LAYERS):
@@ -135,13 +139,14 @@ def _write_step(job: Sequence[Writer], step: int, fault: Fault) -> None:
         for members in groups(job, lambda writer: (writer.node,)):
             is_slow = fault is Fault.SLOW_LINK and members[0].node == who
             gather_us = GATHER_US * (SLOW_TRANSFER if is_slow else 1.0)
-            _meet(members, "_allgather_base", gather_us, GATHER_ELEMENTS)
+            _meet(members, "_allgather_base", gather_us, GATHER_ELEMENTS, "mesh_tp")
     pairs = NODES_PER_GROUP
     for members in groups(job, lambda writer: (writer.node // pairs, writer.rank % RANKS_PER_NODE)):
         if len(members) > 1:
             is_slow = fault is Fault.SLOW_LINK and any(item.node == who for item in members)
             reduce_us = REDUCE_US * (SLOW_TRANSFER if is_slow else 1.0)
-            _meet(members, "allreduce", reduce_us, REDUCE_ELEMENTS)
+            _meet(members, "allreduce", reduce_us, REDUCE_ELEMENTS, "mesh_dp")
+    _meet(job, "allreduce", NORM_US, 1, "default_pg")
     for writer, begin_us in zip(job, begins_us, strict=True):
         times = {"ts": round(begin_us, 3), "dur": round(writer.free_us - begin_us - 1, 3)}
         mark = {**times, "pid": 4100, "tid": 4100}
@@ -159,7 +164,9 @@ def groups(
     yield from found.values()
 
 
-def _meet(members: Sequence[Writer], name: str, transfer_us: float, n_elements: int) -> None:
+def _meet(
+    members: Sequence[Writer], name: str, transfer_us: float, n_elements: int, group: str
+) -> None:
     """Run a collective: it ends on all ranks when the last came and the transfer is done."""
     end_us = max(writer.free_us for writer in members) + 5 + transfer_us
     ranks = [writer.rank for writer in members]
@@ -169,14 +176,19 @@ def _meet(members: Sequence[Writer], name: str, transfer_us: float, n_elements: 
         "In msg nelems": n_elements,
         "Out msg nelems": n_elements,
         "Group size": len(members),
-        "Process Group Name": f"{name}_{ranks[0]}",
-        "Process Group Description": "mesh_tp" if "gather" in name else "mesh_dp",
-        "Process Group Ranks": str(ranks),
+        "Process Group Name": f"{group}_{ranks[0]}",
+        "Process Group Description": group,
+        "Process Group Ranks": _written(ranks),
     }
     kernel = "ncclDevKernel_AllGather" if "gather" in name else "ncclDevKernel_AllReduce"
     for writer in members:
         start_us = writer.free_us + 5
         writer.run(f"{kernel}_RING_LL", start_us, end_us - start_us, **said)
+
+
+def _written(ranks: Sequence[int]) -> str:
+    shown = [*ranks[: MOST_WRITTEN - 1], "...", ranks[-1]] if len(ranks) > MOST_WRITTEN else ranks
+    return f"[{', '.join(map(str, shown))}]"
 
 
 def measure_report(folder: Path, out: Path, *options: str) -> dict[str, float]:

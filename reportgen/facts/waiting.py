@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reportgen.arrays import Integers
 from reportgen.facts.meetings import Meetings
-from reportgen.merging import rows_by_code
+from reportgen.merging import rows_by_code, sums_by_code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,7 @@ class Waiting:
         apart_ns: (n_ranks,) its waiting because its recorded window begins before others do.
         meeting, rank_place: (n_rows,) indices of the meeting, and of the rank in ``ranks``.
         lost_ns: (n_rows,) the time that the rank lost in the meeting.
+        group: (n_rows,) code of the process group that meets.
     """
 
     ranks: tuple[int, ...]
@@ -36,6 +37,7 @@ class Waiting:
     meeting: Integers
     rank_place: Integers
     lost_ns: Integers
+    group: Integers
 
 
 def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
@@ -55,6 +57,7 @@ def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
         meeting=meetings.of_row,
         rank_place=place,
         lost_ns=lost_ns,
+        group=meetings.members.group,
     )
 
 
@@ -63,7 +66,7 @@ class LateRank:
     """The rank that the others wait for.
 
     Attributes:
-        rank: the late one; ``n_meetings``: in how many meetings it is.
+        rank: the late one; ``n_meetings``: in how many meetings it and the others are.
         excess_ns: the median of what the others wait where it is there, less what it waits.
         n_last: in how many meetings the others wait for it more than it waits.
         without_worst_ns: the same without the eighth of the meetings, in a row, in which they
@@ -99,27 +102,60 @@ def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
         meeting=meeting[is_shared],
         rank_place=place[is_shared],
         lost_ns=lost_ns[is_shared],
+        group=waiting.group[np.searchsorted(waiting.meeting, meeting[is_shared])],
     )
 
 
 def late_ranks(waiting: Waiting) -> list[LateRank]:
-    """Return each rank as the late one, the one for which the others wait most first."""
+    """Return each rank as the late one, the one for which the others wait most first.
+
+    Each is compared with the others of one community, of those that it belongs to the one that
+    waits most for it: a lateness is felt in one after the other, and counts once.
+    """
+    total_ns = sums_by_code(waiting.rank_place, waiting.lost_ns, len(waiting.ranks))
+    most: dict[int, LateRank] = {}
+    for rows in _communities(waiting):
+        own = replace(
+            waiting,
+            meeting=waiting.meeting[rows],
+            rank_place=waiting.rank_place[rows],
+            lost_ns=waiting.lost_ns[rows],
+            group=waiting.group[rows],
+        )
+        for late in _late_in(own, total_ns):
+            if late.rank not in most or late.excess_ns > most[late.rank].excess_ns:
+                most[late.rank] = late
+    return sorted(most.values(), key=lambda item: (-item.excess_ns, item.rank))
+
+
+def _communities(waiting: Waiting) -> Iterator[Integers]:
+    """Yield the rows of each community: ranks that meet in one process group, or in several."""
+    found: dict[bytes, list[Integers]] = {}
+    for _, rows in rows_by_code(waiting.group):
+        found.setdefault(np.unique(waiting.rank_place[rows]).tobytes(), []).append(rows)
+    yield from (np.sort(np.concatenate(rows)) for rows in found.values())
+
+
+def _late_in(waiting: Waiting, total_ns: Integers) -> Iterator[LateRank]:
+    """Yield the ranks of one community; ``total_ns``: the waiting of each rank in all of them."""
+    here_ns = sums_by_code(waiting.rank_place, waiting.lost_ns, len(waiting.ranks))
     company: dict[bytes, list[int]] = {}
-    by_rank = np.argsort(waiting.rank_place, kind="stable")
-    after = np.searchsorted(waiting.rank_place[by_rank], np.arange(1, len(waiting.ranks)))
     # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
-    for place, rows in enumerate(np.split(by_rank, after) if waiting.ranks else ()):
-        if rows.size:
-            company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
-    found = [
-        late
-        for numbers, places in company.items()
-        for late in _of_company(waiting, np.frombuffer(numbers, dtype=np.int64), places)
-    ]
-    return sorted(found, key=lambda item: (-item.excess_ns, item.rank))
+    for place, rows in rows_by_code(waiting.rank_place):
+        company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
+    for numbers, places in company.items():
+        of = np.frombuffer(numbers, dtype=np.int64)
+        yield from _of_company(waiting, of, places, total_ns - here_ns)
 
 
-def _of_company(waiting: Waiting, numbers: Integers, places: Sequence[int]) -> Iterator[LateRank]:
+def _of_company(
+    waiting: Waiting, numbers: Integers, places: Sequence[int], elsewhere_ns: Integers
+) -> Iterator[LateRank]:
+    """Yield ranks that are in the same meetings.
+
+    A rank that waits elsewhere longer than the others do (their median) is late by that for them,
+    because of another one.
+    """
     first, after = np.searchsorted(waiting.meeting, (numbers, numbers + 1))
     rows = np.concatenate([np.arange(*part) for part in zip(first, after, strict=True)])
     present, of_rank = np.unique(waiting.rank_place[rows], return_inverse=True)
@@ -127,12 +163,12 @@ def _of_company(waiting: Waiting, numbers: Integers, places: Sequence[int]) -> I
     lost_ns = np.zeros((present.size, distinct.size), dtype=np.int64)
     np.add.at(lost_ns, (of_rank, of_meeting), waiting.lost_ns[rows])
     order = np.argsort(lost_ns.sum(axis=1), kind="stable")
+    order_elsewhere = np.argsort(elsewhere_ns[present], kind="stable")
     for place in places:
         at = int(np.searchsorted(present, place))
-        others = order[order != at]
-        usual = lost_ns[others[(others.size - 1) // 2]] if others.size else lost_ns[at]
-        each_ns = usual - lost_ns[at]
-        excess_ns = int(each_ns.sum())
+        each_ns = lost_ns[_median_other(order, at)] - lost_ns[at]
+        others_ns = elsewhere_ns[present[_median_other(order_elsewhere, at)]]
+        excess_ns = int(each_ns.sum()) - max(int(elsewhere_ns[place] - others_ns), 0)
         yield LateRank(
             rank=waiting.ranks[place],
             n_meetings=each_ns.size,
@@ -140,6 +176,12 @@ def _of_company(waiting: Waiting, numbers: Integers, places: Sequence[int]) -> I
             n_last=int((each_ns > 0).sum()),
             without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
         )
+
+
+def _median_other(order: Integers, at: int) -> int:
+    """Return the one in the middle of all but ``at``; ``at`` where there is no other."""
+    others = order[order != at]
+    return int(others[(others.size - 1) // 2]) if others.size else at
 
 
 def _most_in_a_row_ns(each_ns: Integers) -> int:

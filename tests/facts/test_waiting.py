@@ -41,3 +41,44 @@ def test_a_window_that_begins_earlier_waits_for_that_first() -> None:
     waiting = waiting_in(late_by(50), {0: 0, 1: 120 * US})
     assert waiting.apart_ns.tolist() == [120 * US, 0]
     assert np.bincount(waiting.rank_place, waiting.lost_ns).tolist() == [180 * US, 0]
+
+
+NEIGHBOURS = {0: "neighbours 0", 1: "neighbours 0", 2: "neighbours 1", 3: "neighbours 1"}
+PEERS = {0: "peers 0", 1: "peers 1", 2: "peers 0", 3: "peers 1"}
+ALL = dict.fromkeys(range(4), "all")
+
+
+def coupled(late_us: dict[int, int], n: int = 6) -> Meetings:
+    """Four ranks: in each step neighbours meet, then their peers, then all; each takes 10 us."""
+    rows: list[Row] = []
+    free_us = dict.fromkeys(range(4), 0)
+    for step in range(n):
+        for rank in free_us:
+            free_us[rank] += 100 + late_us.get(rank, 0)
+        for groups in (NEIGHBOURS, PEERS, ALL):
+            ends_us = {
+                name: max(free_us[rank] for rank in groups if groups[rank] == name) + 10
+                for name in groups.values()
+            }
+            for rank, name in groups.items():
+                start_ns, end_ns = free_us[rank] * US, ends_us[name] * US
+                rows.append(Row(rank=rank, group=name, seq=step, start_ns=start_ns, end_ns=end_ns))
+                free_us[rank] = ends_us[name]
+    return comparable(
+        meetings_of(joined([exchanges([row for row in rows if row.rank == r]) for r in free_us]))
+    )
+
+
+def test_a_lateness_that_is_passed_on_counts_once_and_for_the_rank_where_it_began() -> None:
+    begins = dict.fromkeys(range(4), 0)
+    first, *others = late_ranks(waiting_in(coupled({1: 50}), begins))
+
+    assert (first.rank, first.excess_ns, first.n_last) == (1, 6 * 50 * US, 6)
+    assert [late.excess_ns for late in others] == [0, 0, 0]
+
+
+def test_two_ranks_of_a_host_that_are_late_together_are_both_late() -> None:
+    begins = dict.fromkeys(range(4), 0)
+    found = {late.rank: late for late in late_ranks(waiting_in(coupled({0: 50, 1: 50}), begins))}
+
+    assert [found[rank].excess_ns for rank in range(4)] == [300 * US, 300 * US, 0, 0]
