@@ -41,9 +41,11 @@ def parts_of(causes: Sequence[Finding], results: Sequence[RuleResult]) -> dict[i
 
 def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
     """Return the GPU time budget with what the lost time is due to; any other result as it is."""
-    budget = next((item for item in result.exhibits if item.id == "budget"), None)
     attributed = [item for item in causes if item.attributed_ratio]
-    if result.id != BUDGET or budget is None or not attributed:
+    if result.id != BUDGET or not attributed:
+        return result
+    budget = next((item for item in result.exhibits if item.id == "budget"), None)
+    if budget is None:
         return result
     shown = _exhibit(attributed, result, _seconds_of(budget))
     others = [item for item in result.exhibits if item.id != budget.id]
