@@ -255,6 +255,14 @@ def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
     )
 
 
+def n_computing(trace: RankTrace, also: str | None) -> dict[int, int]:
+    """Return how many kernels each device ran in the headline window, but for communication."""
+    ops, window = trace.gpu_ops, headline(windows_of(trace))
+    is_inside = (ops.start_ns >= window.start_ns) & (ops.start_ns < window.end_ns)
+    counted = is_inside & (ops.kind == GpuKind.KERNEL) & ~communication_rows(trace, also)
+    return {at: int(counted[ops.device == at].sum()) for at in np.unique(ops.device).tolist()}
+
+
 def time_in(unions: DeviceUnions, window: Window, *, rank: int) -> DeviceTime:
     """Return the lengths of a device's unions inside a window."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 
 import numpy as np
@@ -54,6 +54,17 @@ UNEVEN = kit.Message(
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
+SLOWER = replace(
+    UNEVEN,
+    text=UNEVEN.text
+    + """ It runs as many kernels as the others, and each takes {times:.2f} times as
+        long (mean).""",
+    advice="""Compare the clock, power and temperature of this GPU with those of the others
+        (nvidia-smi -q -d CLOCK,PERFORMANCE). If they are equal, its inputs are larger: balance
+        shards, tables, sequence lengths or layers.""",
+)
+ALIKE_RATIO = 0.02
+"""Numbers of kernels that differ by less are equal: steps at the edge of a recording do."""
 READING = kit.Message(
     id="ACT-3",
     title="{gpus} active {measured:pct} of {window}",
@@ -137,6 +148,7 @@ class RankActivity:
         local_size: GPUs of the node, 0 where the trace does not say them.
         clock_ns: time of the trace's clock at its origin.
         devices: one for each device and window.
+        n_computing: kernels but those that communicate, in the headline window, by device.
         sums_ns: durations added up, not united, by what ran.
         use: busy time over the headline window, one per device.
     """
@@ -148,6 +160,7 @@ class RankActivity:
     local_size: int
     clock_ns: int
     devices: tuple[DeviceTime, ...]
+    n_computing: Mapping[int, int]
     sums_ns: Mapping[str, int]
     use: tuple[FineUse, ...]
     exchanges: Exchanges
@@ -172,6 +185,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
             for device in unions
             for window in windows
         ),
+        n_computing=device_busy.n_computing(part, params.communication_names),
         sums_ns={
             "kernels": int(ops.duration_ns[is_kernel].sum()),
             "memory operations": int(ops.duration_ns[~is_kernel].sum()),
@@ -385,7 +399,8 @@ def _uneven(
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
-    return UNEVEN.finding(
+    times = _times_as_long(ranks, rows, worst)
+    return (UNEVEN if times is None else SLOWER).finding(
         measured=above_pct,
         threshold=limit_pct,
         where=results.Where(node=node, device=device),
@@ -395,7 +410,21 @@ def _uneven(
         others=100 * others_ratio,
         saved=100 * saved_ratio,
         window=window,
+        times=times,
     )
+
+
+def _times_as_long(
+    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], worst: DeviceTime
+) -> float | None:
+    """Return how many times as long its kernels take; ``None`` if it does not run as many."""
+    counts = {(rank.rank, at): n for rank in ranks for at, n in rank.n_computing.items()}
+    n_own = counts.pop((worst.rank, worst.device))
+    n_others = sum(counts.values())
+    if abs(n_own * len(counts) - n_others) >= ALIKE_RATIO * n_others:
+        return None
+    others_ns = sum(item.compute_ns for item in rows) - worst.compute_ns
+    return (worst.compute_ns / n_own) / (others_ns / n_others)
 
 
 def _largest(order: int) -> Place:
