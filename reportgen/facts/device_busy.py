@@ -257,7 +257,10 @@ def unions_of(trace: RankTrace, also: str | None) -> tuple[DeviceUnions, ...]:
 
 def n_computing(trace: RankTrace, also: str | None) -> dict[int, int]:
     """Return how many kernels each device ran in the headline window, but for communication."""
-    ops, window = trace.gpu_ops, headline(windows_of(trace))
+    ops, windows = trace.gpu_ops, windows_of(trace)
+    if not windows:
+        return {}
+    window = headline(windows)
     is_inside = (ops.start_ns >= window.start_ns) & (ops.start_ns < window.end_ns)
     counted = is_inside & (ops.kind == GpuKind.KERNEL) & ~communication_rows(trace, also)
     return {at: int(counted[ops.device == at].sum()) for at in np.unique(ops.device).tolist()}
