@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from reportgen.arrays import Integers
+from reportgen.arrays import Integers, Mask
 from reportgen.facts.device_busy import (
     communication_rows,
     headline,
@@ -38,6 +39,10 @@ _BYTES = {
 """Bytes of an element by the names that PyTorch writes, lower case."""
 _MOST_ELEMENTS = 1 << 40
 """No GPU holds as many: a larger number is damage, and its bytes are unknown."""
+SEND = re.compile(r"^i?(?:send|recv)$")
+"""Names of exchanges between two ranks. Source: PyTorch's ProcessGroupNCCL."""
+MAYBE_SEND = re.compile("send|recv", re.IGNORECASE)
+"""The same, and kernels that may be of an all-to-all, too: ncclDevKernel_SendRecv."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +93,11 @@ class Exchanges:
         parts_ns = np.minimum(self.alone_end_ns, high_ns[row]) - begin_ns
         return sums_by_code(row, parts_ns.clip(min=0), self.n)
 
+    @property
+    def alone_total_ns(self) -> int:
+        """Return how long they ran with nothing computed beside them, added up."""
+        return int((self.alone_end_ns - self.alone_start_ns).sum())
+
     def take(self, rows: Integers) -> Exchanges:
         """Return some rows, in the order given."""
         first, after = np.searchsorted(self.alone_row, (rows, rows + 1))
@@ -133,6 +143,17 @@ def joined(ranks: Sequence[Exchanges]) -> Exchanges:
         found[name] = np.concatenate(coded)
     alone = [one.alone_row + n for one, n in zip(ranks, before.tolist(), strict=False)]
     return Exchanges(labels=labels, alone_row=np.concatenate(alone), **found)
+
+
+def named(every: Exchanges, pattern: re.Pattern[str]) -> Mask:
+    """Return (n,) which exchanges have a name in which the pattern is found."""
+    codes = [code for code, label in enumerate(every.labels) if pattern.search(label)]
+    return np.isin(every.name, codes)
+
+
+def sends_of(every: Exchanges) -> Exchanges:
+    """Return the exchanges between two ranks: sends, receives, and both together."""
+    return every.take(np.flatnonzero(named(every, MAYBE_SEND)))
 
 
 @fact

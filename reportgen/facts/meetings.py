@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Integers
-from reportgen.facts.exchanges import Exchanges
+from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, named
 from reportgen.merging import joint_codes, rows_between, rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_MS
@@ -106,9 +106,21 @@ def meetings_of(every: Exchanges) -> Meetings:
     The number in the group decides where it is known; else the place among those of equal group
     and name, counted from the first, or, where that fits better because a recording began later,
     from the one that ends with the rank's first.
+
+    Sends and receives meet one other rank, which is not recorded, and are left out. A kernel that
+    sends and receives may be that of an all-to-all too: it is left out if the others fit better.
     """
     if (every.rank == every.rank[:1]).all():
         every = every.take(np.empty(0, dtype=np.int64))  # one rank meets no other
+    every = every.take(np.flatnonzero(~named(every, SEND)))
+    meetings = _matched(every)
+    if end_together(meetings) >= AGREE_RATIO:
+        return meetings
+    others = _matched(every.take(np.flatnonzero(~named(every, MAYBE_SEND))))
+    return others if end_together(others) > end_together(meetings) else meetings
+
+
+def _matched(every: Exchanges) -> Meetings:
     meetings = _match(every, by_time=False)
     if end_together(meetings) >= AGREE_RATIO:
         return meetings

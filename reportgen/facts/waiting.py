@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen.arrays import Integers
+from reportgen.facts.exchanges import Exchanges, sends_of
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import rows_by_code, sums_by_code
 
@@ -27,6 +28,8 @@ class Waiting:
     Attributes:
         ranks: ascending.
         apart_ns: (n_ranks,) its waiting because its recorded window begins before others do.
+        unmatched_ns: (n_ranks,) its time alone in sends and receives whose other side is not
+            known: how much of it is waiting is not known either.
         meeting, rank_place: (n_rows,) indices of the meeting, and of the rank in ``ranks``.
         lost_ns: (n_rows,) the time that the rank lost in the meeting.
         group: (n_rows,) code of the process group that meets.
@@ -34,14 +37,18 @@ class Waiting:
 
     ranks: tuple[int, ...]
     apart_ns: Integers
+    unmatched_ns: Integers
     meeting: Integers
     rank_place: Integers
     lost_ns: Integers
     group: Integers
 
 
-def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
-    """Return how long the ranks waited; ``begins_ns`` is when each rank's window begins, UTC."""
+def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int], every: Exchanges) -> Waiting:
+    """Return how long the ranks waited.
+
+    ``begins_ns`` is when each rank's window begins, UTC; the meetings are of ``every`` exchange.
+    """
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     own_ns = np.array([begins_ns[rank] for rank in ranks.tolist()], dtype=np.int64)
     budget_ns = own_ns.max() - own_ns
@@ -54,11 +61,21 @@ def waiting_in(meetings: Meetings, begins_ns: Mapping[int, int]) -> Waiting:
     return Waiting(
         ranks=tuple(ranks.tolist()),
         apart_ns=apart_ns,
+        unmatched_ns=_alone_of(sends_of(every), ranks)
+        - _alone_of(sends_of(meetings.members), ranks),
         meeting=meetings.of_row,
         rank_place=place,
         lost_ns=lost_ns,
         group=meetings.members.group,
     )
+
+
+def _alone_of(items: Exchanges, ranks: Integers) -> Integers:
+    """Return (n_ranks,) how long each was in exchanges with nothing computed beside it."""
+    rank = items.rank[items.alone_row]
+    is_known = np.isin(rank, ranks)
+    lengths_ns = items.alone_end_ns - items.alone_start_ns
+    return sums_by_code(np.searchsorted(ranks, rank[is_known]), lengths_ns[is_known], ranks.size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +88,7 @@ class LateRank:
         n_last: in how many meetings the others wait for it more than it waits.
         without_worst_ns: the same without the eighth of the meetings, in a row, in which they
             wait longest: a single stop of a rank is felt in several meetings.
+        in_sends_ns: the part of ``excess_ns`` in sends and receives.
     """
 
     rank: int
@@ -78,6 +96,7 @@ class LateRank:
     excess_ns: int
     n_last: int
     without_worst_ns: int
+    in_sends_ns: int
 
 
 def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
@@ -86,8 +105,9 @@ def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
     Only meetings of several groups count. ``ranks`` of the answer are the groups; their
     ``apart_ns`` is 0, as it is left out already.
     """
-    n_ranks = Counter(group_of.values())
-    every = tuple(sorted(n_ranks))
+    counts = Counter(group_of.values())
+    every = tuple(sorted(counts))
+    n_ranks = np.array([counts[group] for group in every])
     groups = np.searchsorted(every, [group_of[rank] for rank in waiting.ranks])
     key = waiting.meeting * len(every) + groups[waiting.rank_place]
     pairs, of_row = np.unique(key, return_inverse=True)
@@ -95,10 +115,11 @@ def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
     np.add.at(lost_ns, of_row, waiting.lost_ns)
     meeting, place = np.divmod(pairs, len(every))
     is_shared = np.bincount(meeting)[meeting] > 1
-    lost_ns //= np.array([n_ranks[group] for group in every])[place]
+    lost_ns //= n_ranks[place]
     return Waiting(
         ranks=every,
         apart_ns=np.zeros(len(every), dtype=np.int64),
+        unmatched_ns=sums_by_code(groups, waiting.unmatched_ns, len(every)) // n_ranks,
         meeting=meeting[is_shared],
         rank_place=place[is_shared],
         lost_ns=lost_ns[is_shared],
@@ -137,7 +158,7 @@ def _communities(waiting: Waiting) -> Iterator[Integers]:
 
 
 def _late_in(waiting: Waiting, total_ns: Integers) -> Iterator[LateRank]:
-    """Yield the ranks of one community; ``total_ns``: the waiting of each rank in all of them."""
+    """Yield the ranks of one community; ``total_ns``: the waiting of each rank anywhere."""
     here_ns = sums_by_code(waiting.rank_place, waiting.lost_ns, len(waiting.ranks))
     company: dict[bytes, list[int]] = {}
     # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
@@ -154,7 +175,7 @@ def _of_company(
     """Yield ranks that are in the same meetings.
 
     A rank that waits elsewhere longer than the others do (their median) is late by that for them,
-    because of another one.
+    because of another one. Whom it waits for in sends and receives is not known: they count here.
     """
     first, after = np.searchsorted(waiting.meeting, (numbers, numbers + 1))
     rows = np.concatenate([np.arange(*part) for part in zip(first, after, strict=True)])
@@ -162,19 +183,24 @@ def _of_company(
     distinct, of_meeting = np.unique(waiting.meeting[rows], return_inverse=True)
     lost_ns = np.zeros((present.size, distinct.size), dtype=np.int64)
     np.add.at(lost_ns, (of_rank, of_meeting), waiting.lost_ns[rows])
-    order = np.argsort(lost_ns.sum(axis=1), kind="stable")
+    sends_ns = waiting.unmatched_ns[present]
+    order = np.argsort(lost_ns.sum(axis=1) + sends_ns, kind="stable")
     order_elsewhere = np.argsort(elsewhere_ns[present], kind="stable")
     for place in places:
         at = int(np.searchsorted(present, place))
-        each_ns = lost_ns[_median_other(order, at)] - lost_ns[at]
+        other = _median_other(order, at)
+        each_ns = lost_ns[other] - lost_ns[at]
+        in_sends_ns = int(sends_ns[other] - sends_ns[at])
         others_ns = elsewhere_ns[present[_median_other(order_elsewhere, at)]]
-        excess_ns = int(each_ns.sum()) - max(int(elsewhere_ns[place] - others_ns), 0)
+        late_by_others_ns = max(int(elsewhere_ns[place] - others_ns), 0)
+        excess_ns = int(each_ns.sum()) + in_sends_ns - late_by_others_ns
         yield LateRank(
             rank=waiting.ranks[place],
             n_meetings=each_ns.size,
             excess_ns=excess_ns,
             n_last=int((each_ns > 0).sum()),
             without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
+            in_sends_ns=in_sends_ns,
         )
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
-from reportgen.facts.exchanges import Exchanges, exchanges_of, joined
-from reportgen.facts.meetings import comparable, meetings_of
+from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, named, sends_of
+from reportgen.facts.meetings import Meetings, comparable, meetings_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -43,6 +43,17 @@ EXPOSED = kit.Message(
         prefetching shards), and see first whether it waits for a late rank.""",
     exhibit="activity_split",
 )
+PIPELINE = replace(
+    EXPOSED,
+    text=EXPOSED.text
+    + """ {sends:pct} of it is in sends and receives, in which the stages of a
+        pipeline also wait for each other.""",
+    advice="""Give each step more micro-batches, or interleave the stages: then the waiting at the
+        begin and the end of a step is a smaller part of it. See first whether one stage has more
+        work than the others.""",
+)
+MOSTLY_RATIO = 0.5
+"""Communication is that of a pipeline if sends and receives take half of it."""
 UNEVEN = kit.Message(
     id="ACT-2",
     cause=results.Cause.SLOW_RANK,
@@ -358,7 +369,9 @@ def _exposed(
     waiting = WAITING_UNKNOWN if waiting_ns is None else ""
     if waiting_ns:
         waiting = write(WITHOUT_WAITING, waited=waiting_ns)
-    return EXPOSED.fault(
+    sends_ns = min(_in_sends_ns(every, meetings), exposed_ns)
+    is_pipeline = sends_ns >= MOSTLY_RATIO * exposed_ns
+    return (PIPELINE if is_pipeline else EXPOSED).fault(
         share_pct,
         threshold=limit_pct,
         where=_longest_alone(ranks, every),
@@ -366,7 +379,18 @@ def _exposed(
         window=window,
         hidden=pct_of(total.overlap_ns, total.communication_ns),
         waiting=waiting,
+        sends=pct_of(sends_ns, exposed_ns),
     )
+
+
+def _in_sends_ns(every: Exchanges, meetings: Meetings) -> int:
+    """Return the time alone in sends and receives.
+
+    A kernel without the name of its collective may be that of an all-to-all, unless other ranks
+    were compared and it meets none.
+    """
+    sends = sends_of(every) if meetings.n else every.take(np.flatnonzero(named(every, SEND)))
+    return sends.alone_total_ns - sends_of(meetings.members).alone_total_ns
 
 
 def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.Where:

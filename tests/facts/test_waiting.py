@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.exchanges import joined
-from reportgen.facts.meetings import Meetings, comparable, meetings_of
-from reportgen.facts.waiting import late_ranks, waiting_in
+from reportgen.facts.exchanges import Exchanges, joined
+from reportgen.facts.meetings import comparable, meetings_of
+from reportgen.facts.waiting import Waiting, late_ranks, waiting_in
 from tests.facts.exchange_rows import Row, exchanges
 
 US = 1_000
 
 
-def late_by(late_us: int, n: int = 6, *, is_alone: bool = True) -> Meetings:
+def waiting_of(every: Exchanges, begins_ns: dict[int, int] | None = None) -> Waiting:
+    begins_ns = begins_ns or dict.fromkeys(every.rank.tolist(), 0)
+    return waiting_in(comparable(meetings_of(every)), begins_ns, every)
+
+
+def late_by(late_us: int, n: int = 6, *, is_alone: bool = True) -> Exchanges:
     """Two ranks; the second comes later each time."""
     ends_ns = [(1000 * k + late_us + 10) * US for k in range(n)]
     first = [
@@ -23,22 +28,22 @@ def late_by(late_us: int, n: int = 6, *, is_alone: bool = True) -> Meetings:
         Row(rank=1, seq=k, start_ns=end_ns - 10 * US, end_ns=end_ns)
         for k, end_ns in enumerate(ends_ns)
     ]
-    return comparable(meetings_of(joined([exchanges(first), exchanges(second)])))
+    return joined([exchanges(first), exchanges(second)])
 
 
 def test_the_rank_that_the_others_wait_for_is_late() -> None:
-    found = late_ranks(waiting_in(late_by(50), {0: 0, 1: 0}))[0]
+    found = late_ranks(waiting_of(late_by(50)))[0]
     assert (found.rank, found.excess_ns, found.n_last) == (1, 6 * 50 * US, 6)
     assert found.without_worst_ns == 5 * 50 * US
 
 
 def test_waiting_behind_compute_costs_nothing() -> None:
-    found = late_ranks(waiting_in(late_by(50, is_alone=False), {0: 0, 1: 0}))[0]
+    found = late_ranks(waiting_of(late_by(50, is_alone=False)))[0]
     assert found.excess_ns == 0
 
 
 def test_a_window_that_begins_earlier_waits_for_that_first() -> None:
-    waiting = waiting_in(late_by(50), {0: 0, 1: 120 * US})
+    waiting = waiting_of(late_by(50), {0: 0, 1: 120 * US})
     assert waiting.apart_ns.tolist() == [120 * US, 0]
     assert np.bincount(waiting.rank_place, waiting.lost_ns).tolist() == [180 * US, 0]
 
@@ -48,7 +53,7 @@ PEERS = {0: "peers 0", 1: "peers 1", 2: "peers 0", 3: "peers 1"}
 ALL = dict.fromkeys(range(4), "all")
 
 
-def coupled(late_us: dict[int, int], n: int = 6) -> Meetings:
+def coupled(late_us: dict[int, int], n: int = 6) -> Exchanges:
     """Four ranks: in each step neighbours meet, then their peers, then all; each takes 10 us."""
     rows: list[Row] = []
     free_us = dict.fromkeys(range(4), 0)
@@ -64,21 +69,17 @@ def coupled(late_us: dict[int, int], n: int = 6) -> Meetings:
                 start_ns, end_ns = free_us[rank] * US, ends_us[name] * US
                 rows.append(Row(rank=rank, group=name, seq=step, start_ns=start_ns, end_ns=end_ns))
                 free_us[rank] = ends_us[name]
-    return comparable(
-        meetings_of(joined([exchanges([row for row in rows if row.rank == r]) for r in free_us]))
-    )
+    return joined([exchanges([row for row in rows if row.rank == rank]) for rank in free_us])
 
 
 def test_a_lateness_that_is_passed_on_counts_once_and_for_the_rank_where_it_began() -> None:
-    begins = dict.fromkeys(range(4), 0)
-    first, *others = late_ranks(waiting_in(coupled({1: 50}), begins))
+    first, *others = late_ranks(waiting_of(coupled({1: 50})))
 
     assert (first.rank, first.excess_ns, first.n_last) == (1, 6 * 50 * US, 6)
     assert [late.excess_ns for late in others] == [0, 0, 0]
 
 
 def test_two_ranks_of_a_host_that_are_late_together_are_both_late() -> None:
-    begins = dict.fromkeys(range(4), 0)
-    found = {late.rank: late for late in late_ranks(waiting_in(coupled({0: 50, 1: 50}), begins))}
+    found = {late.rank: late for late in late_ranks(waiting_of(coupled({0: 50, 1: 50})))}
 
     assert [found[rank].excess_ns for rank in range(4)] == [300 * US, 300 * US, 0, 0]

@@ -256,6 +256,45 @@ def test_slow_transfers_of_one_host_are_its_link() -> None:
     assert finding.advice.startswith("Check the links of host node3: adapters")
 
 
+def pipeline(*, late: int | None = None, receives: str = "ncclDevKernel_SendRecv") -> RuleResult:
+    """Four stages: one that receives longer waits less for the others at the end of a step.
+
+    A late one computes for 1 ms more, in which all others wait to receive.
+    """
+    ranks = []
+    for stage in range(4):
+        gpu: list[Any] = []
+        for step in range(6):
+            at_us, wait_us, end_us = 12_000.0 * step, 1000.0 * (3 - stage), 9500.0
+            if late is not None:
+                wait_us += 1000.0 * (stage != late)
+                end_us += 1000.0
+            busy_us = 6000.0 if stage == late else 5000.0
+            begin_us = busy_us + wait_us
+            gpu.append(("gemm", at_us, busy_us))
+            if wait_us:
+                gpu.append((receives, at_us + busy_us, wait_us))
+            said = {"name": "allreduce", "group": "all", "group_size": 4, "seq": step}
+            gpu.append((KERNEL, at_us + begin_us, end_us - begin_us, {"collective": said}))
+        steps = [(1 + step, 12_000.0 * step, 12_000.0) for step in range(6)]
+        ranks.append(rank_trace(gpu=gpu, rank=stage, steps=steps))
+    return run(collectives.RULE, *ranks)
+
+
+def test_a_stage_that_waits_in_receives_is_not_late() -> None:
+    assert pipeline().findings == ()
+    (unknown,) = pipeline(receives="gemm").findings
+    assert unknown.title.startswith("Rank 0 is late")
+
+
+def test_a_slow_stage_of_a_pipeline_is_late() -> None:
+    (finding,) = pipeline(late=2).findings
+
+    assert finding.title.startswith("Rank 2 is late and others wait for it: 8.")
+    assert finding.text.startswith("In 6 collectives and all sends and receives together, another")
+    assert "If instead all ranks" not in finding.text
+
+
 @pytest.mark.parametrize("skew_ns", [300_000, 71 * 10**9])
 def test_clocks_that_differ_change_no_waiting(skew_ns: int) -> None:
     late = {"late_us": {5: 200.0}, "n_steps": 12}
@@ -403,6 +442,25 @@ def test_a_group_of_all_ranks_is_data_parallel() -> None:
     result = run(collectives.RULE, rank(0, 0.0, said=said), rank(1, 60.0, said=said))
 
     assert rows(result, "groups") == [("data", "ranks", 1, 2, "0 and 1", "allreduce", 140.0, 60.0)]
+
+
+def test_sends_and_receives_are_a_group_whose_waiting_is_not_known() -> None:
+    def stage(number: int, name: str) -> RankTrace:
+        said = {"name": name, "group": "pp", "group_size": 2, "seq": 3}
+        every = {"name": "allreduce", "group": "all", "group_size": 2, "seq": 4}
+        gpu = [
+            (KERNEL, 0.0, 70.0, {"collective": said}),
+            (KERNEL, 90.0, 9.0, {"collective": every}),
+        ]
+        return rank_trace(gpu=gpu, rank=number)
+
+    result = run(collectives.RULE, stage(0, "send"), stage(1, "recv"))
+
+    assert rows(result, "groups") == [
+        ("pipeline", "name", 1, 2, "0 and 1", "recv and send", 140.0, None),
+        ("data", "ranks", 1, 2, "0 and 1", "allreduce", 18.0, 0.0),
+    ]
+    assert result.metrics["n_collectives"] == 1
 
 
 @pytest.mark.parametrize(

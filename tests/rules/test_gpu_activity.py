@@ -35,6 +35,34 @@ def test_exposed_communication_is_a_fault_from_its_threshold_on(
     assert ("ACT-1" in ids) is is_fault
 
 
+@pytest.mark.parametrize(
+    ("name", "is_pipeline"), [("recv", True), ("all_to_all", False), ("", False)]
+)
+def test_sends_and_receives_are_those_of_a_pipeline(name: str, is_pipeline: bool) -> None:
+    said = {"collective": {"name": name, "group": "4"}} if name else {}
+    gpu = [
+        ("k", 0.0, 500.0, {}),
+        ("ncclDevKernel_SendRecv", 500.0, 310.0, said),
+        ("ncclKernel", 810.0, 200.0, {}),
+    ]
+    (found,) = (it for it in run(RULE, rank_trace(gpu=gpu)).findings if it.id == "ACT-1")
+
+    assert ("58.8 % of it is in sends and receives" in found.text) is is_pipeline
+    assert ("micro-batches" in found.advice) is is_pipeline
+
+
+def test_kernels_that_send_and_meet_no_other_rank_are_those_of_a_pipeline() -> None:
+    def stage(number: int, receives_at_us: float) -> RankTrace:
+        receive = ("ncclDevKernel_SendRecv", receives_at_us, 9000.0)
+        every = [("ncclKernel", 30_000.0 + 1000 * at, 100.0) for at in range(4)]
+        return rank_trace(gpu=[("k", 0.0, 500.0), receive, *every], rank=number)
+
+    findings = run(RULE, stage(0, 600.0), stage(1, 12_000.0)).findings
+    (found,) = (it for it in findings if it.id == "ACT-1")
+
+    assert "95.7 % of it is in sends and receives" in found.text
+
+
 def test_exposed_communication_says_when_it_lasted_longest() -> None:
     gpu = [("k", 0.0, 50.0), ("ncclKernel", 50.0, 90.0), ("k", 150.0, 9.0), ("nccl", 170.0, 50.0)]
     (where,) = (it.where for it in run(RULE, rank_trace(gpu=gpu)).findings if it.id == "ACT-1")

@@ -90,7 +90,8 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     transfers = bandwidth.transfers_of(shared, params.link_gb_per_s)
     grid, what_if = by_step.grid_of(ranks, items), None
     if shared.n:
-        waits = waiting.waiting_in(shared, {rank.rank: rank.begin_ns for rank in ranks})
+        begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
+        waits = waiting.waiting_in(shared, begins_ns, items)
         what_if = by_step.without_stragglers(grid, shared, waits)
         said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
         faults = faults_of(ranks, shared, waits, params, what_if=said, is_one_clock=not shifts)
@@ -115,7 +116,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
             *_exhibits(shared, every_ns, stragglers),
             *by_step.exhibits_of(items, shared, grid, what_if),
             *([clocks.table_of(shifts)] if shifts else ()),
-            *groups.tables_of(shared),
+            *groups.tables_of(items, shared),
             *bandwidth.tables_of(items, transfers, link_gb_per_s=params.link_gb_per_s),
             *_tables(shared),
         ],

@@ -39,6 +39,9 @@ BY_TURNS = kit.Message(
 )
 BY_TURNS_PCT = 5.0
 """Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
+PIPELINE_RATIO = 0.01
+"""Sends and receives with nothing computed beside them belong to a pipeline if they take more of
+the time of the steps."""
 COLUMNS = """ One row for each rank, and one column for each step that at least half of the ranks
     recorded, placed at its earliest start."""
 STRETCHES = " One row for each rank, and one column for each interval of {width:ns}."
@@ -156,8 +159,13 @@ class WhatIf:
 
 
 def without_stragglers(grid: Grid, meetings: Meetings, waiting: Waiting) -> WhatIf | None:
-    """Return the steps if every rank took the median, ``None`` where steps are not known."""
+    """Return the steps if every rank took the median, ``None`` where steps are not known.
+
+    Nor can it be said of a pipeline, whose stages wait by turns although they are equally fast.
+    """
     if not grid.has_steps or not meetings.n:
+        return None
+    if waiting.unmatched_ns.sum() > PIPELINE_RATIO * np.nansum(grid.pace_ns):
         return None
     # Rows of the waiting are in the order of meetings and of their members.
     lost_ns = grid.sums(meetings.members, waiting.lost_ns)

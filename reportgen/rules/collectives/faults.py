@@ -92,12 +92,12 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="Rank {late.rank} is late and others wait for it: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} together, another rank waits {late.excess_ns:ns}
-        longer than rank {late.rank} (median of the other ranks) while nothing is computed. This is
-        {measured:pct} of the {window:ns} of one rank, and the most that can be saved. The others
-        wait longer in {late.n_last} of the {late.n_meetings}.{what_if} All ranks together spend
-        {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers take
-        {transfer:ns} on each rank.{mates}{apart}""",
+    text="""In {late.n_meetings:count collective}{sends} together, another rank waits
+        {late.excess_ns:ns} longer than rank {late.rank} (median of the other ranks) while nothing
+        is computed. This is {measured:pct} of the {window:ns} of one rank, and the most that can be
+        saved. The others wait longer in {late.n_last} of the {late.n_meetings}.{what_if} All ranks
+        together spend {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers
+        take {transfer:ns} on each rank.{mates}{apart}""",
     advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
         its share of the data, its host, its GPU clock. A faster network will not help.""",
     exhibit="waiting_by_rank",
@@ -105,14 +105,15 @@ WAITING = kit.Message(
 SLOW_HOST = replace(
     WAITING,
     title="Host {host} is late and other ranks wait for it: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} with other hosts, these wait {late.excess_ns:ns}
-        longer in all than the {n_ranks:n} ranks of host {host} (median of the hosts, mean of their
-        ranks), while nothing is computed. This is {measured:pct} of the {window:ns} of one rank,
-        and the most that a faster host could save. All its ranks are late: so the host is slow, not
-        one of its GPUs.{what_if}{apart}""",
+    text="""In {late.n_meetings:count collective} with other hosts{sends}, these wait
+        {late.excess_ns:ns} longer in all than the {n_ranks:n} ranks of host {host} (median of the
+        hosts, mean of their ranks), while nothing is computed. This is {measured:pct} of the
+        {window:ns} of one rank, and the most that a faster host could save. All its ranks are late:
+        so the host is slow, not one of its GPUs.{what_if}{apart}""",
     advice="""Compare host {host} with the others: cooling and power, clocks, processors, memory,
         other jobs. A faster network will not help.""",
 )
+SENDS = " and all sends and receives"
 APART = " The recordings begin up to {apart:ns} apart; waiting that comes from this is left out."
 SLOW_LINK = kit.Message(
     id="COMM-3",
@@ -186,6 +187,7 @@ def faults_of(
             threshold=params.threshold_window_pct,
             where=_longest_wait(ranks, meetings, waiting, of_host, is_one_clock=is_one_clock),
             late=worst,
+            sends=SENDS if worst.in_sends_ns else "",
             window=window_ns,
             what_if=what_if,
             apart=write(APART, apart=apart_ns) if apart_ns else "",

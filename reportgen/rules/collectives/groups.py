@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from reportgen.arrays import Integers
+from reportgen.facts.exchanges import SEND, Exchanges, named
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import rows_by_code
 from reportgen.results import Exhibit
@@ -18,7 +20,7 @@ from reportgen.units import NS_PER_US
 CAPTION = """The kind of parallelism is taken from the name of the group. If the name does not say
     it, it is guessed from the collectives (send and receive: pipeline; all-to-all: expert), then
     from the ranks (neighbours: tensor parallel; others: data parallel). time_us is added up over
-    all ranks; wait_us is the waiting in it."""
+    all ranks; wait_us is the waiting in it, which is not known of sends and receives."""
 _WORDS = {
     "data": re.compile(r"\b(?:dp|ddp|fsdp|hsdp)\b|data|shard|replicate"),
     "tensor": re.compile(r"\b(?:tp|mp)\b|tensor"),
@@ -40,7 +42,7 @@ class Group:
     first_ranks: str = kit.col()
     collectives: str = kit.col()
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-    wait_ns: int = kit.col("us", name="wait_us", per=NS_PER_US)
+    wait_ns: int | None = kit.col("us", name="wait_us", per=NS_PER_US)
 
 
 def parallelism_of(
@@ -68,13 +70,26 @@ def parallelism_of(
     return "tensor" if are_neighbours and reduces else "data", "ranks"
 
 
-def tables_of(meetings: Meetings) -> Iterator[Exhibit]:
-    """Yield the process groups by parallelism, most time first, where groups are known."""
-    members, waits_ns = meetings.members, meetings.wait_ns
+def tables_of(every: Exchanges, meetings: Meetings) -> Iterator[Exhibit]:
+    """Yield the process groups by parallelism, most time first, where groups are known.
+
+    How much of its sends and receives a rank waits is not known.
+    """
+    table = [
+        *_groups(meetings.members, meetings.wait_ns),
+        *_groups(every.take(np.flatnonzero(named(every, SEND))), None),
+    ]
+    table.sort(key=lambda item: -item.time_ns)
+    title = "Process groups by parallelism"
+    if table:
+        yield kit.table("groups", table, Group, title=title, caption=CAPTION)
+
+
+def _groups(members: Exchanges, waits_ns: Integers | None) -> Iterator[Group]:
     found = [of for of in rows_by_code(members.group) if members.labels[of[0]]]
     found.sort(key=lambda of: (members.rank[of[1][0]], of[1][0]))
     n_ranks = len({rank for _, rows in found for rank in members.rank[rows].tolist()})
-    alike: dict[tuple[str, str, int, str], list[tuple[int, int]]] = defaultdict(list)
+    alike: dict[tuple[str, str, int, str], list[Integers]] = defaultdict(list)
     first: dict[tuple[str, str, int, str], str] = {}
     for code, rows in found:
         ranks = sorted(set(members.rank[rows].tolist()))
@@ -84,21 +99,16 @@ def tables_of(meetings: Meetings) -> Iterator[Exhibit]:
         size = max(int(members.group_size[rows[0]]), len(ranks))
         key = (kind, known_by, size, join_names(names, most=4))
         first.setdefault(key, join_names([str(rank) for rank in ranks], most=8))
-        alike[key].append((int(members.duration_ns[rows].sum()), int(waits_ns[rows].sum())))
-    table = [
-        Group(
+        alike[key].append(rows)
+    for key, parts in alike.items():
+        every = np.concatenate(parts)
+        yield Group(
             parallelism=key[0],
             known_by=key[1],
-            groups=len(sums),
+            groups=len(parts),
             group_size=key[2],
             first_ranks=first[key],
             collectives=key[3],
-            time_ns=sum(time_ns for time_ns, _ in sums),
-            wait_ns=sum(wait_ns for _, wait_ns in sums),
+            time_ns=int(members.duration_ns[every].sum()),
+            wait_ns=None if waits_ns is None else int(waits_ns[every].sum()),
         )
-        for key, sums in alike.items()
-    ]
-    table.sort(key=lambda item: -item.time_ns)
-    title = "Process groups by parallelism"
-    if table:
-        yield kit.table("groups", table, Group, title=title, caption=CAPTION)
