@@ -23,8 +23,8 @@ from tables import table, verdict
 from workloads import ROOT, SMALL_HOUR, make_workload
 
 DRAWN_BUDGET_S = 1.5
-SIZE_BUDGET_BYTES = 2_700_000
-"""Small enough to be attached to a mail; base 64 takes 0.1 MB of it."""
+SIZE_BUDGET_BYTES, BARE_BUDGET_BYTES = 4_000_000, 2_700_000
+"""With the timeline and without: small enough to be attached to a mail."""
 
 FIRST_CHART = "timeline-axis"
 _TRACED_S = 8
@@ -55,15 +55,17 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Openings:
-    """A page, opened several times at its first chart."""
+    """A page, opened several times at its first chart; ``bare_bytes`` without its timeline."""
 
     size_bytes: int
+    bare_bytes: int
     runs: Sequence[Opening]
 
     @property
     def is_met(self) -> bool:
-        """Return whether both promises hold."""
-        return self._drawn_s <= DRAWN_BUDGET_S and self.size_bytes <= SIZE_BUDGET_BYTES
+        """Return whether all promises hold."""
+        is_small = self.size_bytes <= SIZE_BUDGET_BYTES and self.bare_bytes <= BARE_BUDGET_BYTES
+        return is_small and self._drawn_s <= DRAWN_BUDGET_S
 
     @property
     def _drawn_s(self) -> float:
@@ -72,27 +74,44 @@ class Openings:
     def tables(self) -> str:
         """Return the measured part of the page as Markdown."""
         drawn = verdict(self._drawn_s <= DRAWN_BUDGET_S)
-        size = verdict(self.size_bytes <= SIZE_BUDGET_BYTES)
         row = [
-            f"{self.size_bytes / 1e6:.2f} MB (≤ {SIZE_BUDGET_BYTES / 1e6:.1f} MB, {size})",
+            *(
+                f"{size / 1e6:.2f} MB (≤ {most / 1e6:.1f} MB, {verdict(size <= most)})"
+                for size, most in (
+                    (self.size_bytes, SIZE_BUDGET_BYTES),
+                    (self.bare_bytes, BARE_BUDGET_BYTES),
+                )
+            ),
             f"{median(run.readable_s for run in self.runs):.2f} s",
             f"{median(run.library_s for run in self.runs):.2f} s",
             f"{self._drawn_s:.2f} s (≤ {DRAWN_BUDGET_S} s, {drawn})",
             f"{median(run.cpu_s for run in self.runs):.2f} s",
         ]
-        head = ["page", "readable", "library there", "first chart drawn", "its processor time"]
+        head = [
+            "page",
+            "without timeline",
+            "readable",
+            "library there",
+            "first chart drawn",
+            "its processor time",
+        ]
         return table([f"{SMALL_HOUR.about.split(':')[0]}: {head[0]}", *head[1:]], [row])
 
 
 def open_page(folder: Path, *, n_rounds: int) -> Openings:
     """Make the page of the small hour and open it, a fresh browser each time."""
     job = make_workload(SMALL_HOUR, output=folder)
-    command = [sys.executable, "-m", "reportgen", str(job), "--output", str(folder / "report")]
+    page = _page_of(job, folder / "report")
+    bare = _page_of(job, folder / "bare", "--timeline", "off")
+    runs = [_opened(f"{page.as_uri()}#{FIRST_CHART}") for _ in range(n_rounds)]
+    return Openings(size_bytes=page.stat().st_size, bare_bytes=bare.stat().st_size, runs=runs)
+
+
+def _page_of(job: Path, output: Path, *options: str) -> Path:
+    command = [sys.executable, "-m", "reportgen", str(job), "--output", str(output), *options]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     subprocess.run([*command, "--quiet"], check=True, env=environment, stdout=sys.stderr)
-    page = folder / "report" / "profiler-report.html"
-    runs = [_opened(f"{page.as_uri()}#{FIRST_CHART}") for _ in range(n_rounds)]
-    return Openings(size_bytes=page.stat().st_size, runs=runs)
+    return output / "profiler-report.html"
 
 
 def _opened(address: str) -> Opening:
