@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 # Two for each core: tests wait for browsers, kernels and servers.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(2 * (os.cpu_count() or 1))')
+# On a busy machine a browser or a process may keep a test waiting for too long: it runs once more and
+# the summary names it. A test that fails in another way does not.
+AGAIN := -rR --reruns 1 --only-rerun 'Timeout|timed out'
 # Many tests start Python; without its saved byte code a start takes half a second of compiling.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -33,7 +36,7 @@ report: $(STAMP)  ## build the report of the sample job into report/
 
 test: $(STAMP)  ## every test but those with an own command: unit, notebook, browser; a file's tests stay together
 	$(BIN)/python -m pytest -m "not cluster and not documents and not attacks" -n $(WORKERS) --maxprocesses 8 --dist loadfile \
-	  --no-loadscope-reorder
+	  --no-loadscope-reorder $(AGAIN)
 
 test-dask: $(STAMP)  ## start real Dask clusters, kill their workers, compare bytes
 	$(BIN)/python -m pytest -m cluster tests/engine tests/end_to_end/test_cluster.py

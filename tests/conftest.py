@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -34,6 +36,18 @@ settings.load_profile("house")
 for key in (signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(key) is signal.SIG_IGN:
         signal.signal(key, signal.SIG_DFL)
+
+_leave = subprocess.Popen.__exit__
+
+
+def _end_and_leave(process: subprocess.Popen[Any], kind: Any, *raised: Any) -> None:
+    """Leave ``with Popen()`` where a test fails in it: the process is ended, not waited for."""
+    if kind is not None:
+        process.kill()
+    _leave(process, kind, *raised)
+
+
+subprocess.Popen.__exit__ = _end_and_leave  # type: ignore[method-assign]
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

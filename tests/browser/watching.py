@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 ALL_DRAWN = (
-    "() => [...document.querySelectorAll('figure.chart')]"
+    "() => { const waiting = [...document.querySelectorAll('figure.chart')]"
     ".filter(f => !f.closest('details:not([open])') && f.getClientRects().length)"
-    ".every(f => f.dataset.drawn === 'yes')"
+    ".find(f => f.dataset.drawn !== 'yes');"
+    " waiting?.scrollIntoView(); return !waiting; }"
 )
 """Those in a closed fold are drawn when it opens, those in a view when it is chosen."""
 DRAW_TIMEOUT_MS = 60_000
@@ -71,7 +72,10 @@ def opened(
 
 
 def scroll_through(page: Page) -> None:
-    """Scroll to the end, as a reader does, and wait for the charts."""
+    """Scroll to the end, as a reader does, and wait for the charts.
+
+    A busy browser draws nothing at a place that is left after a moment: it is gone to once more.
+    """
     height = page.evaluate("document.body.scrollHeight")
     for top in range(0, height, 700):
         page.evaluate(f"window.scrollTo(0, {top})")
