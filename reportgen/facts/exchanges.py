@@ -145,15 +145,19 @@ def joined(ranks: Sequence[Exchanges]) -> Exchanges:
     return Exchanges(labels=labels, alone_row=np.concatenate(alone), **found)
 
 
-def named(every: Exchanges, pattern: re.Pattern[str]) -> Mask:
-    """Return (n,) which exchanges have a name in which the pattern is found."""
+def sends_of(every: Exchanges, pattern: re.Pattern[str] = MAYBE_SEND) -> Exchanges:
+    """Return the exchanges between two ranks: with ``SEND`` only those that are surely such."""
+    return every.take(np.flatnonzero(_is_named(every, pattern)))
+
+
+def without_sends(every: Exchanges, pattern: re.Pattern[str]) -> Exchanges:
+    """Return the other exchanges."""
+    return every.take(np.flatnonzero(~_is_named(every, pattern)))
+
+
+def _is_named(every: Exchanges, pattern: re.Pattern[str]) -> Mask:
     codes = [code for code, label in enumerate(every.labels) if pattern.search(label)]
     return np.isin(every.name, codes)
-
-
-def sends_of(every: Exchanges) -> Exchanges:
-    """Return the exchanges between two ranks: sends, receives, and both together."""
-    return every.take(np.flatnonzero(named(every, MAYBE_SEND)))
 
 
 @fact

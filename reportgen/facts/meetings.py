@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Integers
-from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, named
+from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, without_sends
 from reportgen.merging import joint_codes, rows_between, rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_MS
@@ -112,11 +112,11 @@ def meetings_of(every: Exchanges) -> Meetings:
     """
     if (every.rank == every.rank[:1]).all():
         every = every.take(np.empty(0, dtype=np.int64))  # one rank meets no other
-    every = every.take(np.flatnonzero(~named(every, SEND)))
+    every = without_sends(every, SEND)
     meetings = _matched(every)
     if end_together(meetings) >= AGREE_RATIO:
         return meetings
-    others = _matched(every.take(np.flatnonzero(~named(every, MAYBE_SEND))))
+    others = _matched(without_sends(every, MAYBE_SEND))
     return others if end_together(others) > end_together(meetings) else meetings
 
 

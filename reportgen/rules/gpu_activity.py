@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
-from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, named, sends_of
+from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, sends_of
 from reportgen.facts.meetings import Meetings, comparable, meetings_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
@@ -43,11 +43,11 @@ EXPOSED = kit.Message(
         prefetching shards), and see first whether it waits for a late rank.""",
     exhibit="activity_split",
 )
+IN_SENDS = """ {sends:pct} of it is in sends and receives, in which the stages of a pipeline also
+    wait for each other."""
 PIPELINE = replace(
     EXPOSED,
-    text=EXPOSED.text
-    + """ {sends:pct} of it is in sends and receives, in which the stages of a
-        pipeline also wait for each other.""",
+    text=EXPOSED.text + IN_SENDS,
     advice="""Give each step more micro-batches, or interleave the stages: then the waiting at the
         begin and the end of a step is a smaller part of it. See first whether one stage has more
         work than the others.""",
@@ -65,11 +65,11 @@ UNEVEN = kit.Message(
     advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
     exhibit="activity_by_device",
 )
+AS_MANY = """ It runs as many kernels as the others, and each takes {times:.2f} times as long
+    (mean)."""
 SLOWER = replace(
     UNEVEN,
-    text=UNEVEN.text
-    + """ It runs as many kernels as the others, and each takes {times:.2f} times as
-        long (mean).""",
+    text=UNEVEN.text + AS_MANY,
     advice="""Compare the clock, power and temperature of this GPU with those of the others
         (nvidia-smi -q -d CLOCK,PERFORMANCE). If they are equal, its inputs are larger: balance
         shards, tables, sequence lengths or layers.""",
@@ -389,7 +389,7 @@ def _in_sends_ns(every: Exchanges, meetings: Meetings) -> int:
     A kernel without the name of its collective may be that of an all-to-all, unless other ranks
     were compared and it meets none.
     """
-    sends = sends_of(every) if meetings.n else every.take(np.flatnonzero(named(every, SEND)))
+    sends = sends_of(every) if meetings.n else sends_of(every, SEND)
     return sends.alone_total_ns - sends_of(meetings.members).alone_total_ns
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from reportgen.arrays import Integers
-from reportgen.facts.exchanges import SEND, Exchanges, named
+from reportgen.facts.exchanges import SEND, Exchanges, sends_of
 from reportgen.facts.meetings import Meetings
 from reportgen.merging import rows_by_code
 from reportgen.results import Exhibit
@@ -77,7 +77,7 @@ def tables_of(every: Exchanges, meetings: Meetings) -> Iterator[Exhibit]:
     """
     table = [
         *_groups(meetings.members, meetings.wait_ns),
-        *_groups(every.take(np.flatnonzero(named(every, SEND))), None),
+        *_groups(sends_of(every, SEND), None),
     ]
     table.sort(key=lambda item: -item.time_ns)
     title = "Process groups by parallelism"
