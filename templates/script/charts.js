@@ -79,7 +79,8 @@ function unpackLibrary() {
 const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 
 /**
- * As wide as a sheet, with as many instants below it as find room there; a pie keeps its size.
+ * As wide as a sheet and no higher, with as many instants below it as find room there, and without
+ * what only a click in the legend shows; a pie keeps its size.
  * @param {HTMLElement} figure
  * @param {number} width_px
  */
@@ -87,11 +88,18 @@ export function fitSheet(figure, width_px) {
   const plot = plotOf(figure);
   if (plot.closest(".rg-pie")) return;
   const isDated = plot.layout?.xaxis?.type === "date";
-  window.Plotly.relayout(plot, {
+  const most_px = parseFloat(getComputedStyle(plot).getPropertyValue("--rg-sheet-height"));
+  const size = {
     width: width_px,
+    height: Math.min(plot.clientHeight, most_px),
     autosize: false,
     ...(isDated ? { "xaxis.nticks": ticksIn(width_px) } : {})
-  });
+  };
+  const hidden = (plot.data ?? []).flatMap((/** @type {any} */ trace, /** @type {number} */ at) =>
+    trace.visible === "legendonly" ? [at] : []
+  );
+  if (hidden.length) window.Plotly.update(plot, { showlegend: false }, size, hidden);
+  else window.Plotly.relayout(plot, size);
 }
 
 /* On a phone a legend takes many lines, the more the taller it may be: the chart below it keeps

@@ -68,6 +68,26 @@ def test_bins_of_less_than_a_millisecond_stay_apart_and_gpus_wait_in_the_legend(
         assert all(distinct == count for _, _, distinct, count in traces)
 
 
+def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(browser, traced_page):
+    plot = "#GPUActivity--utilization .rg-plot"
+    facts = (
+        "plot => [plot.clientHeight, plot.querySelector('.main-svg').clientHeight,"
+        " plot.querySelectorAll('.legend .traces').length]"
+    )
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        draw(page, "GPUActivity--utilization")
+        page.eval_on_selector(plot, "plot => plot.style.setProperty('--rg-height', '1400px')")
+        page.evaluate("document.dispatchEvent(new Event('rg:zone'))")
+        assert page.eval_on_selector(plot, facts) == [1400, 1400, 3]
+        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        assert page.eval_on_selector(plot, facts) == [780, 780, 1]
+        page.emulate_media(media="screen")
+        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        assert page.eval_on_selector(plot, facts) == [1400, 1400, 3]
+
+
 def test_charts_over_the_same_time_begin_and_end_at_the_same_place(browser, traced_page):
     with opened(browser, traced_page) as watched:
         page = watched.page
