@@ -9,6 +9,7 @@ import { placed } from "./times.js";
 
 const AWAKE_PX = 1200;
 const INSTANT_PX = 74;
+const SHEET_PX = 770;
 const LEAST_PLOT_PX = 160;
 const AROUND_PX = 56;
 const SETTLING_TRIES = 6;
@@ -79,7 +80,7 @@ function unpackLibrary() {
 const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 
 /**
- * As wide as a sheet and no higher, with as many instants below it as find room there, and without
+ * As wide as a sheet and no higher (half by less room, half by smaller print), with as many instants below it as find room there, and without
  * what only a click in the legend shows; a pie keeps its size.
  * @param {HTMLElement} figure
  * @param {number} width_px
@@ -87,13 +88,15 @@ const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 export function fitSheet(figure, width_px) {
   const plot = plotOf(figure);
   if (plot.closest(".rg-pie")) return;
+  const scale = Math.sqrt(Math.min(1, SHEET_PX / plot.clientHeight));
+  const height = plot.clientHeight * scale;
+  Object.assign(plot.style, { zoom: `${scale}`, maxHeight: `${height}px` });
   const isDated = plot.layout?.xaxis?.type === "date";
-  const most_px = parseFloat(getComputedStyle(plot).getPropertyValue("--rg-sheet-height"));
   const size = {
-    width: width_px,
-    height: Math.min(plot.clientHeight, most_px),
+    width: width_px / scale,
+    height,
     autosize: false,
-    ...(isDated ? { "xaxis.nticks": ticksIn(width_px) } : {})
+    ...(isDated ? { "xaxis.nticks": ticksIn(width_px / scale) } : {})
   };
   const hidden = (plot.data ?? []).flatMap((/** @type {any} */ trace, /** @type {number} */ at) =>
     trace.visible === "legendonly" ? [at] : []
@@ -244,6 +247,7 @@ figures.forEach((figure) => nearCharts.observe(figure));
 document.addEventListener("rg:zone", repaint);
 addEventListener("afterprint", () => {
   isPrinting = false;
+  for (const figure of figures) Object.assign(plotOf(figure).style, { zoom: "", maxHeight: "" });
   letSleep();
 });
 

@@ -71,7 +71,8 @@ def test_bins_of_less_than_a_millisecond_stay_apart_and_gpus_wait_in_the_legend(
 def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(browser, traced_page):
     plot = "#GPUActivity--utilization .rg-plot"
     facts = (
-        "plot => [plot.clientHeight, plot.querySelector('.main-svg').clientHeight,"
+        "plot => [...[plot, plot.querySelector('.main-svg')]"
+        ".map(it => Math.round(it.getBoundingClientRect().height)),"
         " plot.querySelectorAll('.legend .traces').length]"
     )
     with opened(browser, traced_page) as watched:
@@ -82,7 +83,7 @@ def test_on_paper_a_chart_fits_on_a_sheet_and_its_legend_names_what_is_drawn(bro
         assert page.eval_on_selector(plot, facts) == [1400, 1400, 3]
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
-        assert page.eval_on_selector(plot, facts) == [780, 780, 1]
+        assert page.eval_on_selector(plot, facts) == [770, 770, 1]
         page.emulate_media(media="screen")
         page.evaluate("window.dispatchEvent(new Event('afterprint'))")
         assert page.eval_on_selector(plot, facts) == [1400, 1400, 3]
