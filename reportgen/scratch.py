@@ -24,10 +24,23 @@ def scratch_folder() -> Iterator[Path]:
             for path in place.glob(f"{_PREFIX}*"):
                 if is_left(path):
                     shutil.rmtree(path, ignore_errors=True)
-            folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=place))
-            exits.callback(shutil.rmtree, folder, ignore_errors=True)
-            exits.enter_context(in_use(folder))
+            folder = exits.enter_context(new_folder(place, _PREFIX))
         yield folder
+
+
+@contextmanager
+def new_folder(place: Path, prefix: str, suffix: str = "") -> Iterator[Path]:
+    """Make a folder that is in use, and remove it at the end.
+
+    Its name is known before it is there: an interrupt may come between the two.
+    """
+    folder = place / f"{prefix}{os.urandom(8).hex()}{suffix}"
+    try:
+        folder.mkdir(mode=0o700)
+        with in_use(folder):
+            yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ there. Leftovers are removed by the next run.
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
 from reportgen.results.timeline_file import MAGIC
-from reportgen.scratch import alone_in, in_use, is_left
+from reportgen.scratch import alone_in, is_left, new_folder
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
@@ -146,9 +145,7 @@ def open_staging(output: Path) -> Iterator[Staging]:
             output.mkdir(parents=True, exist_ok=True)
             with alone_in(output):
                 clean_up(output, OUTPUT_FOLDER)
-                folder = make_staging_folder(output)
-                exits.callback(shutil.rmtree, folder, ignore_errors=True)
-                exits.enter_context(in_use(folder))
+                folder = exits.enter_context(new_folder(output, _PREFIX, _SUFFIX))
         yield Staging(folder=folder, output=output)
 
 
@@ -180,11 +177,6 @@ def _replace_folder(new: Path, target: Path, old: Path) -> None:
         if had_one and not target.exists():
             old.rename(target)
         raise
-
-
-def make_staging_folder(output: Path) -> Path:
-    """Make a staging folder; raise ``OSError`` where that is not possible."""
-    return Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=output))
 
 
 def clean_up(output: Path, results: str) -> None:

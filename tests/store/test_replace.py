@@ -5,13 +5,15 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from reportgen import scratch
 from reportgen.errors import OutputError, WouldOverwriteError
-from reportgen.store import check_replaceable, open_staging, publish_staging, replace
-from reportgen.store.replace import make_staging_folder
+from reportgen.scratch import in_use
+from reportgen.store import check_replaceable, open_staging, publish_staging
 
 OUR_PAGE = '<!DOCTYPE html><head><meta name="generator" content="make-profiler-report 0.1.0">'
 
@@ -71,18 +73,32 @@ def test_a_run_that_begins_beside_another_spares_its_folder_from_the_first_momen
 ) -> None:
     others: list[threading.Thread] = []
 
-    def make_while_another_begins(output: Path) -> Path:
-        folder = make_staging_folder(output)
+    def use_while_another_begins(folder: Path) -> AbstractContextManager[None]:
         if not others:
             others.append(threading.Thread(target=stage, args=(tmp_path,)))
             others[0].start()
             others[0].join(0.2)
-        return folder
+        return in_use(folder)
 
-    monkeypatch.setattr(replace, "make_staging_folder", make_while_another_begins)
+    monkeypatch.setattr(scratch, "in_use", use_while_another_begins)
     with open_staging(tmp_path) as staging:
         others[0].join()
         assert staging.folder.is_dir()
+
+
+def test_an_interrupt_as_soon_as_the_folder_is_there_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mkdir = os.mkdir
+
+    def make_and_interrupt(path: Path, mode: int = 0o777) -> None:
+        mkdir(path, mode)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "mkdir", make_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stage(tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_lock_that_somebody_else_holds_is_not_waited_for(tmp_path: Path) -> None:
