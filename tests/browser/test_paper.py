@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.watching import opened, scroll_through
+from tests.browser.watching import opened, scroll_through, unfold
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -69,6 +69,13 @@ def test_on_paper_a_heading_stays_with_what_it_heads(browser, busy_page):
         )
         assert heads
         assert all(head == ["avoid", "avoid"] for head in heads)
+        unfold(page)
+        after = page.evaluate(
+            "[...document.querySelectorAll('.rg-topic > summary, .rg-lead')]"
+            ".map(head => getComputedStyle(head).breakAfter)"
+        )
+        assert after
+        assert set(after) == {"avoid"}
 
 
 def test_on_paper_the_columns_of_all_checks_are_wide_enough_to_be_read(browser, busy_page):
