@@ -10,6 +10,7 @@ import pytest
 from reportgen.profile.trace import RankTrace
 from reportgen.results import RuleResult, Severity, Status, Where
 from reportgen.rules import collectives
+from reportgen.rules.collectives import by_step
 from reportgen.rules.collectives.bandwidth import bus_factor
 from reportgen.rules.collectives.groups import parallelism_of
 from tests.rules.kernels.builders import rank_trace
@@ -341,6 +342,18 @@ def test_more_than_eight_ranks_have_heat_maps_of_steps_waiting_and_exposed_commu
     assert [row[2] for row in rows(result, "waiting_over_time")[:2]] == [0.0, 200.0]
     assert [row[2] for row in rows(result, "exposed_over_time")[-2:]] == [280.0, 80.0]
     assert run(collectives.RULE, *nine[1:]).exhibit("steps_by_rank") is None
+
+
+@pytest.mark.parametrize(
+    ("late_us", "first"), [(300.0, "waiting_over_time"), (100.0, "steps_by_rank")]
+)
+def test_the_first_heat_map_is_the_one_in_which_the_finding_is_seen(
+    late_us: float, first: str
+) -> None:
+    nine = [stepping(number, 100.0) for number in range(8)] + [stepping(8, late_us)]
+    maps = [item.id for item in run(collectives.RULE, *nine).exhibits if item.id in by_step.MAPS]
+    assert maps[0] == first
+    assert set(maps) == set(by_step.MAPS)
 
 
 def test_without_steps_waiting_is_shown_over_time() -> None:

@@ -60,6 +60,8 @@ CAPTIONS = {
     "waiting_over_time": "In all collectives, from the start on the rank to that on the last one.",
     "exposed_over_time": "Waiting and transfer while nothing is computed.",
 }
+SHOWS = {"COMM-1": "waiting_over_time", "COMM-3": "exposed_over_time"}
+"""The map in which a finding is seen; it is the first one that is shown."""
 PLACES = {
     name: Place(choice=Choice(group="by_step", question="Ranks over time", label=label))
     for name, (label, *_) in MAPS.items()
@@ -196,6 +198,7 @@ def exhibits_of(
     meetings: Meetings,
     grid: Grid,
     what_if: WhatIf | None,
+    findings: Sequence[Finding | None],
 ) -> Iterator[Exhibit]:
     """Yield the steps without stragglers, and of many ranks heat maps to choose from."""
     if what_if is not None:
@@ -223,8 +226,9 @@ def exhibits_of(
         "waiting_over_time": grid.sums(meetings.members, meetings.wait_ns) if meetings.n else None,
         "exposed_over_time": grid.sums(every, alone_ns),
     }
-    for name, (_, title, column, role) in MAPS.items():
-        value_ns = values_ns[name]
+    first = next((SHOWS[item.id] for item in findings if item and item.id in SHOWS), None)
+    for name in sorted(MAPS, key=lambda name: name != first):
+        (_, title, column, role), value_ns = MAPS[name], values_ns[name]
         if value_ns is not None:
             yield many_ranks.heatmap(
                 name,
