@@ -310,6 +310,11 @@ class FineUse:
     outside_ns: tuple[int, int]
 
     @property
+    def mean(self) -> float:
+        """Return the busy time in the window over its length."""
+        return float(self.busy_ns.sum(dtype=np.int64) / max(self.length_ns.sum(), 1))
+
+    @property
     def length_ns(self) -> Times:
         """Return (n,) int64, how much of each bin is in the window."""
         length_ns = np.full(self.busy_ns.size, self.width_ns, dtype=np.int64)

@@ -15,7 +15,15 @@ from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, sen
 from reportgen.facts.meetings import Meetings, comparable, meetings_of
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
+from reportgen.results import (
+    ColumnType,
+    DashboardPanel,
+    Exhibit,
+    Finding,
+    Place,
+    Role,
+    many_ranks,
+)
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import device_label, format_ns, write
@@ -315,10 +323,11 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
     devices = [item for _, item in owners]
     use = device_busy.use_together(devices)
     apart = kit.FAR_APART if use.is_apart else ""
-    first = " The first {shown} of {every} GPUs."
-    rest = kit.left_out(first, shown=kit.MOST_LINES, every=len(owners))
-    named = _means(owners)
-    for place, item in enumerate(devices[: kit.MOST_LINES]):
+    shown = many_ranks.unusual([item.mean for item in devices])
+    rest = kit.unusual_only("GPUs", shown=len(shown), every=len(devices))
+    named, rest_of_nodes = _means(owners)
+    for place in shown:
+        item = devices[place]
         named.append((device_label(item.node, item.device, n_nodes=len(ranks)), [place]))
     with np.errstate(invalid="ignore"):
         lines = [
@@ -333,26 +342,35 @@ def _curve(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Exh
             share=pct_of(total.busy_ns, total.window_ns),
         ),
         caption=f"""Share of each {format_ns(use.width_ns)} in which a kernel, copy or memset ran,
-            over {window}.{apart}{rest}""",
+            over {window}.{apart}{rest}{rest_of_nodes}""",
         columns=[*kit.floats(("time_s", "s", use.time_s)), *kit.floats(*lines, role=Role.GPU)],
         role=Role.GPU,
     )
 
 
-def _means(owners: Sequence[tuple[RankActivity, FineUse]]) -> list[tuple[str, list[int]]]:
-    """Return name and places of all GPUs, or of those of each node where ranks fill several."""
+def _means(
+    owners: Sequence[tuple[RankActivity, FineUse]],
+) -> tuple[list[tuple[str, list[int]]], str]:
+    """Return name and places of all GPUs, or of those of each node where ranks fill several.
+
+    Of many nodes, of all GPUs and of the most unusual ones, and a sentence that says so.
+    """
     if len(owners) < 2:
-        return []
+        return [], ""
     nodes: dict[str, list[int]] = {}
     # A name for each rank is no name of a node: worker0_step_12, worker1_step_12.
     are_hosts = 1 < len({rank.host for rank, _ in owners}) < len(owners)
     for place, (rank, _) in enumerate(owners):
         number = rank.rank // rank.local_size if rank.local_size else 0
         nodes.setdefault(rank.host if are_hosts else f"node {number}", []).append(place)
+    together = ("mean of GPUs", [*range(len(owners))])
     if len(nodes) == 1:
-        return [("mean of GPUs", nodes.popitem()[1])]
+        return [together], ""
     means = [(f"mean of GPUs of {node or 'others'}", places) for node, places in nodes.items()]
-    return means[: kit.MOST_LINES]
+    busy = [sum(owners[place][1].mean for place in places) / len(places) for _, places in means]
+    shown = many_ranks.unusual(busy)
+    rest = kit.unusual_only("nodes", shown=len(shown), every=len(means))
+    return [*([together] if rest else ()), *(means[at] for at in shown)], rest
 
 
 def _exposed(

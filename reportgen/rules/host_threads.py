@@ -17,8 +17,9 @@ from reportgen.facts.operators import slices_around
 from reportgen.merging import merge_by
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind
+from reportgen.results import many_ranks
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
-from reportgen.rules.kit import MOST_LINES, col, derived, floats, row, table
+from reportgen.rules.kit import col, derived, floats, row, table, unusual_only
 from reportgen.text import format_ns
 from reportgen.units import NS_PER_US, pct_of
 
@@ -201,12 +202,12 @@ def judge(ranks: Sequence[RankThreads], _params: NoParams) -> Outcome:
 
 
 def _curve(ranks: Sequence[FineUse]) -> results.Exhibit:
-    shown = ranks[:MOST_LINES]
+    shown = [ranks[at] for at in many_ranks.unusual([rank.mean for rank in ranks])]
     use = device_busy.use_together(shown)
     with np.errstate(invalid="ignore"):
         busy = use.busy_ns / use.length_ns
     lines = [(rank.node, "threads", busy[place]) for place, rank in enumerate(shown)]
-    rest = f" The first {len(shown)} of {len(ranks)} ranks." if len(shown) < len(ranks) else ""
+    rest = unusual_only("ranks", shown=len(shown), every=len(ranks))
     return results.exhibit(
         "busy_threads",
         results.ExhibitKind.SERIES,

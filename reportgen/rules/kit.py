@@ -38,7 +38,8 @@ __all__ = [
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
     "intervals", "left_out", "longest_minutes", "merge", "merged", "patience", "percentage",
     "ranking", "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row", "share_limit",
-    "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k", "window", "window_name",
+    "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k", "unusual_only", "window",
+    "window_name",
 ]  # fmt: skip
 
 CRITICAL_FROM_RATIO = 0.5
@@ -130,6 +131,12 @@ class Message:
 def left_out(text: str, *, shown: int, every: int) -> str:
     """Return a sentence on how many of all are shown, in words as of ``write``; empty if all."""
     return write(text, shown=shown, every=every) if shown < every else ""
+
+
+def unusual_only(nouns: str, *, shown: int, every: int) -> str:
+    """Return a sentence on what ``many_ranks.unusual`` leaves out; empty if nothing."""
+    text = " Of {every:n} %s, only the median one and those that differ most from it are shown."
+    return left_out(text % nouns, shown=shown, every=every)
 
 
 def fault_severity(recoverable_ratio: float | None) -> Severity:

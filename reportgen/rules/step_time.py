@@ -285,9 +285,7 @@ def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results
     n_steps = sum(rank.count for rank in shown)
     ranks, source = plural(len(shown), "rank"), shown[0].steps.source
     caption = f"{plural(n_steps, 'step')} on {ranks}, marked by {source}."
-    if len(shown) < len(traced):
-        caption += f""" Of {len(traced):,} ranks, only the median one and those that differ most
-            from it are shown."""
+    caption += kit.unusual_only("ranks", shown=len(shown), every=len(traced))
     return kit.histogram(
         "step_times",
         bins.edge_ns / NS_PER_US,

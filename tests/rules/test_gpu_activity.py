@@ -149,3 +149,25 @@ def test_nodes_are_told_by_the_names_of_files(paths: list[str], names: list[str]
 
     assert use is not None
     assert [item.name for item in use.columns if item.name.startswith("mean")] == names
+
+
+def test_of_many_gpus_and_nodes_the_unusual_ones_are_drawn() -> None:
+    ranks = [
+        replace(
+            rank_trace(gpu=[("k", 0.0, busy_us), ("k", 99.0, 1.0)], rank=number),
+            path=f"host{number // 2}_rank{number}.json",
+        )
+        for number in range(40)
+        for busy_us in [10.0 if number == 27 else 50.0]
+    ]
+    use = run(RULE, *ranks).exhibit("utilization")
+
+    assert use is not None
+    names = [item.name for item in use.columns[1:]]
+    assert names[0] == "mean of GPUs"
+    assert "mean of GPUs of host13" in names
+    assert sum(name.startswith("mean of GPUs of") for name in names) == 9
+    assert "rank 27 gpu27" in names
+    assert len(names) == 1 + 9 + 9
+    assert "Of 40 GPUs, only the median one and those that differ most" in use.caption
+    assert "Of 20 nodes, only the median one" in use.caption
