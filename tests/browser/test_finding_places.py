@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.watching import opened
+from tests.browser.watching import opened, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -18,7 +18,7 @@ IN_VIEW = (
 
 def test_a_link_to_a_finding_brings_it_into_view(browser, busy_page):
     with opened(browser, busy_page, at=f"#{FINDING}") as watched:
-        assert watched.page.evaluate(IN_VIEW, FINDING)
+        wait_until(watched.page, IN_VIEW, FINDING)
 
 
 def test_a_link_into_a_fold_opens_it(browser, crowded_page):
@@ -29,7 +29,7 @@ def test_a_link_into_a_fold_opens_it(browser, crowded_page):
         assert not page.locator(f"#{place}").is_visible()
         page.evaluate(f"location.hash = '{place}'")
         page.locator(f"#{place}").wait_for()
-        assert page.evaluate(IN_VIEW, place)
+        wait_until(page, IN_VIEW, place)
         assert watched.complaints == []
 
 
@@ -48,8 +48,8 @@ def test_a_link_to_a_folded_section_opens_it(browser, busy_page):
         fold = page.locator("#network-bottlenecks > details")
         assert fold.get_attribute("open") is None
         page.locator(".rg-side").get_by_role("link", name="Network bottlenecks").click()
-        assert fold.get_attribute("open") is not None
-        assert page.evaluate(IN_VIEW, "network-bottlenecks")
+        fold.and_(page.locator("[open]")).wait_for(state="attached")
+        wait_until(page, IN_VIEW, "network-bottlenecks")
 
 
 def test_a_link_to_a_check_that_did_not_look_opens_the_list_of_these(browser, busy_page):
@@ -57,7 +57,7 @@ def test_a_link_to_a_check_that_did_not_look_opens_the_list_of_these(browser, bu
         page = watched.page
         page.goto(f"{page.url}#io-bottlenecks")
         page.wait_for_selector("#not-recorded > details[open]")
-        assert page.evaluate(IN_VIEW, "io-bottlenecks")
+        wait_until(page, IN_VIEW, "io-bottlenecks")
 
 
 def test_the_browsers_own_search_finds_the_text_of_a_folded_section(browser, busy_page):
@@ -79,7 +79,7 @@ def test_a_heading_has_a_link_to_its_place(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
         page.get_by_role("link", name="Link to “Outlier steps”").press("Enter")
-        assert page.evaluate("location.hash") == "#StepOutlier--outliers"
+        wait_until(page, "() => location.hash === '#StepOutlier--outliers'")
 
 
 def test_search_lists_places_by_title_and_then_by_what_they_hold(browser, busy_page):
@@ -93,7 +93,7 @@ def test_search_lists_places_by_title_and_then_by_what_they_hold(browser, busy_p
         page.get_by_role("combobox", name="Search").fill("10:29:30.0")
         assert page.evaluate(HITS) == ["Outlier steps"], "a row that waits in a fold"
         page.keyboard.press("Enter")
-        assert page.evaluate("location.hash") == "#StepOutlier--outliers"
+        wait_until(page, "() => location.hash === '#StepOutlier--outliers'")
         assert not page.locator("dialog[open]").count()
 
 
@@ -118,7 +118,7 @@ def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
         page.keyboard.press("j")
-        assert page.evaluate("location.hash") == "#timeline"
+        wait_until(page, "() => location.hash === '#timeline'")
         page.keyboard.press("t")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         page.keyboard.press("?")

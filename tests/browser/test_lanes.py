@@ -62,7 +62,10 @@ def _wait(page: Page, condition: str) -> None:
 
 def _settle(page: Page) -> None:
     """Wait until nothing moves and nothing is unpacked any more."""
-    page.evaluate("reportLanes.settled()")
+    page.evaluate(
+        "Promise.race([reportLanes.settled(), new Promise((_, fail) => setTimeout("
+        f"() => fail(new Error('Timeout: the lanes do not settle')), {TIMEOUT_MS}))])"
+    )
 
 
 def _choose(page: Page, lane: str, time_ns: int, depth: int = 0) -> None:

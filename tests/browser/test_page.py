@@ -17,6 +17,7 @@ from tests.browser.watching import (
     opened,
     scroll_through,
     unfold,
+    wait_until,
 )
 from tests.views import reports
 
@@ -133,7 +134,7 @@ def test_the_page_can_be_walked_with_the_keyboard(browser, busy_page):
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
         page.keyboard.press("Enter")
-        assert page.evaluate("location.hash") == "#main"
+        wait_until(page, "() => location.hash === '#main'")
 
 
 def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_page):

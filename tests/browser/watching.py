@@ -21,6 +21,10 @@ ALL_DRAWN = (
 DRAW_TIMEOUT_MS = 60_000
 POLLING_MS = 100
 """By the clock: a browser without a screen can stop making frames, and polling by frame with it."""
+FRAMES_BY_THE_CLOCK = (
+    "window.requestAnimationFrame = work => setTimeout(() => work(performance.now()), 16);"
+)
+"""For the same reason: a page that waits for a frame would wait for ever, and its test with it."""
 
 
 @dataclass
@@ -42,6 +46,7 @@ def opened(
     about charts end sooner.
     """
     context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+    context.add_init_script(FRAMES_BY_THE_CLOCK)
     if not has_idle_time:
         context.add_init_script("window.requestIdleCallback = () => 0;")
     watched = Watched(page=context.new_page())
@@ -81,6 +86,11 @@ def scroll_through(page: Page) -> None:
         page.evaluate(f"window.scrollTo(0, {top})")
         page.wait_for_timeout(30)
     page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+
+
+def wait_until(page: Page, condition: str, arg: Any = None) -> None:
+    """Wait until a condition holds: a function of JavaScript, called with ``arg``."""
+    page.wait_for_function(condition, arg=arg, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
 
 
 def unfold(page: Page) -> None:
