@@ -1,6 +1,6 @@
 /** Print: light, and all charts that are open, as wide as a sheet. With `?print=all` the folds open,
  * but for the numbers of drawn charts. */
-import { drawAll, figures, fitSheet, repaint } from "./charts.js";
+import { drawAll, figures, fitSheet, isAwake, repaint } from "./charts.js";
 import { allFolds, openFold, printsAll } from "./folds.js";
 
 const WIDTH_PX = 650;
@@ -28,7 +28,7 @@ addEventListener("beforeprint", () => {
   drawAll();
   repaint();
   if (!window.Plotly) return;
-  for (const figure of figures.filter(({ dataset }) => dataset.drawn)) {
+  for (const figure of figures.filter(isAwake)) {
     fitSheet(figure, figure.closest(".rg-panel") ? PANEL_WIDTH_PX : WIDTH_PX);
   }
 });

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.watching import DRAW_TIMEOUT_MS, POLLING_MS, opened, scroll_through
+from tests.browser.watching import opened, scroll_through, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -14,7 +14,7 @@ HEIGHT = f"(document.querySelector('#{CHART} .main-svg') || {{}}).clientHeight |
 
 
 def _wait_for_height(page) -> None:
-    page.wait_for_function(f"() => ({HEIGHT}) > 100", timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+    wait_until(page, f"() => ({HEIGHT}) > 100")
 
 
 def test_a_link_to_a_folded_chart_opens_its_fold_and_draws_it(browser, busy_page):
@@ -38,14 +38,21 @@ def test_a_folded_chart_is_not_drawn_until_its_fold_opens(browser, busy_page):
         assert watched.complaints == []
 
 
-def test_a_chart_folded_again_has_its_size_after_the_theme_changed(browser, busy_page):
+@pytest.mark.parametrize("happens", ["another theme", "print"])
+def test_a_chart_folded_again_has_its_size_after_what_happened_meanwhile(
+    browser, busy_page, happens
+):
     with opened(browser, busy_page, at=f"#{CHART}") as watched:
         page = watched.page
         _wait_for_height(page)
         summary = page.locator(f"details:has(#{CHART}) > summary").first
         summary.click()
         assert not page.evaluate(IS_OPEN)
-        page.locator("#rg-theme").select_option("dark")
+        if happens == "print":
+            page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+            page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+        else:
+            page.locator("#rg-theme").select_option("dark")
         page.wait_for_timeout(300)
         summary.click()
         _wait_for_height(page)
