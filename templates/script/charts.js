@@ -80,8 +80,8 @@ function unpackLibrary() {
 const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 
 /**
- * As wide as a sheet and no higher (half by less room, half by smaller print), with as many instants below it as find room there, and without
- * what only a click in the legend shows; a pie keeps its size.
+ * As wide as a sheet and no higher (half by less room, half by smaller print), with as many instants
+ * below it as find room there, and without what only a click in the legend shows; a pie keeps its size.
  * @param {HTMLElement} figure
  * @param {number} width_px
  */

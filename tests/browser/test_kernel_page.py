@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.views.charts import pie
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import draw, opened, scroll_through, unfold_all
+from tests.browser.watching import draw, opened, scroll_through, unfold_all, wait_until
 
 pytestmark = pytest.mark.browser
 
@@ -133,8 +133,8 @@ def test_a_pie_in_a_view_is_drawn_when_the_view_is_chosen(browser, traced_page):
         hidden = page.locator("[id='KernelTime--top_by_time_operator']")
         assert hidden.get_attribute("data-drawn") is None
         page.locator("label", has_text="operator").first.click()
-        page.wait_for_function(
-            "() => document.getElementById('KernelTime--top_by_time_operator').dataset.drawn"
+        wait_until(
+            page, "() => document.getElementById('KernelTime--top_by_time_operator').dataset.drawn"
         )
         left, top, right, bottom = hidden.locator(".main-svg").first.evaluate(EDGES)
         assert right - left == bottom - top == pie.SIZE_PX

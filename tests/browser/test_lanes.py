@@ -12,7 +12,7 @@ import pytest
 from reportgen.results import Severity, Status, Where
 from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
-from tests.browser.watching import POLLING_MS, Watched, opened, unfold_all
+from tests.browser.watching import TIMEOUT_MS, Watched, opened, unfold_all, wait_until
 from tests.builders import START_S as JOB_START_S
 from tests.views import pages, reports, traces
 from tests.views.lane_files import LaneFile, training_file
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 
 START_S = 1_694_128_201.541
-TIMEOUT_MS = 10_000
 CANVAS = ".rg-lanes-canvas"
 GRAPH_LAUNCH = 2_300_000
 
@@ -57,7 +56,7 @@ def lanes(browser: Browser, path: Path, **options: Any) -> Iterator[Watched]:
 
 
 def _wait(page: Page, condition: str) -> None:
-    page.wait_for_function(f"() => {condition}", timeout=TIMEOUT_MS, polling=POLLING_MS)
+    wait_until(page, f"() => {condition}")
 
 
 def _settle(page: Page) -> None:

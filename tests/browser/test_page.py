@@ -11,8 +11,6 @@ from reportgen.views.charts import band
 from reportgen.views.charts.arrays import outline
 from reportgen.views.charts.layout import ChartContext
 from tests.browser.watching import (
-    DRAW_TIMEOUT_MS,
-    POLLING_MS,
     draw,
     opened,
     scroll_through,
@@ -42,11 +40,10 @@ def test_a_chart_far_below_is_not_drawn_until_it_comes_near(browser, busy_page):
         last = page.locator("figure.chart:not(details:not([open]) *)").last
         assert last.get_attribute("data-drawn") is None
         last.scroll_into_view_if_needed()
-        page.wait_for_function(
+        wait_until(
+            page,
             "() => [...document.querySelectorAll('figure.chart:not(details:not([open]) *)')].at(-1)"
             ".dataset.drawn === 'yes'",
-            timeout=DRAW_TIMEOUT_MS,
-            polling=POLLING_MS,
         )
 
 
@@ -105,9 +102,7 @@ def test_charts_follow_the_system_and_the_switch(browser, busy_page):
         draw(page, "OverallSystemUsage--cpu")
         dark = page.evaluate(stroke)
         page.select_option("#rg-theme", "light")
-        page.wait_for_function(
-            f"() => {stroke} !== '{dark}'", timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS
-        )
+        wait_until(page, f"() => {stroke} !== '{dark}'")
         light = page.evaluate(stroke)
     assert dark == _rgb(theme.HUES["cpu"].dark)
     assert light == _rgb(theme.HUES["cpu"].light)
@@ -141,8 +136,9 @@ def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_pa
     with opened(browser, busy_page) as watched:
         page = watched.page
         page.locator(".rg-side a[href='#cpu-bottlenecks']").click()
-        page.wait_for_function(
-            "() => document.querySelector('.rg-side a[aria-current]').hash === '#cpu-bottlenecks'"
+        wait_until(
+            page,
+            "() => document.querySelector('.rg-side a[aria-current]').hash === '#cpu-bottlenecks'",
         )
 
 

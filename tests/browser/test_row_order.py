@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from reportgen.results import Choice, Exhibit, ExhibitKind, Place, Status, exhibit
-from tests.browser.watching import draw, opened, unfold_all
+from tests.browser.watching import draw, opened, unfold_all, wait_until
 from tests.views import pages, reports
 
 pytestmark = pytest.mark.browser
@@ -42,6 +42,6 @@ def test_a_reader_chooses_a_heat_map_and_the_order_of_its_rows(browser, tmp_path
         assert page.evaluate(f"{drawn}.length") == N_ROWS
         assert page.evaluate(f"{drawn}.slice(0, 2)") == ["rank 0", "rank 1"]
         page.locator(f"{figure} .rg-order input").check()
-        page.wait_for_function(f"{drawn}[1] === 'rank {N_ROWS - 1}'")
+        wait_until(page, f"{drawn}[1] === 'rank {N_ROWS - 1}'")
         assert page.evaluate(f"{drawn}.at(-1)") == "rank 1"
         assert watched.complaints == []

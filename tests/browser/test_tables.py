@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from tests.browser.watching import opened, unfold
+from tests.browser.watching import opened, unfold, wait_until
 from tests.views import reports
 
 pytestmark = pytest.mark.browser
@@ -80,8 +80,8 @@ def test_a_table_is_copied_with_all_its_rows_and_digits(browser, busy_page):
     with opened(browser, busy_page, permissions=CLIPBOARD) as watched:
         page = watched.page
         page.locator(f"{OUTLIERS} .rg-tool").click()
-        page.wait_for_function(
-            "() => document.getElementById('rg-said').textContent.startsWith('Copied')"
+        wait_until(
+            page, "() => document.getElementById('rg-said').textContent.startsWith('Copied')"
         )
         text = page.evaluate("navigator.clipboard.readText()")
     rows = list(csv.reader(io.StringIO(text)))

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.browser.watching import POLLING_MS, Watched, draw, opened, scroll_through, unfold
+from tests.browser.watching import (
+    TIMEOUT_MS,
+    Watched,
+    draw,
+    opened,
+    scroll_through,
+    unfold,
+    wait_until,
+)
 from tests.views import pages
 from tests.views.timeline.jobs import training_node, training_report
 
@@ -24,7 +32,6 @@ MAIN, HEAT, STEPS = (
     "StepOutlier--step_series",
 )
 MOST_ELEMENTS = 7_000
-TIMEOUT_MS = 20_000
 
 
 @pytest.fixture(scope="session")
@@ -56,7 +63,8 @@ def range_of(page: Page, figure: str) -> list[float]:
 
 def wait_for_range(page: Page, figure: str, start_s: float, end_s: float) -> None:
     """Wait until a chart shows a range."""
-    page.wait_for_function(
+    wait_until(
+        page,
         "([id, start, end]) => {"
         " const plot = document.querySelector('#' + id + ' .rg-plot');"
         " if (!plot._fullLayout) return false;"
@@ -64,9 +72,7 @@ def wait_for_range(page: Page, figure: str, start_s: float, end_s: float) -> Non
         " const zero = JSON.parse(document.querySelector('.rg-timeline-facts').textContent).start;"
         " const edges = axis.range.map(edge => axis.r2c(edge) / 1000 - zero);"
         " return Math.abs(edges[0] - start) < 0.5 && Math.abs(edges[1] - end) < 0.5; }",
-        arg=[figure, start_s, end_s],
-        timeout=TIMEOUT_MS,
-        polling=POLLING_MS,
+        [figure, start_s, end_s],
     )
 
 

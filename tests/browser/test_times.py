@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.browser.watching import draw, opened
+from tests.browser.watching import draw, opened, wait_until
 from tests.views import pages, reports
 
 pytestmark = pytest.mark.browser
@@ -39,10 +39,10 @@ def test_all_times_change_to_the_readers_zone_and_back(browser, busy_page):
         assert "2026-07-03 15:00:00 UTC+05:30" in page.evaluate(STARTED)
         assert page.evaluate(ROW) == "2026-07-03 15:00:00.0"
         assert "UTC+05:30" in page.evaluate(HEAD)
-        page.wait_for_function(f"() => {FIRST_X} === '2026-07-03 15:00:00.000'")
-        page.wait_for_function(f"() => ({TICKS}).includes('UTC+05:30')")
+        wait_until(page, f"() => {FIRST_X} === '2026-07-03 15:00:00.000'")
+        wait_until(page, f"() => ({TICKS}).includes('UTC+05:30')")
         page.keyboard.press("u")
-        page.wait_for_function(f"() => {FIRST_X} === '2026-07-03 09:30:00.000'")
+        wait_until(page, f"() => {FIRST_X} === '2026-07-03 09:30:00.000'")
         assert (page.evaluate(STARTED), page.evaluate(ROW), page.evaluate(HEAD)) == before
         assert watched.complaints == []
 

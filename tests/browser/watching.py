@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-ALL_DRAWN = (
+DRAWS_THE_NEXT = (
     "() => { const waiting = [...document.querySelectorAll('figure.chart')]"
     ".filter(f => !f.closest('details:not([open])') && f.getClientRects().length)"
     ".find(f => f.dataset.drawn !== 'yes');"
     " waiting?.scrollIntoView(); return !waiting; }"
 )
-"""Those in a closed fold are drawn when it opens, those in a view when it is chosen."""
-DRAW_TIMEOUT_MS = 60_000
+"""Goes to the first chart that is not drawn; true if all are. Those in a closed fold are drawn when
+it opens, those in a view when it is chosen."""
+TIMEOUT_MS = 60_000
 POLLING_MS = 100
 """By the clock: a browser without a screen can stop making frames, and polling by frame with it."""
 FRAMES_BY_THE_CLOCK = (
@@ -76,6 +77,11 @@ def opened(
         context.close()
 
 
+def wait_until(page: Page, condition: str, arg: Any = None) -> None:
+    """Wait until a condition holds: a function of JavaScript, called with ``arg``."""
+    page.wait_for_function(condition, arg=arg, timeout=TIMEOUT_MS, polling=POLLING_MS)
+
+
 def scroll_through(page: Page) -> None:
     """Scroll to the end, as a reader does, and wait for the charts.
 
@@ -85,12 +91,7 @@ def scroll_through(page: Page) -> None:
     for top in range(0, height, 700):
         page.evaluate(f"window.scrollTo(0, {top})")
         page.wait_for_timeout(30)
-    page.wait_for_function(ALL_DRAWN, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
-
-
-def wait_until(page: Page, condition: str, arg: Any = None) -> None:
-    """Wait until a condition holds: a function of JavaScript, called with ``arg``."""
-    page.wait_for_function(condition, arg=arg, timeout=DRAW_TIMEOUT_MS, polling=POLLING_MS)
+    wait_until(page, DRAWS_THE_NEXT)
 
 
 def unfold(page: Page) -> None:
@@ -109,8 +110,4 @@ def unfold_all(page: Page) -> None:
 def draw(page: Page, figure_id: str) -> None:
     """Bring a chart into view, out of its fold if it is in one, and wait until it is drawn."""
     page.evaluate(f"location.hash = ''; location.hash = '{figure_id}'")
-    page.wait_for_function(
-        f"() => document.getElementById('{figure_id}').dataset.drawn === 'yes'",
-        timeout=DRAW_TIMEOUT_MS,
-        polling=POLLING_MS,
-    )
+    wait_until(page, f"() => document.getElementById('{figure_id}').dataset.drawn === 'yes'")

@@ -120,3 +120,20 @@ def test_without_threads_the_rule_says_so(n_ranks: int) -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert result.reason.code is ReasonCode.NO_EVENTS
+
+
+def test_of_many_ranks_the_unusual_ones_are_drawn() -> None:
+    ranks = [
+        rank_trace(
+            slices=[("aten::mm", 0.0, 10.0 if number == 30 else 80.0)],
+            steps=[(1, 0.0, 100.0)],
+            rank=number,
+        )
+        for number in range(40)
+    ]
+    curve = run(RULE, *ranks).exhibit("busy_threads")
+
+    assert curve is not None
+    assert len(curve.columns) == 1 + 9
+    assert "rank 30" in {item.name for item in curve.columns}
+    assert "Of 40 ranks, only the median one and those that differ most" in curve.caption

@@ -45,10 +45,10 @@ the time of the steps."""
 COLUMNS = """ One row for each rank, and one column for each step that at least half of the ranks
     recorded, placed at its earliest start."""
 STRETCHES = " One row for each rank, and one column for each interval of {width:ns}."
-WAITING = "waiting_over_time"
+WAITING_MAP = "waiting_over_time"
 MAPS = {
     "steps_by_rank": ("step time", "Step times of all ranks", "period_us", Role.STEP),
-    WAITING: ("waiting", "Waiting in collectives, all ranks", "wait_us", Role.IO),
+    WAITING_MAP: ("waiting", "Waiting in collectives, all ranks", "wait_us", Role.IO),
     "exposed_over_time": (
         "exposed communication",
         "Communication without compute, all ranks",
@@ -58,7 +58,7 @@ MAPS = {
 }
 CAPTIONS = {
     "steps_by_rank": "A step lasts from its start on the host to the start of the next.",
-    WAITING: "In all collectives, from the start on the rank to that on the last one.",
+    WAITING_MAP: "In all collectives, from the start on the rank to that on the last one.",
     "exposed_over_time": "Waiting and transfer while nothing is computed.",
 }
 SEEN_IN_WAITING = {"COMM-1", "COMM-3"}
@@ -224,11 +224,11 @@ def exhibits_of(
     columns = write(COLUMNS) if grid.has_steps else write(STRETCHES, width=width_ns)
     values_ns = {
         "steps_by_rank": grid.period_ns if grid.has_steps else None,
-        WAITING: grid.sums(meetings.members, meetings.wait_ns) if meetings.n else None,
+        WAITING_MAP: grid.sums(meetings.members, meetings.wait_ns) if meetings.n else None,
         "exposed_over_time": grid.sums(every, alone_ns),
     }
     is_seen = any(item and item.id in SEEN_IN_WAITING for item in findings)
-    for name in sorted(MAPS, key=lambda name: is_seen and name != WAITING):
+    for name in sorted(MAPS, key=lambda name: is_seen and name != WAITING_MAP):
         (_, title, column, role), value_ns = MAPS[name], values_ns[name]
         if value_ns is not None:
             yield many_ranks.heatmap(
