@@ -14,6 +14,8 @@ _NS_PER_S = 1_000_000_000
 _ROUNDS_UP = 999.5
 """At this value three digits would be written as 1e+03."""
 _LINE_BREAK = re.compile(r"\n *")
+_MODES = {"TRAIN": "training", "EVAL": "validation", "PREDICT": "prediction", "GLOBAL": "global"}
+"""What people call the modes of a step."""
 _BYTE_PREFIXES = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 
@@ -55,6 +57,27 @@ def format_bytes(size_bytes: float) -> str:
 def format_pct(value_pct: float) -> str:
     """Write a percentage with one decimal: ``55.0 %``."""
     return f"{round(value_pct, 1) + 0.0:.1f} %"  # the zero takes the sign from -0.0
+
+
+def format_longer(longer_pct: float) -> str:
+    """Compare durations: ``45.2 % longer than``, from twice on ``2.5× as long as``."""
+    return _compared(longer_pct, "% longer than", "× as long as")
+
+
+def format_above(above_pct: float) -> str:
+    """Compare amounts: ``45.2 % above``, from twice on ``2.5× that of``."""
+    return _compared(above_pct, "% above", "× that of")
+
+
+def _compared(more_pct: float, below_twice: str, from_twice: str) -> str:
+    if more_pct < 100:
+        return f"{more_pct:.1f} {below_twice}"
+    return f"{1 + more_pct / 100:,.3g}{from_twice}"
+
+
+def mode_word(mode: str) -> str:
+    """Return what people call the mode of a step: ``validation`` for ``EVAL``."""
+    return _MODES.get(mode, mode)
 
 
 def format_count(count: int) -> str:
@@ -131,6 +154,9 @@ def format_ns_range(durations_ns: Sequence[float], *, more: str = ", by rank") -
 
 _FORMATS: Mapping[str, Callable[[Any], str]] = {
     "pct": format_pct,
+    "longer": format_longer,
+    "above": format_above,
+    "mode": mode_word,
     "s": format_duration,
     "ns": format_ns,
     "bytes": format_bytes,
@@ -163,8 +189,10 @@ def write(text: str, /, **values: object) -> str:
 
     Args:
         text: a format string. Beside Python's own format specifications these are known:
-            ``pct`` (0-100), ``s`` (seconds), ``ns`` (nanoseconds), ``bytes``, ``n`` (a whole
-            number with thousands apart), ``count step`` (``1 step``, ``2 steps``;
+            ``pct`` (0-100), ``longer`` and ``above`` (by how many percent), ``mode`` (of a
+            step),
+            ``s`` (seconds), ``ns`` (nanoseconds), ``bytes``, ``n`` (a whole number with
+            thousands apart), ``count step`` (``1 step``, ``2 steps``;
             ``count match/matches`` where an s is not enough), ``verb take`` (``takes`` for 1,
             ``take`` for more; ``verb are/is`` where no s is added), ``names`` (the first of a list
             of names).

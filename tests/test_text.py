@@ -4,10 +4,13 @@ import pytest
 
 from reportgen.text import (
     device_label,
+    format_above,
     format_duration,
+    format_longer,
     format_pct,
     format_place,
     join_names,
+    mode_word,
     part_of,
     plural,
     write,
@@ -77,3 +80,19 @@ def test_half_a_second_is_rounded_up_as_the_script_of_the_page_does(
     length_s: float, said: str
 ) -> None:
     assert format_duration(length_s) == said
+
+
+def test_what_takes_twice_as_long_is_written_as_times() -> None:
+    assert write("{longer:longer} others", longer=45.23) == "45.2 % longer than others"
+    assert format_longer(99.9) == "99.9 % longer than"
+    assert format_longer(100) == "2× as long as"
+    assert format_longer(14931) == "150× as long as"
+    assert format_above(35.1) == "35.1 % above"
+
+
+def test_modes_of_steps_have_the_names_that_people_use() -> None:
+    assert [mode_word(mode) for mode in ("TRAIN", "EVAL", "custom")] == [
+        "training",
+        "validation",
+        "custom",
+    ]

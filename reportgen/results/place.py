@@ -163,6 +163,8 @@ class PartWords:
         unmeasured: the part that was not measured.
         groups: neighbouring parts with a common heading, from left to right.
         has_window: whether the caption says what the whole is.
+        limits: for each part what limits a job of which it is the largest part, and what would
+            change that; ``{pct}`` is its share.
     """
 
     names: Mapping[str, str]
@@ -177,6 +179,7 @@ class PartWords:
     unmeasured: str = ""
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     has_window: bool = False
+    limits: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

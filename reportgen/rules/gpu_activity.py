@@ -66,7 +66,7 @@ UNEVEN = kit.Message(
     id="ACT-2",
     cause=results.Cause.SLOW_RANK,
     severity=results.Severity.WARNING,
-    title="The ranks compute unevenly: {name} {measured:pct} above the others",
+    title="The ranks compute unevenly: {name} {measured:above} the others",
     text="""Of {window}, {name} computes for {compute:pct}, the other GPUs for {others:pct} of
         theirs (mean), so they wait for it. With equal shares of the work it would compute for
         {saved:pct} of the time less.""",

@@ -170,6 +170,13 @@ def at_worker(worker: str, start_ns: int, end_ns: int) -> Where:
     return stretch(worker.rpartition("-")[0] or None, worker, start_ns, end_ns)
 
 
+def process_name(worker: str, workers: Iterable[str]) -> str:
+    """Return the name of a training process in a title: its node if it is the only one there."""
+    node = worker.rpartition("-")[0]
+    is_alone = sum(one.rpartition("-")[0] == node for one in {*workers}) == 1
+    return node if node and is_alone else worker
+
+
 def interval(what: str, where: Where) -> Interval:
     """Return detections at a place in a known time, as ``intervals`` shows them."""
     return Interval(

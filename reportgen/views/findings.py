@@ -17,6 +17,8 @@ from reportgen.views.values import Shown, format_interval, format_value, prose, 
 
 _WORDS = {Severity.CRITICAL: "Critical", Severity.WARNING: "Warning", Severity.INFO: "Info"}
 LONGEST_TITLE = 240
+LEAST_WRITTEN_GAIN = 1.005
+"""A smaller one is written as 1.00×."""
 _MOST_COUNTED = 199
 """An exhibit of more spans may have left some out, perhaps the first."""
 _SAME_S = 2e-6
@@ -195,7 +197,7 @@ def _gain(finding: Finding) -> tuple[str, str]:
     if estimate is None or estimate.share_ratio <= 0 or finding.symptom_of:
         return "", ""  # the gain of a symptom is part of that of its cause
     share = format_pct(100 * estimate.share_ratio)
-    if estimate.speedup_at_most is None:
+    if (estimate.speedup_at_most or 1.0) < LEAST_WRITTEN_GAIN:
         return f"{share} of the time", ""
     return f"up to {estimate.speedup_at_most:.2f}× faster", f"saves at most {share} of the time"
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import Report
 from reportgen.results import Exhibit, ExhibitKind, PartWords, RuleResult, Status, words_for
-from reportgen.text import format_duration, format_pct, plural
+from reportgen.text import format_duration, format_pct, plural, write
 from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import inks, inks_of
@@ -85,6 +85,26 @@ def picture_of(report: Report) -> Picture | None:
             why = f"There is no picture of the GPU time. {entry.reason.text}"
             return _cpu_picture(report) or Picture(says=why, whole="", alt="", link=link)
     return None
+
+
+def limit_of(report: Report) -> str:
+    """Return what limits the job now and what would change it; empty without a GPU time budget.
+
+    It is about the largest part of the first picture.
+    """
+    for rule_id in report.rules:
+        name = about_of(rule_id, report).first_picture
+        budget = report.results[rule_id].exhibit(name) if name else None
+        if budget is not None and budget.n_rows:
+            words = words_for(budget.place, [str(name) for name in budget.columns[0].values])
+            parts = _parts_of(budget, words)
+            largest = max(parts, key=lambda part: part.value, default=None)
+            if largest is None or largest.key not in words.limits:
+                return ""
+            alike = words.work if largest.key in words.work else (largest.key,)
+            share_pct = sum(part.pct for part in parts if part.key in alike)
+            return prose(write(words.limits[largest.key], pct=format_pct(share_pct)))
+    return ""
 
 
 def _gpu_picture(result: RuleResult, budget: Exhibit, link: str) -> Picture:

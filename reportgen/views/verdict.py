@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from reportgen.report import RankedFinding, Report
 from reportgen.results import Finding, Severity, Status
 from reportgen.text import plural
-from reportgen.views.findings import LONGEST_TITLE
+from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
+from reportgen.views.hero import limit_of
 from reportgen.views.recording import MARK_STEPS
 from reportgen.views.status import counts_of_unlooked, is_applicable
 from reportgen.views.values import prose, shorten
@@ -69,11 +70,10 @@ def _what_it_wins(finding: Finding, report: Report) -> str:
     gain = _gain(finding)
     are_traced = {name.startswith("rank ") for name in report.nodes}
     what = "the run" if are_traced == {True} else "training"
-    if gain <= 1:
+    if gain < LEAST_WRITTEN_GAIN:
         return ""
-    if finding.severity in _FAULTS:
-        return f"Removing the cause could make {what} at most {gain:.2f}× faster."
-    return f"Nothing is wrong, but this could make {what} at most {gain:.2f}× faster."
+    cause = "Removing the cause" if finding.severity in _FAULTS else "A change here"
+    return f"{cause} could make {what} at most {gain:.2f}× faster."
 
 
 def severity_counts(report: Report) -> dict[str, int]:
@@ -102,7 +102,9 @@ def _without_faults(report: Report) -> ReportVerdict:
             lead="No check had the data that it needs: “Not checked” says what was not recorded.",
         )
     is_told = unlooked <= looked
-    lead = f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}"
+    limit = limit_of(report)
+    limit = f"What limits it now: {limit} " if limit else ""
+    lead = f"{plural(looked, 'check')} found nothing wrong. {limit}{_unlooked(report)}"
     if report.recording is not None and not report.recording.step_sources:
         lead = f"{MARK_STEPS} {lead}"
     return ReportVerdict(

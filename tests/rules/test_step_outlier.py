@@ -115,7 +115,7 @@ def test_a_series_is_judged_with_more_than_a_hundred_steps(n_steps: int, is_judg
     if not is_judged:
         assert result.reason is not None
         assert result.reason.code is ReasonCode.TOO_FEW_SAMPLES
-        assert "100 TRAIN steps" in result.reason.text
+        assert "100 training steps" in result.reason.text
 
 
 def test_the_number_of_steps_that_is_enough_can_be_set() -> None:
@@ -311,7 +311,7 @@ def test_all_workers_of_all_nodes_are_judged_apart() -> None:
     details: Any = result.details["step_details"]
     assert list(details) == ["algo-1-27", "algo-2-27", "algo-3-27"]
     assert found is not None
-    assert "The same holds for algo-1-27 TRAIN" in found.text
+    assert "The same holds for algo-1-27 training" in found.text
 
 
 @pytest.mark.parametrize(
@@ -500,7 +500,7 @@ def test_imported_outliers_that_are_mostly_first_steps_are_only_told() -> None:
     found = imported([*range(10), 500], n_steps=650)
 
     assert found.severity is Severity.INFO
-    assert found.title == "10 of 11 slow TRAIN steps are among the first 10 (algo-1-27)"
+    assert found.title == "10 of 11 slow training steps are among the first 10"
     assert found.advice.startswith("Judge the job by its other steps")
 
 
@@ -578,7 +578,9 @@ def test_steps_that_grow_slower_are_told(growth: float, is_told: bool, is_betwee
 
     assert (found is not None) == is_told
     if found is not None:
-        words = "The pauses behind TRAIN steps" if is_between else "The TRAIN steps grow slower"
+        words = (
+            "The pauses behind training steps" if is_between else "The training steps grow slower"
+        )
         assert found.title.startswith(words)
         assert found.estimate is not None
         share = growth / 2 / (1 + growth / 2)
@@ -614,7 +616,7 @@ def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were()
     found = finding(one_after_the_other(lengths, [0.0] * 240), "STEP-2")
 
     assert found is not None
-    assert found.title.startswith("The TRAIN steps grow slower: from 25")
+    assert found.title.startswith("The training steps grow slower: from 25")
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(50 / 110, abs=0.02)
 
@@ -640,7 +642,7 @@ def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(
     found = finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2")
 
     assert found is not None
-    assert found.title == f"The TRAIN steps grow slower: from {first} to 849 ms (algo-1-27)"
+    assert found.title == f"The training steps grow slower: from {first} to 849 ms"
 
 
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:

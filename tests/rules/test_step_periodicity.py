@@ -117,7 +117,7 @@ def test_every_fiftieth_of_five_hundred_is_told_with_its_cost_and_its_share() ->
     result = run(RULE, job(duration_s))
     found = only(result)
     assert found.id == "PERIOD-1"
-    assert found.title.startswith("Every 50th TRAIN step is slow")
+    assert found.title.startswith("Every 50th training step is slow")
     assert periods(result) == [(50.0, 10, 10)]
     (row,) = rows_of(result, "periods")
     assert row["cost_each_s"] == pytest.approx(0.3, abs=0.01)
@@ -156,7 +156,7 @@ def test_jitter_by_one_among_other_outliers_is_found(seed: int) -> None:
     duration_s = steady(500, seed=seed)
     duration_s[np.arange(49, 499, 50) + noise.integers(-1, 2, 9)] += 0.3
     duration_s[noise.choice(500, 8, replace=False)] += noise.exponential(0.3, 8)
-    assert only(run(RULE, job(duration_s))).title.startswith("Every 50th TRAIN step")
+    assert only(run(RULE, job(duration_s))).title.startswith("Every 50th training step")
 
 
 def test_missing_occurrences_are_counted_as_missing() -> None:
@@ -169,7 +169,7 @@ def test_missing_occurrences_are_counted_as_missing() -> None:
 def test_numbers_that_steps_of_another_phase_take_break_no_rhythm(skipped: int) -> None:
     result = run(RULE, job(every(100, 2000, 3.0), skipped=skipped))
 
-    assert only(result).title.startswith("Every 100th TRAIN step is slow")
+    assert only(result).title.startswith("Every 100th training step is slow")
     assert periods(result) == [(100.0, 20, 20)]
 
 
@@ -178,7 +178,7 @@ def test_two_periods_at_once_are_two_findings(first: int) -> None:
     duration_s = every(50, 2000, 0.3)
     duration_s[first::200] += 1.0
     result = run(RULE, job(duration_s))
-    assert {finding.title.partition(" TRAIN")[0] for finding in result.findings} == {
+    assert {finding.title.partition(" training")[0] for finding in result.findings} == {
         "Every 50th",
         "Every 200th",
     }
@@ -195,7 +195,7 @@ def test_a_rhythm_of_cheap_steps_with_gaps_hides_no_costly_one() -> None:
     duration_s[43::44] += 5.0
     titles = [finding.title for finding in run(RULE, job(duration_s)).findings]
 
-    assert any(title.startswith("Every 44th TRAIN step is slow") for title in titles)
+    assert any(title.startswith("Every 44th training step is slow") for title in titles)
 
 
 def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None:
@@ -255,7 +255,7 @@ def test_a_callback_between_steps_is_found_in_the_pause() -> None:
     )
     result = run(RULE, part)
     found = only(result)
-    assert found.title.startswith("A long pause follows every 50th TRAIN step")
+    assert found.title.startswith("A long pause follows every 50th training step")
     assert "save_images" in found.text
     assert "save_images" in found.advice
     assert {row["slow_part"] for row in rows_of(result, "periods")} == {
@@ -452,7 +452,7 @@ def test_the_sample_job_with_a_callback_shows_it_and_the_healthy_one_nothing(
         folder = make_job(NAMED_JOBS[name], output=tmp_path)
         results[name] = run(RULE, *(read_node(ref) for ref in discover(str(folder)).parts))
     found = only(results["callback"])
-    assert found.title.startswith("Every 50th TRAIN step is slow")
+    assert found.title.startswith("Every 50th training step is slow")
     assert "no recorded function ran" in found.text
     assert (50.0, 18, 18) in periods(results["callback"])
     gpu = results["callback"].metrics

@@ -226,6 +226,25 @@ def test_the_verdict_says_what_to_try_first():
     assert verdict_of(reports.healthy_report()).action == ""
 
 
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (
+            {"busy_high": 60.0, "busy_partial": 30.0, "initialization": 10.0},
+            "What limits it now: The GPUs work in 90.0 % of their time. A kernel trace",
+        ),
+        (
+            {"busy_high": 20.0, "initialization": 80.0},
+            "What limits it now: 80.0 % of the GPU time was spent before the training loop.",
+        ),
+    ],
+)
+def test_a_job_without_faults_learns_what_limits_it(parts: dict[str, float], expected: str):
+    verdict = verdict_of(budget_report(parts))
+    assert verdict.kind == "ok"
+    assert expected in verdict.lead.replace("\N{NO-BREAK SPACE}", " ")
+
+
 def test_the_picture_of_a_real_result_is_readable_without_script():
     gpu = [0.0] * 300 + [95.0] * 300
     report = training_report(training_node(gpu), usd_per_gpu_hour=2.0)

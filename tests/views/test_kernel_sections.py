@@ -152,7 +152,7 @@ def test_without_faults_the_verdict_tells_what_could_be_won_most():
     report = report_of_readings(0.2, 0.5)
     verdict = verdict_of(report)
     assert (verdict.kind, verdict.headline) == ("info", "Reading 2 of kernels.")
-    assert verdict.lead.startswith("Nothing is wrong, but this could make the run at most 2.00×")
+    assert verdict.lead.startswith("A change here could make the run at most 2.00×")
     assert verdict.action
     overview = html_of(views.header(report))
     assert 'href="#KernelPrecision--finding-PREC-1"' in overview

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from reportgen.results import Cause, PartWords
 from reportgen.rules.gpu_time_budget.tables import Part
 from reportgen.rules.kit import Message
+from reportgen.text import one_line, write
 
 SAMPLED = Message(
     id="GPU-3",
@@ -177,6 +178,20 @@ TRACED_WORDS: Mapping[Part, Words] = {
         advice="Record a few more steps, so that the launches are in the trace.",
     ),
 }
+_LIMIT = "{{pct}} of the GPU time was spent {place}. {advice}"
+_WORKING = one_line(
+    """The GPUs work in {pct} of their time. A kernel trace (torch.profiler) shows whether the
+    kernels themselves can become faster: by a lower precision, or by fewer and larger kernels."""
+)
+
+
+def _limits(parts: Mapping[Part, Words]) -> dict[str, str]:
+    return {
+        part.value: write(_LIMIT, place=words.where or words.meaning, advice=one_line(words.advice))
+        for part, words in parts.items()
+        if words.advice
+    }
+
 
 _WORK = ("busy_high", "busy_partial")
 _SAMPLED_CAUSES = {
@@ -213,6 +228,10 @@ _SAMPLED = PartWords(
         "Idle while training": tuple(_SAMPLED_CAUSES),
         "Start and end": tuple(_BEFORE_AND_AFTER),
         "Not measured": ("not_measured",),
+    },
+    limits={
+        **dict.fromkeys(_WORK, _WORKING),
+        **_limits(SAMPLED_WORDS),
     },
 )
 _TRACED_CAUSES = {
@@ -251,6 +270,11 @@ _TRACED = PartWords(
         "Idle": tuple(_TRACED_CAUSES),
     },
     has_window=True,
+    limits={
+        "compute": "The GPUs compute for {pct} of their time. The tables of kernels and of "
+        "precision show which kernels take it, and in which number format.",
+        **_limits(TRACED_WORDS),
+    },
 )
 PICTURE_WORDS = (_SAMPLED, _TRACED)
 """The words of the first picture."""

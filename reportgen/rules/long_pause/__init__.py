@@ -147,7 +147,8 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
     gpus = part_of(job.n_gpus, job.n_gpus, "GPU")
     return {
         "main": main,
-        "who": main.worker,
+        "who": main.worker if job.n_workers > 1 else "Training",
+        "whose": f"that of {main.worker} " if job.n_workers > 1 else "",
         "gpus": f"{gpus[:1].upper()}{gpus[1:]}" if job.n_gpus else texts.CORES,
         "all": "all GPUs" if job.n_gpus else texts.CORES.lower(),
         "All": "All GPUs" if job.n_gpus else texts.CORES,

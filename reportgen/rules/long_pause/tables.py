@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from reportgen.results import Exhibit, Role
 from reportgen.rules import kit
 from reportgen.rules.long_pause.measure import Meanwhile, Pause
+from reportgen.text import mode_word
 from reportgen.units import NS_PER_S
 
 OVERLAP_RATIO = 0.5
@@ -150,7 +151,7 @@ def exhibits_of(pauses: Sequence[JobPause], meanwhile: Sequence[Meanwhile]) -> I
 
 
 def _interval(pause: Pause) -> kit.Interval:
-    at = "" if pause.step is None else f" {pause.phase} step {pause.step}"
+    at = "" if pause.step is None else f" {mode_word(pause.phase)} step {pause.step}"
     where = kit.stretch(pause.node, pause.worker, pause.start_ns, pause.end_ns)
     return kit.interval(
         f"pause {'behind' if pause.is_between else 'in'}{at}" if at else "pause", where

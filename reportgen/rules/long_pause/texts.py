@@ -39,7 +39,7 @@ SEVERAL = kit.Message(
     cause=results.Cause.LONG_PAUSE,
     title="{n:n} long pauses cost {measured:pct} of the time",
     text="""{n:n} times, at irregular intervals, the job made no progress for {lasted}. The pause
-        that costs most is that of {who} {place}.{others} Without these pauses the loop would take
+        that costs most is {whose}{place}.{others} Without these pauses the loop would take
         {measured:pct} less.{meanwhile}""",
     advice=ONE.advice,
     exhibit="pauses",
@@ -76,8 +76,8 @@ IDLE_SEVERAL = kit.Message(
 )
 CORES = "All cores"
 UNKNOWN = " The samples do not show the work of the script; events or a Python profile do."
-BETWEEN = "between two steps, after {main.phase} step{number}"
-INSIDE = "inside {main.phase} step{number}"
+BETWEEN = "between two steps, after {main.phase:mode} step{number}"
+INSIDE = "inside {main.phase:mode} step{number}"
 TOGETHER = " {n_members:count training process/training processes} paused together."
 WAITED = """ {n_others:count other training process/other training processes} waited for it inside a
     step."""

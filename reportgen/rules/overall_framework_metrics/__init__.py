@@ -18,7 +18,7 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.overall_framework_metrics import recorded, tables
 from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
-from reportgen.text import plural, write
+from reportgen.text import mode_word, plural, write
 from reportgen.units import NS_PER_S, seconds
 
 OPERATORS = results.Section(
@@ -102,7 +102,7 @@ _ADVICE_BY_WORD = (
 RECORDING = kit.Message(
     id="FW-4",
     cause=results.Cause.PROFILER_OVERHEAD,
-    title="Steps whose {worst.detail} were recorded take {measured:pct} longer",
+    title="Steps whose {worst.detail} were recorded take {measured:longer} others",
     text="""For {n_with} of {worst.worker} the {worst.detail} were recorded. These steps take
         {worst.with_ns:ns} (median); {worst.n_without:count other step} take {worst.without_ns:ns}.
         The recording may be the reason.{sampling}""",
@@ -125,21 +125,20 @@ backward pass."""
 STRAGGLER = kit.Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
-    title="The {what} of {pace.worker} take {measured:pct} longer than those of other processes",
+    title="The {what} of {who} take {measured:longer} those of other processes",
     text="""The {what} of the training process {pace.worker}{gpu} take {found.median_ns:ns}
         (median); those of the other training processes take {found.usual_ns:ns}.{wait} If all its
         work became as fast as theirs, up to {found.extra_ns:ns} would be saved: {share_pct:pct} of
         the {pace.loop_ns:ns} from its first to its last step, evaluation included.""",
-    advice="""Compare {pace.worker} with the others: its share of the data, the clock and
+    advice="""Compare {who} with the others: its share of the data, the clock and
         temperature of its GPU, other load on its node.""",
     exhibit="workers",
 )
 STRAGGLER_FOR_A_TIME = replace(
     STRAGGLER,
-    title="For a time, the {what} of {pace.worker} take {measured:pct} longer than those of other "
-    "processes",
+    title="For a time, the {what} of {who} take {measured:longer} those of other processes",
     text=f"The training process is slower only from step {{reach}}. {STRAGGLER.text}",
-    advice="""Look for what began and ended on the node of {pace.worker} with these steps: other
+    advice="""Look for what began and ended on the node of {who} with these steps: other
         load, a GPU whose clock fell, longer batches.""",
 )
 _WAITED_FOR = " All steps are equally long, so the others wait for it in each step."
@@ -324,7 +323,7 @@ def _recording(job: FrameworkSums) -> Finding | None:
         measured=worst.longer_pct,
         threshold=RECORDING_FROM_PCT,
         worst=worst,
-        n_with=plural(worst.n_with, f"{worst.phase} step"),
+        n_with=plural(worst.n_with, f"{mode_word(worst.phase)} step"),
         sampling=sampling(job.interval_ns),
     )
 
@@ -361,6 +360,7 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
         share=found.extra_ratio,
         found=found,
         pace=found.pace,
+        who=kit.process_name(worker, [pace.worker for pace in job.paces]),
         gpu=f", which computes on {found.pace.gpu}," if found.pace.gpu else "",
         reach=reach,
         what="forward passes" if found.by_forward else "steps",

@@ -29,7 +29,7 @@ from reportgen.rules.step_outlier.measure import (
     listed,
     measure,
 )
-from reportgen.text import join_names, ordinal, plural, write
+from reportgen.text import join_names, mode_word, ordinal, plural, write
 from reportgen.units import NS_PER_S, seconds
 
 AT, AGAINST = "in these steps", "in the others"
@@ -54,10 +54,11 @@ ABOUT = About(
 SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
-    title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase} steps are slow{mark}",
-    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps longer
-        than {limit}; more than {threshold} are too many. The usual step takes {worst.p50_s:s}, the
-        longest {worst.longest_s:s}: step {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase:mode} steps are slow{mark}",
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase:mode} steps
+        longer than {limit}; more than {threshold} are too many. The usual step takes
+        {worst.p50_s:s}, the longest {worst.longest_s:s}: step
+        {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
         collection and the CPU and GPU curves; events that occur only then are the cause.""",
     unit="steps",
@@ -65,8 +66,8 @@ SLOW = kit.Message(
 )
 FEW = replace(
     SLOW,
-    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase} steps that
-        take at least 1.5 times as long as the steps around them. The usual step takes
+    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase:mode} steps
+        that take at least 1.5 times as long as the steps around them. The usual step takes
         {worst.p50_s:s}, the longest {worst.longest_s:s}: step
         {numbers}.{rhythm}{cost}{worst.cause}{others}""",
     unit="%",
@@ -90,8 +91,8 @@ OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless th
 EARLY_STEPS = 10
 """The first steps compile, tune and allocate, and SageMaker's profiler records details of some of
 the first ten by default."""
-EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase} steps are among the first
-    {n_first} ({worst.worker})"""
+EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase:mode} steps are among the first
+    {n_first}{mark}"""
 EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
     SageMaker's profiler records their details by default. If they cost too much, record fewer."""
 LATE = " During most of it some training process waits for its batch."
@@ -109,12 +110,12 @@ EARLIER = kit.Message(
 SLOWER = kit.Message(
     id="STEP-2",
     cause=results.Cause.SLOWING_DOWN,
-    title="{what} {worst.word} steps {grows}: from {found.first_ns:ns} to {found.last_ns:ns} "
-    "({worst.worker})",
-    text=f"""{{usual}} {{worst.word}} step of {{worst.worker}} takes {{found.first_ns:ns}} at the
-        start and {{found.last_ns:ns}} at the end, and rises in between (a line through the medians
-        of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the speed of the start the loop
-        would take {{measured:pct}} less.{{others}}""",
+    title="{what} {worst.word:mode} steps {grows}: from {found.first_ns:ns} to {found.last_ns:ns}"
+    "{mark}",
+    text=f"""{{usual}} {{worst.word:mode}} step of {{worst.worker}} takes {{found.first_ns:ns}} at
+        the start and {{found.last_ns:ns}} at the end, and rises in between (a line through the
+        medians of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the speed of the start
+        the loop would take {{measured:pct}} less.{{others}}""",
     advice="""Look for something that grows during the job: lists and logs that are read again in
         each step, memory that swaps, GPU clocks that fall with heat, longer inputs.""",
     severity=results.Severity.WARNING,
@@ -134,8 +135,8 @@ BETWEEN: Mapping[str, Any] = {
     "usual": "The usual pause behind a",
 }
 
-TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word} steps of {s.worker} at most, more than
-    {least:n} are needed."""
+TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word:mode} steps of {s.worker} at most, more
+    than {least:n} are needed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +178,8 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
         details |= breakdown_details(during, with_others=False, phases_first=True)
     costly = [item for item in job.series if _is_costly(item, job.loop.length_ns)]
     slow = [_slow(item, job, params) for item in (many or costly)]
-    finding = _outliers(slow, named_worker(job.series), params)
+    workers = [item.worker for item in job.series]
+    finding = _outliers(slow, workers, named_worker(job.series), params)
     if n_judged and not slow:
         finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
     findings = [found for found in (finding, _slower(job.series)) if found]
@@ -196,7 +198,8 @@ def from_details(_counters: Counters, details: Details, params: Params) -> Outco
     """Say which steps are slow from AWS's JSON alone."""
     slow = [item for item in _slow_of_details(details) if item.n_outliers > params.n_outliers]
     return Outcome(
-        findings=[_outliers(slow, None, params)], exhibits=tables.exhibits_of_details(details)
+        findings=[_outliers(slow, [item.worker for item in slow], None, params)],
+        exhibits=tables.exhibits_of_details(details),
     )
 
 
@@ -290,14 +293,18 @@ def _slow_of_details(details: Details) -> Iterator[SlowSeries]:
         )
 
 
-def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> Finding | None:
+def _outliers(
+    slow: Sequence[SlowSeries], workers: Sequence[str], named: str | None, params: Params
+) -> Finding | None:
     if not slow:
         return None
     worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
     period, share = period_of(worst.steps), worst.extra_ratio
     limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
-    others = _others([f"{item.worker} {item.phase}" for item in slow if item is not worst])
+    others = _others(
+        [f"{item.worker} {mode_word(item.phase)}" for item in slow if item is not worst]
+    )
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
     message = replace(message, cause=results.Cause.SLOW_INPUT) if worst.is_late else message
@@ -324,7 +331,7 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         n_early=n_early,
         n_first=EARLY_STEPS,
         worst=worst,
-        mark=f": {nth}" if period else f" ({worst.worker})",
+        mark=f": {nth}" if period else _mark(worst.worker, workers),
         limit=write(limit, worst=worst, stddev=params.stddev),
         numbers=join_names([str(step) for step in dict.fromkeys(worst.steps)], most=MOST_NUMBERS),
         rhythm=write(RHYTHM, nth=nth) if period else "",
@@ -333,6 +340,11 @@ def _outliers(slow: Sequence[SlowSeries], named: str | None, params: Params) -> 
         period=period,
         named=named,
     )
+
+
+def _mark(worker: str, workers: Sequence[str]) -> str:
+    """Return which training process a title is about, in brackets; nothing where it is the only."""
+    return f" ({kit.process_name(worker, workers)})" if len({*workers}) > 1 else ""
 
 
 def _others(names: list[str]) -> str:
@@ -354,8 +366,9 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
         worst=worst,
         found=found,
+        mark=_mark(worst.worker, [item.worker for item in series]),
         others=_others(
-            [f"{item.worker} {item.word}" for _, item, _ in slower if item is not worst]
+            [f"{item.worker} {mode_word(item.word)}" for _, item, _ in slower if item is not worst]
         ),
         **(BETWEEN if found.is_between else IN_STEPS),
     )

@@ -67,18 +67,18 @@ ADVICE = {
 TOO_FEW = """Too few steps to find regular intervals: {longest:n} of one training process and phase
     at most, {least:n} are needed."""
 WHAT = {
-    (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word} step is followed by a long pause",
-    (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word} step is slow",
-    (Unit.STEPS, True): "A long pause follows every {nth} {p.word} step",
-    (Unit.STEPS, False): "Every {nth} {p.word} step is slow",
+    (Unit.SECONDS, True): "Every {p.period_s:s} a {p.word:mode} step is followed by a long pause",
+    (Unit.SECONDS, False): "Every {p.period_s:s} a {p.word:mode} step is slow",
+    (Unit.STEPS, True): "A long pause follows every {nth} {p.word:mode} step",
+    (Unit.STEPS, False): "Every {nth} {p.word:mode} step is slow",
 }
 PERIOD = {
     Unit.SECONDS: "every {p.period_s:s} (about {p.period_steps:.0f} steps)",
     Unit.STEPS: "every {p.period_steps:g} steps ({p.period_s:s})",
 }
 EVERY = {Unit.SECONDS: "every {p.period_s:s}", Unit.STEPS: "every {p.period_steps:g} steps"}
-RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word} cycles, one
-    {period} ({behind} {numbers}{more}).{others}"""
+RHYTHM = """The training process {p.worker} has {p.n_found:n}{missing} slow {p.word:mode} cycles,
+    one {period} ({behind} {numbers}{more}).{others}"""
 COST = """Each takes {p.cost_each_s:s} more than the usual cycle of {p.usual_ns:ns}, {where};
     together this is {p.cost_ns:ns}, {p.cost_pct:pct} of the time from the first to the last
     step."""

@@ -270,7 +270,7 @@ def test_a_worker_that_lags_for_a_time_is_told_with_that_time() -> None:
     found = finding(run(RULE, node(slow)), "STRAG-1")
 
     assert found is not None
-    assert found.title.startswith("For a time, the forward passes of algo-1-29 take 100.0 % longer")
+    assert found.title.startswith("For a time, the forward passes of algo-1-29 take 2× as long as")
     assert found.text.startswith("The training process is slower only from step 80 to 119. The")
     assert (found.where.start_s, found.where.end_s) == (START_S + 80, START_S + 119)
 

@@ -53,7 +53,7 @@ def test_the_sampling_interval_is_told_with_it() -> None:
     sampled, bare = run(RULE, replace(part, system=system)), run(RULE, part)
     told = finding(sampled, "FW-4")
     assert told is not None
-    assert told.title == "Steps whose operators were recorded take 50.0 % longer"
+    assert told.title == "Steps whose operators were recorded take 50.0 % longer than others"
     assert "sampled every 500 ms" in told.text
     captions = [
         item.caption for of in (sampled, bare) for item in of.exhibits if item.id == "overhead"
