@@ -11,15 +11,16 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from reportgen.errors import ReportgenError
+from reportgen.errors import LocationError, ReportgenError
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.detection import rank_in_key
 from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables, build_tables
+from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
 from reportgen.formats.nsight.processes import Process, find_processes
-from reportgen.formats.nsight.source import SIDES, Report, open_report
+from reportgen.formats.nsight.source import Report, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.open_part import open_part, remark_changes
@@ -30,6 +31,9 @@ from reportgen.profile.system import device_order
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo, read_blocks
 from reportgen.text import format_count
+
+MOST_PROCESSES = 256
+"""Of one report: a machine has 16 GPUs at most, and each process costs a reading of the file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,9 +72,12 @@ def report_parts(
         if n_copying:
             said = "1 process" if n_copying == 1 else f"{format_count(n_copying)} processes"
             problems.remark(f"{said} used a GPU and ran no kernel: left out.", path=info.key)
+        if len(processes) > MOST_PROCESSES:
+            beyond = format_count(len(processes) - MOST_PROCESSES)
+            problems.remark(_SAY_PROCESSES.format(n=beyond), path=info.key)
         found += [
             _Ranked(files=files, process=process, rank=_rank_of(process, info.key, processes))
-            for process in processes
+            for process in processes[:MOST_PROCESSES]
         ]
     if not found:
         raise broken[0]
@@ -124,8 +131,7 @@ def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef,
             if one.key.endswith(".parquet") and PurePosixPath(one.key).parent == folder
         ]
     else:
-        sides = {info.key + side for side in SIDES}
-        others = [one for one in objects if one.key in sides]
+        others = []
     files = [info, *(one for one in others if one.key != info.key and not one.problem)]
     return tuple(file_ref(one, NSIGHT_REPORTS.id) for one in files)
 
@@ -136,6 +142,7 @@ def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
         paths = [location.local_path(file.key) for file in files]
         local = paths[0]
         if local is None:
+            _refuse_unfinished(location, files[0].key)
             folder = exits.enter_context(scratch_folder())
             for file in files:
                 with (folder / PurePosixPath(file.key).name).open("wb") as copy:
@@ -144,6 +151,17 @@ def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
         path = Path(local)
         is_folder = path.name == TABLE_OF_TEXTS
         yield exits.enter_context(open_report(path.parent if is_folder else path))
+
+
+def _refuse_unfinished(location: Location, key: str) -> None:
+    """Refuse a database in a bucket that has changes beside it; a local one is refused as well."""
+    for side in SIDES:
+        try:
+            is_filled = bool(location.read_range(key + side, 0, 1))
+        except LocationError:
+            continue
+        if is_filled:
+            raise unfinished(PurePosixPath(key).name, side)
 
 
 def name_of(ref: PartRef) -> str:
@@ -190,6 +208,10 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
         problems.remark(_SAY_BEYOND.format(n=format_count(trace.n_beyond)), path=name)
 
 
+_SAY_PROCESSES = (
+    f"It holds more than {MOST_PROCESSES} processes that ran kernels: {{n}} are left out, those of "
+    "the highest GPUs and process ids."
+)
 _SAY_NUMBER = (
     "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
 )

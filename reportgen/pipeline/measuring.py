@@ -130,13 +130,13 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     if work.engine.kind is not EngineKind.AUTO:
         wants_processes = work.engine.kind is EngineKind.PROCESSES
         return ProcessExecutor() if wants_processes else LocalExecutor()
-    sizes = [
-        file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
-        for part in work.job.parts
-        if part.rank is not None
+    traces = [part for part in work.job.parts if part.rank is not None]
+    sizes = {  # ranks of Nsight Systems share a file
+        (part.root, file.key): file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
+        for part in traces
         for file in part.files
-    ]
-    is_large = len(sizes) > 1 and sum(sizes) > LARGE_BYTES
+    }
+    is_large = len(traces) > 1 and sum(sizes.values()) > LARGE_BYTES
     return ProcessExecutor() if is_large else LocalExecutor()
 
 

@@ -13,10 +13,11 @@ import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
+from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -34,6 +35,8 @@ class Outcome:
     seconds: float
     mib: float
     stderr: str
+    changed: tuple[str, ...] = ()
+    """Files beside the output that are not as they were."""
 
 
 def run_measured(args: Iterable[str | Path], *, cwd: Path) -> Outcome:
@@ -469,6 +472,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         job_timeline_line_of_300_mb, job_million_functions, job_bomb, job_bomb_of_ends,
         traces_without_a_clock, horovod_of_one_line,
         aws_nested,
+        *NSIGHT_ATTACKS.values(),
     )
 }  # fmt: skip
 
@@ -477,13 +481,34 @@ def attack(name: str, folder: Path) -> Outcome:
     """Build one and run it."""
     inside = folder / "in"
     inside.mkdir()
+    canaries = folder / CANARIES
+    canaries.mkdir()
+    for canary in ("kept.txt", "secret.json", "run.sqlite-journal"):
+        (canaries / canary).write_text(f"the content of {canary}\n")
     path = ATTACKS[name](inside)
-    return run_measured([path, "--output", folder / "out"], cwd=folder)
+    before = _state_of(folder)
+    outcome = run_measured([path, "--output", folder / "out"], cwd=folder)
+    after = _state_of(folder)
+    changed = {place for place, _ in before.items() ^ after.items()}
+    return replace(outcome, changed=tuple(sorted(changed)))
+
+
+def _state_of(folder: Path) -> dict[str, tuple[object, ...]]:
+    """Return what each file outside of the output is: content, mode and times of all."""
+    state: dict[str, tuple[object, ...]] = {}
+    for path in (folder / CANARIES, folder / "in"):
+        for one in (path, *path.rglob("*")):
+            info = one.lstat()
+            content = one.read_bytes() if path.name == CANARIES and one.is_file() else b""
+            facts = (info.st_mode, info.st_size, info.st_mtime_ns, info.st_ino, info.st_nlink)
+            state[str(one.relative_to(folder))] = (*facts, content)
+    state["."] = tuple(sorted({one.name for one in folder.iterdir()} - {"out"}))
+    return state
 
 
 def complaints(outcome: Outcome, output: Path) -> list[str]:
     """Return what is wrong about what came of an attack; nothing when all is well."""
-    found = []
+    found = [f"{place} was changed" for place in outcome.changed]
     if outcome.seconds > MOST_S:
         found.append(f"{outcome.seconds:.0f} s")
     if outcome.mib > MOST_MIB:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,18 +13,12 @@ import duckdb
 
 from reportgen.errors import FormatError
 from reportgen.formats.diagnostics import printable
-from reportgen.scratch import scratch_folder
+from reportgen.formats.nsight.database import Database, TooMuchError, open_database
 
 BATCH_ROWS = 65_536
-SIDES = ("-wal", "-journal")
-"""Files that the writer of a database leaves beside it: without them it is not whole."""
-
-_WAL_BYTE, _WAL = 18, 2
-"""Where an SQLite file says how it is written, and the number of a write-ahead log."""
-_BUSY_S = 1.0
 _CACHED_TEXTS = 65_536
 _IDS_AT_ONCE = 8_192
-_ERRORS = (sqlite3.Error, duckdb.Error, OverflowError)
+_ERRORS = (sqlite3.Error, duckdb.Error, TooMuchError, OverflowError)
 _OWN = ("StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME")
 """Tables of which every report has one, whatever was recorded and whichever version wrote it."""
 
@@ -39,7 +32,7 @@ class Report:
         damage: tables that could not be read to their end, and why.
     """
 
-    connection: sqlite3.Connection | duckdb.DuckDBPyConnection
+    connection: Database | duckdb.DuckDBPyConnection
     tables: Mapping[str, frozenset[str]]
     damage: dict[str, str] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
@@ -47,6 +40,9 @@ class Report:
     def rows(self, query: str, *, table: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query in batches; damage in the table ends them and is kept."""
         try:
+            if isinstance(self.connection, Database):
+                yield from self.connection.rows(query, at_once=BATCH_ROWS)
+                return
             found = self.connection.cursor().execute(query)  # new: queries run inside others
             while batch := found.fetchmany(BATCH_ROWS):
                 yield batch
@@ -98,7 +94,7 @@ def open_report(path: Path) -> Iterator[Report]:
     """Open an export: an SQLite file, or a folder of Parquet files.
 
     Raises:
-        FormatError: it is locked, damaged, or of another program.
+        FormatError: it is unfinished, damaged, or of another program.
     """
     with _opened_folder(path) if path.is_dir() else _opened_file(path) as report:
         if not any(name in report.tables for name in _OWN):
@@ -111,52 +107,12 @@ def open_report(path: Path) -> Iterator[Report]:
 
 @contextmanager
 def _opened_file(path: Path) -> Iterator[Report]:
-    """Open an SQLite file read-only; changes not written back yet are added in a copy."""
-    with scratch_folder() as scratch:
-        beside = [side for name in SIDES if _is_filled(side := path.with_name(path.name + name))]
-        if beside:
-            for one in (path, *beside):
-                shutil.copyfile(one, scratch / one.name)
-            address = (scratch / path.name).as_uri() + "?mode=rw"
-        else:
-            immutable = "&immutable=1" if _has_log(path) else ""
-            address = path.resolve().as_uri() + f"?mode=ro{immutable}"
-        connection = None
+    with ExitStack() as exits:
         try:
-            connection = sqlite3.connect(address, uri=True, timeout=_BUSY_S)
-            connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
-            connection.execute("PRAGMA writable_schema=ON")  # a file that is cut off opens, too
-            tables = _tables_of(connection)
-        except sqlite3.Error as err:
-            if connection is not None:
-                connection.close()
+            database = exits.enter_context(open_database(path))
+        except (sqlite3.Error, TooMuchError) as err:
             raise _unreadable(path, err) from err
-        try:
-            yield Report(connection=connection, tables=tables)
-        finally:
-            connection.close()
-
-
-def _is_filled(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size > 0
-
-
-def _has_log(path: Path) -> bool:
-    """Return whether SQLite would make a log beside the file only to read it."""
-    with path.open("rb") as file:
-        return _WAL in file.read(_WAL_BYTE + 2)[_WAL_BYTE:]
-
-
-def _tables_of(connection: sqlite3.Connection) -> dict[str, frozenset[str]]:
-    found = connection.execute(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE TABLE%'"
-    ).fetchall()
-    tables = {}
-    for (name,) in found:
-        quoted = str(name).replace('"', '""')
-        columns = connection.execute(f'PRAGMA table_info("{quoted}")').fetchall()
-        tables[str(name)] = frozenset(str(column[1]) for column in columns)
-    return tables
+        yield Report(connection=database, tables=database.tables)
 
 
 @contextmanager
@@ -193,11 +149,7 @@ def _literal(path: str) -> str:
 
 
 def _unreadable(path: Path, err: object) -> FormatError:
-    said = str(err)
     name = printable(path.name)
-    if "locked" in said:
-        what = f"{name!r} is locked: another program is writing it."
-        return FormatError(what, hint="Wait until the export has ended, then run this again.")
     what = f"{name!r} cannot be read as an export of Nsight Systems: {_reason(err)}."
     return FormatError(what, hint="Export the report again: nsys export --type=sqlite.")
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import signal
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ import pytest
 from reportgen.errors import FormatError
 from reportgen.formats.nsight.source import open_report
 from sample_data.nsight_report import ReportTables, training
+from tests.fuzz.attacks_nsight import write_journal
 
 
 @pytest.fixture(scope="module")
@@ -67,19 +71,40 @@ def test_a_file_that_must_not_be_written_is_read(report: Path) -> None:
         report.parent.chmod(0o755)
 
 
-def test_a_database_with_a_log_beside_it_is_read_whole_and_left_alone(report: Path) -> None:
-    with closing(sqlite3.connect(report)) as writer:
-        writer.execute("PRAGMA journal_mode=WAL")
-        writer.execute("PRAGMA wal_autocheckpoint=0")
+@pytest.mark.parametrize(
+    ("mode", "side", "command"),
+    [
+        ("WAL", "-wal", "sqlite3 report.sqlite 'PRAGMA wal_checkpoint(TRUNCATE)'"),
+        ("DELETE", "-journal", "--force-overwrite=true --output=report.sqlite report.nsys-rep"),
+    ],
+)
+def test_a_database_with_changes_beside_it_is_refused_with_the_command_that_finishes_it(
+    report: Path, mode: str, side: str, command: str
+) -> None:
+    with closing(sqlite3.connect(report, isolation_level=None)) as writer:
+        writer.execute(f"PRAGMA journal_mode={mode}")
+        writer.execute("BEGIN")
         writer.execute("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end) VALUES (1, 2)")
-        writer.commit()
-        for path in list(report.parent.iterdir()):
-            shutil.copy(path, report.parent / path.name.replace("report", "copy"))
-    copy = report.with_name("copy.sqlite")
-    copy.with_name("copy.sqlite-shm").unlink()
-    assert copy.with_name("copy.sqlite-wal").stat().st_size > 0
-    with unchanged(report.parent):
-        assert n_kernels(copy) == 1233
+        if mode == "WAL":
+            writer.execute("COMMIT")
+        with unchanged(report.parent):
+            error = refusal(report)
+    assert error.message == (
+        f"'report.sqlite' is not finished: 'report.sqlite{side}' beside it holds changes."
+    )
+    assert error.hint is not None
+    assert command in error.hint
+    assert ("sqlite3 " in error.hint) == (side == "-wal")
+
+
+def test_a_journal_that_comes_while_a_report_is_read_deletes_nothing(report: Path) -> None:
+    victim = report.with_name("victim")
+    victim.write_text("kept")
+    with open_report(report) as opened:
+        write_journal(report, victim)
+        with unchanged(report.parent):
+            (batch,) = opened.columns("CUPTI_ACTIVITY_KIND_KERNEL", ["start"])
+    assert len(batch["start"]) == 1232
 
 
 def test_a_database_in_log_mode_without_a_log_gets_none(report: Path) -> None:
@@ -90,13 +115,55 @@ def test_a_database_in_log_mode_without_a_log_gets_none(report: Path) -> None:
         assert n_kernels(report) == 1232
 
 
-def test_a_locked_database_is_named(report: Path) -> None:
-    with closing(sqlite3.connect(report, isolation_level=None)) as writer:
-        writer.execute("BEGIN EXCLUSIVE")
-        error = refusal(report)
-    assert error.message == "'report.sqlite' is locked: another program is writing it."
-    assert error.hint is not None
-    assert error.hint.startswith("Wait until the export has ended")
+def test_a_view_that_the_list_of_tables_calls_a_table_is_refused(tmp_path: Path) -> None:
+    path = ReportTables().write(tmp_path / "report.sqlite")
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute(
+            "CREATE VIEW NVTX_EVENTS AS WITH RECURSIVE n(start) AS "
+            "(SELECT 1 UNION ALL SELECT start + 1 FROM n) SELECT start FROM n"
+        )
+        writer.execute("PRAGMA writable_schema = ON")
+        writer.execute("UPDATE sqlite_master SET type = 'table' WHERE type = 'view'")
+        writer.commit()
+    assert "malformed database schema" in refusal(path).message
+
+
+def test_a_table_with_a_computed_column_is_no_table(tmp_path: Path) -> None:
+    path = ReportTables().write(tmp_path / "report.sqlite")
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("CREATE TABLE NVTX_EVENTS (text, start AS (length(zeroblob(1000000))))")
+        writer.commit()
+    with open_report(path) as opened:
+        assert "NVTX_EVENTS" not in opened.tables
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_ends_a_query_and_keeps_its_signal(report: Path, number: int) -> None:
+    def interrupt(heard: int, _: object) -> None:
+        raise KeyboardInterrupt(heard)
+
+    before = signal.signal(number, interrupt)
+    try:
+        with open_report(report) as opened:
+            timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
+            timer.start()
+            endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+            with pytest.raises(KeyboardInterrupt) as caught:
+                list(opened.rows(f"{endless} SELECT count(*) FROM n", table="n"))
+    finally:
+        signal.signal(number, before)
+    assert caught.value.args == (number,)
+
+
+def test_a_query_without_end_is_stopped_and_counts_as_damage(report: Path) -> None:
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) "
+    with open_report(report) as opened:
+        list(opened.rows(f"{endless} SELECT x FROM n", table="rows"))
+        list(opened.rows(f"{endless} SELECT count(*) FROM n", table="work"))
+    assert opened.damage == {
+        "rows": "more rows than a file of its size can hold",
+        "work": "more work than a file of its size can ask for",
+    }
 
 
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
@@ -106,12 +173,13 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     assert "'runs.sqlite' holds no table of Nsight Systems." in error.message
 
 
-@pytest.mark.parametrize("n_bytes", [3_000, 5_000, 9_000])
-def test_a_file_cut_off_in_its_list_of_tables_has_damage(report: Path, n_bytes: int) -> None:
-    report.write_bytes(report.read_bytes()[:n_bytes])
-    with unchanged(report.parent), open_report(report) as opened:
-        assert not list(opened.columns("CUPTI_ACTIVITY_KIND_KERNEL", ["start"]))
-        assert list(opened.damage) == ["CUPTI_ACTIVITY_KIND_KERNEL"]
+@pytest.mark.parametrize("n_bytes", [3_000, 9_000, 100_000])
+def test_a_file_that_is_cut_off_is_refused_with_both_sizes(report: Path, n_bytes: int) -> None:
+    whole = report.read_bytes()
+    report.write_bytes(whole[:n_bytes])
+    with unchanged(report.parent):
+        said = f"of its {len(whole):,} bytes {n_bytes:,} are there."
+        assert refusal(report).message == f"'report.sqlite' is cut off: {said}"
 
 
 @pytest.mark.parametrize("n_bytes", [0, 40, 99])
@@ -120,9 +188,10 @@ def test_a_file_cut_off_in_its_head_is_refused(report: Path, n_bytes: int) -> No
     assert "'report.sqlite'" in refusal(report).message
 
 
-def test_a_file_cut_off_in_its_rows_gives_those_before(report: Path) -> None:
-    whole = report.read_bytes()
-    report.write_bytes(whole[: len(whole) // 2])
+def test_a_file_with_a_broken_page_gives_the_rows_before(report: Path) -> None:
+    whole = bytearray(report.read_bytes())
+    whole[len(whole) // 2 :] = b"\xff" * (len(whole) - len(whole) // 2)
+    report.write_bytes(whole)
     with unchanged(report.parent), open_report(report) as opened:
         rows = [
             sum(len(batch["start"]) for batch in opened.columns(table, ["start"]))

@@ -1,0 +1,171 @@
+"""Exports of Nsight Systems made to delete files, to run programs or to take long."""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+
+from sample_data.nsight_report import ReportTables, global_pid, training
+
+CANARIES = "canaries"
+"""The folder beside an attack's input; no attack may change it."""
+
+_PAGE_BYTES = 4096
+_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+_PENDING_BYTE = 0x4000_0000
+_ENDLESS = "WITH RECURSIVE n(start) AS (SELECT 1 UNION ALL SELECT start + 1 FROM n)"
+
+
+def write_journal(report: Path, victim: Path) -> None:
+    """Write a journal after which SQLite deletes a file, as if it were of several databases."""
+    head = struct.pack(">8sIIIII", _JOURNAL, 1, 0, 1, 512, _PAGE_BYTES).ljust(512, b"\0")
+    page = report.read_bytes()[:_PAGE_BYTES]
+    told = sum(page[at] for at in range(_PAGE_BYTES - 200, 0, -200))
+    record = struct.pack(">I", 1) + page + struct.pack(">I", told & 0xFFFF_FFFF)
+    name = str(victim).encode()
+    lock_page = struct.pack(">I", _PENDING_BYTE // _PAGE_BYTES + 1)
+    end = lock_page + name + struct.pack(">II", len(name), sum(name)) + _JOURNAL
+    report.with_name(report.name + "-journal").write_bytes(head + record + end)
+
+
+def _report(folder: Path, *statements: str) -> Path:
+    """Write a report and run statements in it; the list of tables may be written, too."""
+    path = training().write(folder / "run.sqlite")
+    with closing(sqlite3.connect(path)) as writer:
+        writer.isolation_level = None
+        writer.execute("PRAGMA writable_schema = ON")
+        writer.execute("BEGIN")
+        for statement in statements:
+            writer.execute(statement)
+        writer.execute("COMMIT")
+    return path
+
+
+def nsight_journal(folder: Path) -> Path:
+    path = _report(folder)
+    write_journal(path, folder.parent / CANARIES / "kept.txt")
+    return path
+
+
+def nsight_journal_in_a_folder(folder: Path) -> Path:
+    nsight_journal(folder)
+    training().write(folder / "whole.sqlite")
+    return folder
+
+
+def nsight_endless_view(folder: Path) -> Path:
+    return _report(
+        folder,
+        "DROP TABLE NVTX_EVENTS",
+        f"CREATE VIEW NVTX_EVENTS AS {_ENDLESS} "
+        "SELECT start, start + 1 AS end, 59 AS eventType, 'x' AS text FROM n",
+    )
+
+
+def nsight_view_called_a_table(folder: Path) -> Path:
+    """A row of the list of tables whose name, type and statement say different things."""
+    return _report(
+        folder,
+        "DROP TABLE MPI_RANKS" if "MPI_RANKS" in training().rows else "SELECT 1",
+        f"CREATE VIEW MPI_RANKS AS {_ENDLESS} SELECT start AS globalTid, 1 AS rank FROM n",
+        "UPDATE sqlite_master SET type = 'table', rootpage = 2 WHERE name = 'MPI_RANKS'",
+    )
+
+
+def nsight_views_of_pairs(folder: Path) -> Path:
+    """Views that each join the one before with itself: to describe the last takes 2^40 steps."""
+    views = ["CREATE VIEW v0 AS SELECT 1 AS start"]
+    views += [
+        f"CREATE VIEW v{n} AS SELECT a.start FROM v{n - 1} a, v{n - 1} b" for n in range(1, 200)
+    ]
+    return _report(folder, *views, "CREATE VIEW MPI_RANKS AS SELECT * FROM v40")
+
+
+def nsight_computed_column(folder: Path) -> Path:
+    slow = "length(replace(hex(zeroblob(400000)), '0', 'xx'))"
+    return _report(
+        folder,
+        "DROP TABLE NVTX_EVENTS",
+        f"CREATE TABLE NVTX_EVENTS (start, end, globalTid, text, eventType AS ({slow}))",
+        "INSERT INTO NVTX_EVENTS (start, end) SELECT start, end FROM CUPTI_ACTIVITY_KIND_KERNEL",
+        f"CREATE INDEX slow ON CUPTI_ACTIVITY_KIND_KERNEL ({slow.replace('400000', 'start')})"
+        " WHERE start < 0",
+    )
+
+
+def nsight_recursive_trigger(folder: Path) -> Path:
+    return _report(
+        folder,
+        "CREATE TRIGGER t AFTER UPDATE ON NVTX_EVENTS BEGIN DELETE FROM NVTX_EVENTS; END",
+        "CREATE VIRTUAL TABLE words USING fts5(text)",
+    )
+
+
+def nsight_looped_pages(folder: Path) -> Path:
+    """The pages of the kernels are named thousands of times by one page above them, in a loop."""
+    path = _report(folder)
+    with closing(sqlite3.connect(path)) as reader:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'CUPTI_ACTIVITY_KIND_KERNEL'"
+        (root,) = reader.execute(query).fetchone()
+    content = bytearray(path.read_bytes())
+    at = (root - 1) * _PAGE_BYTES
+    first = content[at + 8 : at + 12]
+    n_cells = 500
+    cells = b"".join(
+        (struct.pack(">I", root) if n % 2 else content[at + 4096 - 8 : at + 4096 - 4] or first)
+        + b"\x01"
+        for n in range(n_cells)
+    )
+    starts = _PAGE_BYTES - len(cells)
+    head = struct.pack(">BHHHBI", 5, 0, n_cells, starts, 0, root)
+    pointers = b"".join(struct.pack(">H", starts + 5 * n) for n in range(n_cells))
+    page = (head + pointers).ljust(starts, b"\0") + cells
+    content[at : at + _PAGE_BYTES] = page[:_PAGE_BYTES]
+    path.write_bytes(content)
+    return path
+
+
+def nsight_thousand_processes(folder: Path) -> Path:
+    report = ReportTables()
+    name = report.text("gemm")
+    for process in range(1_000):
+        for number in range(10):
+            start_ns = 5_000_000_000 + 1_000 * number
+            report.add(
+                "CUPTI_ACTIVITY_KIND_KERNEL", start=start_ns, end=start_ns + 400, deviceId=0,
+                streamId=7, correlationId=number, globalPid=global_pid(process + 1),
+                demangledName=name,
+            )  # fmt: skip
+    return report.write(folder / "run.sqlite")
+
+
+def nsight_thousand_tables(folder: Path) -> Path:
+    return _report(folder, *[f"CREATE TABLE t{n} (a, b, c)" for n in range(5_000)])
+
+
+def nsight_thousand_indexes(folder: Path) -> Path:
+    indexes = [f"CREATE INDEX i{n} ON StringIds (id, value, id + {n})" for n in range(1_000)]
+    return _report(folder, *indexes)
+
+
+def nsight_long_statement(folder: Path) -> Path:
+    checks = " AND ".join(["(a > 1)"] * 100_000)
+    return _report(
+        folder,
+        "CREATE TABLE t (a)",
+        f"UPDATE sqlite_master SET sql = 'CREATE TABLE t (a CHECK ({checks}))' WHERE name = 't'",
+    )
+
+
+NSIGHT_ATTACKS: Mapping[str, Callable[[Path], Path]] = {
+    attack.__name__: attack
+    for attack in (
+        nsight_journal, nsight_journal_in_a_folder, nsight_endless_view,
+        nsight_view_called_a_table, nsight_views_of_pairs, nsight_computed_column,
+        nsight_recursive_trigger, nsight_looped_pages, nsight_thousand_processes,
+        nsight_thousand_tables, nsight_thousand_indexes, nsight_long_statement,
+    )
+}  # fmt: skip
