@@ -17,7 +17,7 @@ import click
 
 from reportgen import __version__
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.interrupt import interrupts_spare_imports
+from reportgen.cli.interrupt import INTERRUPTED, interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options, output_option
 from reportgen.cli.progress import watching
@@ -332,7 +332,7 @@ def run_command(called: click.Command, *, owns_process: bool = False) -> int:
         _print_error(err)
         return err.exit_code
     except (KeyboardInterrupt, click.Abort) as err:
-        click.echo("Interrupted; the earlier report, if any, is as it was.", err=True)
+        click.echo(INTERRUPTED, err=True)
         is_killed = signal.SIGTERM in (err.__cause__ or err).args  # click's Abort has a cause
         return EXIT_TERMINATED if is_killed else EXIT_INTERRUPTED
     except (MemoryError, ImportError) as err:

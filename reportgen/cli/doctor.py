@@ -105,7 +105,7 @@ def _section(title: str, lines: Iterator[str] | list[str]) -> None:
 
 def _started(code: str, *words: str) -> subprocess.Popen[str]:
     return subprocess.Popen(  # noqa: S603  # our own code
-        [sys.executable, "-c", code, *words],
+        [sys.executable, "-P", "-c", code, *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -81,10 +81,13 @@ class LocalExecutor:
         n_threads = min(limit, len(items))
         if n_threads <= 1:
             return [fn(item) for item in items]
-        with ThreadPoolExecutor(n_threads, thread_name_prefix="part") as pool:
-            futures = [pool.submit(fn, item) for item in items]
-            try:
-                return [future.result() for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        pool = ThreadPoolExecutor(n_threads, thread_name_prefix="part")
+        futures = [pool.submit(fn, item) for item in items]
+        is_waited_for = True
+        try:
+            return [future.result() for future in futures]
+        except KeyboardInterrupt:
+            is_waited_for = False  # who wants the end waits for no part
+            raise
+        finally:
+            pool.shutdown(wait=is_waited_for, cancel_futures=True)

@@ -9,6 +9,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
@@ -45,7 +46,7 @@ def run_in_helper(fn: Callable[..., Iterable[object]], *args: object) -> Iterato
             process = exits.enter_context(start_interpreter(arguments_to_run(serve)))
             assert process.stdin is not None
             process.stdin.write(task)
-            process.stdin.close()
+            process.stdin.flush()  # its end is the end of this process
         except (OSError, ValueError) as err:
             raise HelperError("could not be started") from err
         yield _results(process)
@@ -79,6 +80,7 @@ def serve() -> None:
     try:
         with out:
             fn, args, level = pickle.load(sys.stdin.buffer)  # noqa: S301  # who started us wrote it
+            threading.Thread(target=_end_with_starter, daemon=True).start()
             logging.basicConfig(format="%(message)s", stream=sys.stderr)
             logging.getLogger(_OURS).setLevel(level)
             for result in fn(*args):
@@ -87,6 +89,12 @@ def serve() -> None:
             pickle.dump(_END, out)
     except Exception:  # noqa: BLE001  # the work is done again, and fails again, where it was asked
         sys.exit(1)
+
+
+def _end_with_starter() -> None:
+    """End this helper when the process that started it is gone."""
+    os.read(sys.stdin.fileno(), 1)
+    os._exit(1)
 
 
 def spare_cores() -> int:

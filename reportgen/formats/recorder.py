@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -22,34 +22,43 @@ MOST_BYTES = 1 << 20
 """A card is smaller: a larger file is something else."""
 
 
+_Int = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+"""A number whose difference from another one is an int64 too; recorders write no larger ones."""
+
+
 class _Cost(msgspec.Struct, frozen=True):
     core_pct: float | None = None
-    memory_bytes: int | None = None
+    memory_bytes: _Int | None = None
 
 
 class _Gpu(msgspec.Struct):
-    index: int
+    index: _Int
     name: str = ""
-    memory_bytes: int | None = None
+    memory_bytes: _Int | None = None
     is_used: bool | None = None
+
+
+class _ClockAhead(msgspec.Struct, frozen=True):
+    ahead_ns: _Int
+    bound_ns: _Int
 
 
 class _Node(msgspec.Struct):
     node: str
     versions: dict[str, str | None] = {}
     interval_s: float | None = None
-    n_cores: int | None = None
+    n_cores: _Int | None = None
     quota_cores: float | None = None
-    memory_limit_bytes: int | None = None
+    memory_limit_bytes: _Int | None = None
     gpus: list[_Gpu] = []
     missing: list[str] = []
-    lost_ticks: int = 0
+    lost_ticks: _Int = 0
     own_cost: _Cost = _Cost()
-    file_clock: ClockAhead | None = None
+    file_clock: _ClockAhead | None = None
 
 
 class _Trace(msgspec.Struct, frozen=True):
-    paused: list[tuple[int, int]] = []
+    paused: list[tuple[_Int, _Int]] = []
 
 
 class RankCard(msgspec.Struct):
@@ -57,13 +66,13 @@ class RankCard(msgspec.Struct):
 
     node: str = ""
     step_source: str | None = None
-    n_steps: int | None = None
-    samples_per_step: int | None = None
+    n_steps: _Int | None = None
+    samples_per_step: _Int | None = None
     frameworks: dict[str, str] = {}
-    lost_events: int = 0
-    rank: int | None = None
-    world_size: int | None = None
-    step_ends: list[tuple[int, int]] = []
+    lost_events: _Int = 0
+    rank: _Int | None = None
+    world_size: _Int | None = None
+    step_ends: list[tuple[_Int, _Int]] = []
     trace: _Trace = _Trace()
 
 
@@ -79,7 +88,7 @@ class RunCard(msgspec.Struct):
     """The statements of a ``reportgen record`` about its run."""
 
     is_other_job: bool = False
-    exit_code: int | None = None
+    exit_code: _Int | None = None
 
 
 def card_of(content: bytes, kind: type[Card]) -> Card | None:
@@ -114,9 +123,16 @@ def node_card(content: bytes) -> RecordedNode | None:
         lost_ticks=card.lost_ticks,
         core_pct=card.own_cost.core_pct,
         memory_bytes=card.own_cost.memory_bytes,
-        file_clock=card.file_clock,
+        file_clock=_clock_of(card),
         versions={name: printable(value) for name, value in card.versions.items() if value},
     )
+
+
+def _clock_of(card: _Node) -> ClockAhead | None:
+    found = card.file_clock
+    if found is None:
+        return None
+    return ClockAhead(ahead_ns=found.ahead_ns, bound_ns=found.bound_ns)
 
 
 def faults_of(content: bytes) -> Sequence[Fault]:

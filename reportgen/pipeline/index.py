@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from pathlib import Path, PurePosixPath
 from zlib import crc32
 
+from reportgen.engine import ProcessExecutor
 from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
@@ -120,13 +119,12 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
     missing = {path: at for path, at in _outputs(jobs, folder) if not _is_reported(path, at)}
     failed = []
     with timed(watcher, "making reports") as step:
-        context = get_context("spawn")
-        with ProcessPoolExecutor(options.n_processes, mp_context=context) as pool:
-            made = pool.map(_report, missing, missing.values())
-            for number, (path, problem) in enumerate(zip(missing, made, strict=True), 1):
-                watcher.progress(f"{number} of {len(missing)}")
-                if problem:
-                    failed.append(_unreported(path, problem))
+        made = ProcessExecutor(max_processes=options.n_processes).map(
+            _report, list(missing.items())
+        )
+        for path, problem in zip(missing, made, strict=True):
+            if problem:
+                failed.append(_unreported(path, problem))
         step.text = f"made {len(missing) - len(failed)} reports"
     return tuple(failed)
 
@@ -178,8 +176,9 @@ def _is_reported(path: str, output: Path) -> bool:
     return any(info.key == f"profiler-report/{REPORT_FILE}" for info in open_location(path).list())
 
 
-def _report(path: str, output: Path) -> str:
-    """Report a job; return why that was not possible, or nothing."""
+def _report(job: tuple[str, Path]) -> str:
+    """Report a job into a folder; return why that was not possible, or nothing."""
+    path, output = job
     try:
         make_report(
             Options(path=path, output=output, formats=frozenset({OutputFormat.HTML})), _Nobody()

@@ -32,7 +32,7 @@ _FIRST_LINE = (
     f"import sys; sys.path.append({_PACKAGE_HOME!r}); import reportgen.store, reportgen.views"
 )
 _ARGUMENTS = (
-    "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False",
+    "-P", "-m", "ipykernel_launcher", "-f", "{connection_file}", "--HistoryManager.enabled=False",
     "--IPKernelApp.exec_PYTHONSTARTUP=False", f"--IPKernelApp.exec_lines={_FIRST_LINE}",
 )  # fmt: skip
 _START_TIMEOUT_S = 60
@@ -141,7 +141,7 @@ class ReadyKernel:
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
         if self._copy is not None and self._copy.poll() is None:
-            self._copy.begin(cwd, env, arguments[2:])
+            self._copy.begin(cwd, env, arguments[3:])
             manager.process = self._copy
         else:
             with self._log.open("wb") as log:

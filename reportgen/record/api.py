@@ -20,6 +20,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Self, TypeVar, cast
 
+from reportgen.record import OWN_COMMAND
+
 Item = TypeVar("Item")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -145,7 +147,7 @@ class recording:  # noqa: N801 - used like a function
         arguments = ("record", "--attach", str(os.getpid()), "--out", str(self.folder))
         try:
             self._sampler = subprocess.Popen(  # noqa: S603 - our own command
-                [sys.executable, "-m", "reportgen.cli", *arguments],
+                [sys.executable, *OWN_COMMAND, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,

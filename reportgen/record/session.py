@@ -18,6 +18,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
 from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
@@ -155,7 +156,7 @@ def _finish(
 
 def _start_watch(root: Path, child: Child) -> int:
     page = str(report_folder(root))
-    words = ["-m", "reportgen.cli", "watch", str(root), "--output", page, "--quiet"]
+    words = [*OWN_COMMAND, "watch", str(root), "--output", page, "--quiet"]
     null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
     return os.posix_spawn(
         sys.executable,
@@ -170,7 +171,7 @@ def _start_watch(root: Path, child: Child) -> int:
 def _make_report(root: Path) -> None:
     """Make the report in a separate process; its output must not mix with that of the command."""
     page = str(report_folder(root))
-    words = [sys.executable, "-m", "reportgen.cli", "report", str(root), "--output", page]
+    words = [sys.executable, *OWN_COMMAND, "report", str(root), "--output", page]
     code = subprocess.run(words, check=False, stdout=2).returncode  # noqa: S603  # our own command
     if code:
         say(f"the report could not be made (exit code {code}); the recording is complete")

@@ -32,6 +32,7 @@ from tests.fuzz.damage import (
     timeline_bytes,
 )
 from tests.fuzz.mutations import mutate_bytes, mutate_json, mutate_values
+from tests.fuzz.recordings import write_recording
 from tests.fuzz.strict import damaged_minute, damaged_timeline
 from tests.shared_data import SHARED_DATA
 from tests.tensorflow_traces import (
@@ -356,36 +357,10 @@ def horovod_tree(folder: Path, chance: Random) -> Case:
     return Case(path=path)
 
 
-def recorder_cards(folder: Path, chance: Random) -> Case:
-    """Change a card that a recorder left, or a line of a rank's faults."""
-    job = samples.write_job(folder / "job", without=_left_out(chance, _SAMPLES))
-    cards = {
-        "recorder.json": NODE_CARD, "recorder/ranks/algo-1-7.json": RANK_CARD,
-        "recorder/runs/a.json": {"format": 1, "is_other_job": False},
-        "recorder/faults/a.jsonl": {"kind": "hook", "hook": "torch", "error": "ValueError"},
-    }  # fmt: skip
-    changed = chance.choice(sorted(cards))
-    for name, card in cards.items():
-        content = json.dumps(card).encode()
-        if name == changed:
-            content = chance.choice([mutate_bytes, mutate_json])(content, chance)
-        target = job / "profiler-output" / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
-    return _of_job(job)
+def recording(folder: Path, chance: Random) -> Case:
+    """Change a file that ``reportgen record`` wrote: a card, samples, events."""
+    return _of_job(write_recording(folder, chance))
 
-
-NODE_CARD = {
-    "format": 1, "node": "algo-1", "versions": {"reportgen": "0.1.0", "driver": None},
-    "interval_s": 0.5, "n_cores": 16, "quota_cores": 4.0, "memory_limit_bytes": 8_000_000_000,
-    "gpus": [{"index": 0, "name": "Fake GPU", "memory_bytes": 80, "is_used": True}],
-    "missing": ["gpm"], "lost_ticks": 0,
-    "own_cost": {"ticks": 4, "core_pct": 0.3, "memory_bytes": 30_000_000},
-}  # fmt: skip
-RANK_CARD = {
-    "node": "algo-1", "pid": 7, "step_source": "optimizer", "frameworks": {"torch": "2.4"},
-    "n_steps": 60, "lost_events": 0,
-}  # fmt: skip
 
 FORMATS: Mapping[str, Builder] = {
     "known": known_damage,
@@ -406,7 +381,7 @@ FORMATS: Mapping[str, Builder] = {
     "nsight": nsight_report,
     "keras": keras_timeline,
     "horovod-tree": horovod_tree,
-    "recorder": recorder_cards,
+    "recorder": recording,
 }
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {

@@ -72,6 +72,15 @@ def test_the_cards_say_how_the_job_was_recorded(tmp_path: Path) -> None:
     assert node(found).recorded == card
 
 
+def test_a_card_with_a_time_beyond_all_clocks_is_not_read(tmp_path: Path) -> None:
+    rank = {**RANK, "trace": {"paused": [[1, 2**63]]}}
+    found = job(tmp_path, {"recorder.json": CARD, "recorder/ranks/0-node-1-7.json": rank})
+
+    assert found.recording is not None
+    assert found.recording.step_sources == ()
+    assert node(found).recorded is not None
+
+
 def test_gpus_that_the_job_does_not_use_are_left_out(tmp_path: Path) -> None:
     system = node(job(tmp_path, {"recorder.json": CARD})).system
 
