@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
+from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -470,7 +471,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         traces_without_a_clock, horovod_of_one_line,
         aws_nested,
     )
-}  # fmt: skip
+} | dict(ATTACKS_ON_SAVED)  # fmt: skip
 
 
 def attack(name: str, folder: Path) -> Outcome:
