@@ -72,7 +72,7 @@ class Cache:
     def _entry(self, key: str) -> tuple[Path, bytes] | None:
         for path in self.folder.glob(f"{_named(key)}-*"):
             try:
-                content = path.read_bytes()
+                content = _content(path)
                 if path.name == f"{_named(key)}-{_hash(content)}":
                     os.utime(path)  # it was used now
                     return path, content
@@ -103,6 +103,15 @@ class Cache:
             with suppress(OSError):
                 path.unlink()
             held_bytes -= size_bytes
+
+
+def _content(path: Path) -> bytes:
+    """Return the bytes of an entry; raise ``OSError`` where others could have written it."""
+    found = path.lstat()
+    is_ours = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
+    if not stat.S_ISREG(found.st_mode) or not is_ours or found.st_mode & 0o077:
+        raise PermissionError(f"{path} is not a file that only its owner may read and write")
+    return path.read_bytes()
 
 
 def state_of(path: str, size_bytes: int) -> tuple[int, ...] | None:

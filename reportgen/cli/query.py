@@ -129,7 +129,7 @@ def _asked(path: str, what: str) -> tuple[str, Answer]:
     from reportgen.pipeline.places import saved_report
     from reportgen.store import load
 
-    with saved_report(path.removesuffix("/report.json")) as folder:
+    with saved_report(path) as folder:
         if folder is None:
             raise LocationError(
                 f"There is no saved report under {path!r}.",

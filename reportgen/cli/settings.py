@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from reportgen.errors import ConfigError
+from reportgen.plain_files import read_named
 
 JSON = "json"
 FORMATS = ("html", "ipynb", "md", JSON)
@@ -75,10 +76,11 @@ def read_settings(
 
 def _read_config(path: Path) -> dict[str, object]:
     try:
-        tree = tomllib.loads(path.read_text(encoding="utf-8"))
+        tree = tomllib.loads(read_named(path).decode())
     except (OSError, ValueError, RecursionError) as err:
+        reason = err.strerror if isinstance(err, OSError) else err
         raise ConfigError(
-            f"The configuration {path} cannot be read ({err}).",
+            f"The configuration {path} cannot be read ({reason}).",
             hint="Write one table per rule, for example [StepOutlier] and stddev = 4.",
             path=str(path),
         ) from err

@@ -9,6 +9,7 @@ import msgspec
 
 from reportgen.comparison.model import Comparison
 from reportgen.errors import LocationError
+from reportgen.plain_files import read_entry, read_named
 from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
@@ -34,9 +35,10 @@ def load(folder: str | Path) -> Comparison:
         FormatError: not JSON, not a comparison of ours, or a newer format.
     """
     path = Path(folder)
-    path = path / FILE if path.is_dir() else path
+    is_entry = path.is_dir()
+    path = path / FILE if is_entry else path
     try:
-        raw = path.read_bytes()
+        raw = read_entry(path) if is_entry else read_named(path)
     except OSError as err:
         raise LocationError(
             f"Cannot read {path}: {err.strerror or err}.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from reportgen.index.model import Index
+from reportgen.plain_files import read_entry
 from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
@@ -23,10 +24,10 @@ def load(path: Path) -> Index:
     """Read an index.
 
     Raises:
-        OSError: there is no such file.
+        OSError: there is no such file, or it is a link, a pipe or the like.
         FormatError: it is no index of ours, or of a newer format.
     """
     with reading(str(path), of="index"):
-        tree = msgspec.json.decode(path.read_bytes())
+        tree = msgspec.json.decode(read_entry(path))
         check_format(tree["format"], (FORMAT,), path=str(path), of="index")
         return msgspec.convert(tree, Index)

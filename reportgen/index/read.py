@@ -13,6 +13,7 @@ from typing import Any
 
 from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
+from reportgen.plain_files import MOST_BYTES, read_entry
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
 from reportgen.storage import TrainingJob, is_job_name, is_remote, open_location, training_jobs
@@ -21,8 +22,6 @@ from reportgen.units import iso_utc, seconds
 REPORT_FILE = "report.json"
 UNREADABLE = "Unreadable"
 _FOLDER, _PAGE = "profiler-report", "profiler-report.html"
-_LARGEST_BYTES = 32 << 20
-"""A report of thousands of findings is smaller; a larger file is not ours."""
 _RUN_AT_END = re.compile(r"[-_.](?:\d[\d\-_:.TZ]*|[0-9a-f]{8,40})$")
 """Endings of names that count the runs of a job: numbers, times, hashes."""
 _RAW_FOLDERS = frozenset({"system", "framework", "profiler-output", ".git"})
@@ -105,9 +104,9 @@ def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
             yield known
             continue
         try:
-            yield replace(_row(Path(path).read_bytes(), folder, _beside), version=version)
+            yield replace(_row(read_entry(Path(path)), folder, _beside), version=version)
         except OSError as err:
-            yield _unreadable(folder, version, err.strerror or str(err))
+            yield _unreadable(folder, version, f"{REPORT_FILE}: {err.strerror or err}")
 
 
 def _walk(place: str) -> Iterator[Found]:
@@ -115,7 +114,7 @@ def _walk(place: str) -> Iterator[Found]:
         if REPORT_FILE in files:
             path = os.path.join(folder, REPORT_FILE)  # noqa: PTH118  # of 10,000 folders
             try:
-                stat = os.stat(path)  # noqa: PTH116
+                stat = os.lstat(path)
             except OSError:
                 continue
             yield os.path.abspath(folder), path, f"{stat.st_size}-{stat.st_mtime_ns}"  # noqa: PTH100
@@ -131,7 +130,7 @@ def _in_bucket(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
     chosen = [
         info
         for info in infos
-        if PurePosixPath(info.key).name == REPORT_FILE and info.size_bytes <= _LARGEST_BYTES
+        if PurePosixPath(info.key).name == REPORT_FILE and info.size_bytes <= MOST_BYTES
     ]
 
     def read(key: str, folder: str, version: str) -> JobRow:

@@ -16,7 +16,8 @@ from reportgen.intake.unsupported import (
     name_unsupported,
     refuse_pickles,
 )
-from reportgen.storage import LINK, Location, ObjectInfo
+from reportgen.plain_files import LINK
+from reportgen.storage import Location, ObjectInfo
 
 _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."

@@ -9,6 +9,7 @@ from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Diagnostics, FileRole, printable, role_of
 from reportgen.formats.sagemaker.profiler_config import MAX_BYTES, parse_profiler_config
 from reportgen.intake.listing import Listing
+from reportgen.plain_files import read_named
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.storage import Location, ObjectInfo
@@ -56,8 +57,7 @@ def with_settings(job: JobProfile, path: Path) -> JobProfile:
     hint = "Pass profilerconfig.json, or the JSON of DescribeTrainingJob.ProfilerConfig."
     name = printable(str(path))
     try:
-        with path.open("rb") as stream:
-            content = stream.read(MAX_BYTES + 1)
+        content = read_named(path, most_bytes=MAX_BYTES)
     except OSError as err:
         reason = err.strerror or type(err).__name__
         raise ConfigError(f"{name} cannot be read ({reason}).", hint=hint) from err

@@ -23,7 +23,7 @@ from reportgen.publish import (
 )
 from reportgen.report import Report
 from reportgen.scratch import scratch_folder
-from reportgen.store import REPORT_FILE, is_made_by_us, load, open_staging, refuse
+from reportgen.store import is_made_by_us, load, open_staging, refuse
 
 if TYPE_CHECKING:
     from reportgen.comparison import Comparison
@@ -93,8 +93,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
 
 def report_of(path: str, watcher: Watcher) -> Report:
     """Return a saved report, or report a job first, without leaving anything behind."""
-    place = str(Path(path).parent) if Path(path).name == REPORT_FILE else path
-    with saved_report(place) as saved:
+    with saved_report(path) as saved:
         if saved is not None:
             return load(saved)
     from reportgen.pipeline.make import make_report  # half of what a comparison would import

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 from zlib import crc32
 
 from reportgen.engine import ProcessExecutor
@@ -98,12 +99,15 @@ def _known(options: IndexOptions) -> Sequence[JobRow]:
 
 
 def _from(row: JobRow, output: Path) -> JobRow:
-    """Return a row whose link starts at the folder of the index."""
-    if not row.page or "://" in row.page:
+    """Return a row whose link starts at the folder of the index: ``./``, whatever its name is."""
+    if not row.page:
         return row
+    if is_remote(row.page):
+        return replace(row, page=quote(row.page, safe=":/") if row.page.startswith("s3://") else "")
     with suppress(ValueError):  # another drive
-        return replace(row, page=Path(os.path.relpath(row.page, output)).as_posix())
-    return row
+        path = Path(os.path.relpath(row.page, output)).as_posix()
+        return replace(row, page=f"./{quote(os.fsencode(path))}")
+    return replace(row, page="")
 
 
 # Reports that are missing

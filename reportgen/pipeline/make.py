@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import replace
@@ -38,7 +37,15 @@ from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import MANY_PARTS
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
-from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, Staging, load, open_staging, save
+from reportgen.store import (
+    OUTPUT_FOLDER,
+    TIMELINE_FILE,
+    Staging,
+    copy_results,
+    load,
+    open_staging,
+    save,
+)
 
 _LARGE_BYTES = 256 << 10
 """Results of many parts and texts of their page, which are made one after the other, are larger."""
@@ -194,7 +201,7 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
         open_staging(options.output) as staging,
         _kernel(options, staging) as kernel,
     ):
-        shutil.copytree(saved, staging.results, ignore=_all_but_json)
+        copy_results(saved, staging.results)
         if report.timeline_data is not None:
             (staging.results / TIMELINE_FILE).write_bytes(report.timeline_data)
         write_summary(report, options, staging, watcher)
@@ -206,7 +213,3 @@ def _job_root(job: JobProfile) -> Path | None:
     root, source = job.parts[0].root, Path(job.info.source)
     is_one_file = source.is_file() or (len(job.parts) == 1 and not source.is_dir())
     return None if "://" in root or is_one_file else Path(root)
-
-
-def _all_but_json(_: str, names: list[str]) -> set[str]:
-    return {name for name in names if not name.endswith(".json")}

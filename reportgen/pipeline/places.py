@@ -8,27 +8,30 @@ from pathlib import Path
 
 from reportgen.errors import ConfigError
 from reportgen.storage import is_remote, open_location
-from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report, put_back
+from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report, put_back, report_folder
 
 _RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
 
 
 @contextmanager
 def saved_report(path: str) -> Iterator[Path | None]:
-    """Yield the folder of a saved report: ``path`` itself, or ``profiler-report`` below it.
+    """Yield the folder of a saved report: ``path``, ``profiler-report`` below it, or around it.
+
+    The last is for the path of ``report.json`` itself, which may be a link as any that users name.
 
     Of a report in a bucket it is a copy, which is gone afterwards. Yields ``None`` without one.
     Results that a killed run had moved aside are put back first.
     """
     if is_remote(path):
-        with fetched_report(open_location(path)) as folder:
+        with fetched_report(open_location(path.removesuffix(f"/{REPORT_FILE}"))) as folder:
             yield folder
         return
     place = Path(path)
+    if place.name == REPORT_FILE and place.is_file():
+        place = place.resolve().parent
     with suppress(OSError):  # where nothing can be renamed nothing is lost either
         put_back(place.parent if place.name == OUTPUT_FOLDER else place)
-    candidates = (place, place / OUTPUT_FOLDER)
-    yield next((folder for folder in candidates if (folder / REPORT_FILE).is_file()), None)
+    yield report_folder(place)
 
 
 def check_upload(url: str, *, job: str) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from reportgen.errors import OutputError, PluginError, writing
+from reportgen.plain_files import read_named
 from reportgen.publish.lean import import_papermill
 
 logger = logging.getLogger(__name__)
@@ -19,6 +20,9 @@ logger = logging.getLogger(__name__)
 PARAMETER = "report_dir"
 _NOTEBOOK_FORMAT = 4
 _LONGEST_REASON = 200
+_MOST_BYTES = 64_000_000
+"""Of a notebook with all its charts."""
+
 _NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """Exceptions of reading JSON of any other shape."""
 
@@ -48,14 +52,15 @@ def _valid_notebook(path: Path) -> Any:
     """Return a notebook that obeys the schema of its format, which all that follows relies on."""
     nbformat = _nbformat()
     try:
-        tree = json.loads(path.read_text(encoding="utf-8-sig"))
+        tree = json.loads(read_named(path, most_bytes=_MOST_BYTES).decode("utf-8-sig"))
         version, minor = tree["nbformat"], tree.get("nbformat_minor", 0)
         if version != _NOTEBOOK_FORMAT or not isinstance(minor, int):
             raise ValueError(f"format {version!r}.{minor!r}, expected {_NOTEBOOK_FORMAT}")
         nbformat.validate(nbformat.from_dict(tree))
         notebook = nbformat.v4.to_notebook(tree)
     except (OSError, *_NO_NOTEBOOK, nbformat.ValidationError) as err:
-        reason = str(err).partition("\n")[0][:_LONGEST_REASON]
+        told = isinstance(err, OSError) and err.strerror
+        reason = (told or str(err)).partition("\n")[0][:_LONGEST_REASON]
         raise PluginError(
             f"{path} cannot be read as a notebook ({type(err).__name__}: {reason}).",
             hint="Pass the profiler-report.ipynb of a report, edited as you like.",
@@ -98,10 +103,8 @@ def is_unchanged(path: Path) -> bool:
     """Return whether a notebook is absent, or ours with its cells as when it was made."""
     if not path.exists():
         return True
-    if not path.is_file():  # a pipe would be waited for
-        return False
     try:
-        notebook = json.loads(path.read_bytes())
+        notebook = json.loads(read_named(path, most_bytes=_MOST_BYTES))
         made = notebook["metadata"]["reportgen"]["content_hash"]
         return bool(made == _content_hash(notebook["cells"]))
     except (OSError, *_NO_NOTEBOOK):

@@ -20,6 +20,7 @@ import msgspec
 
 from reportgen.errors import FormatError
 from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
+from reportgen.results.packed_columns import check_lengths
 
 FORMAT, FIRST_FORMAT = 2, 1
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
@@ -151,7 +152,9 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         parts["counters"] = msgspec.convert(counters, dict[str, Annotated[int, msgspec.Meta(ge=0)]])
         parts["details"] = msgspec.json.decode(tree["Details"])
         parts["rule_parameters"] = msgspec.json.decode(tree["RuleParameters"])
-        return replace(msgspec.convert(parts, RuleResult), exhibits=tuple(map(_exhibit, trees)))
+        result = msgspec.convert(parts, RuleResult)
+        check_lengths(result.data)
+        return replace(result, exhibits=tuple(map(_exhibit, trees)))
 
 
 def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reportgen.byte_planes import differences, from_planes, in_planes, summed
+from reportgen.compression import unpacked
 from reportgen.errors import FormatError
 from reportgen.results.model import PackedColumn, PackedTable
 
@@ -30,6 +31,9 @@ MOST_ROWS = 100_000
 N_BLOCKS = 10_000
 """More rows are kept as means of this many equal blocks: finer than any comparison of runs asks."""
 COUNT = "count"
+_BYTES_OF_NUMBER = 8
+_MOST_NUMBERS = 32_000_000
+"""Of all tables of a result; unpacked they take 256 MB."""
 _COMPRESSION = 1
 """Level 6 takes four times as long and saves 15 % of the steps and GPU times of a long job."""
 
@@ -82,8 +86,8 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
     found = {}
     for column in table.columns:
         try:
-            values = numbers_of(column)
-        except (ValueError, zlib.error) as err:
+            values = numbers_of(column, most=table.n_rows)
+        except ValueError as err:
             raise FormatError(
                 f"Column {column.name} of data {table.id} cannot be read ({err}).",
                 hint="Run make-profiler-report on the job again.",
@@ -98,13 +102,29 @@ def unpack(table: PackedTable) -> dict[str, NDArray[np.int64]]:
     return found
 
 
-def numbers_of(column: PackedColumn) -> NDArray[np.int64]:
-    """Return the (n,) numbers of a column.
+def check_lengths(tables: Sequence[PackedTable]) -> None:
+    """Refuse tables that declare absurd lengths, before anything is unpacked.
 
     Raises:
-        ValueError, zlib.error: it is not written as this module says.
+        ValueError: one has fewer rows than none or more than are ever written, or all together
+            have more numbers than any result has.
     """
-    planes = zlib.decompress(b64decode(column.packed, validate=True))
+    absurd = next((table for table in tables if not 0 <= table.n_rows <= MOST_ROWS), None)
+    if absurd is not None:
+        raise ValueError(f"data {absurd.id} declare {absurd.n_rows} rows, at most {MOST_ROWS:,}")
+    n_numbers = sum(table.n_rows * len(table.columns) for table in tables)
+    if n_numbers > _MOST_NUMBERS:
+        raise ValueError(f"data declare {n_numbers:,} numbers, at most {_MOST_NUMBERS:,}")
+
+
+def numbers_of(column: PackedColumn, *, most: int = MOST_ROWS) -> NDArray[np.int64]:
+    """Return the (n,) numbers of a column, of which there are not more than ``most``.
+
+    Raises:
+        ValueError: it is not written as this module says, or holds more numbers.
+    """
+    most_bytes = min(most, MOST_ROWS) * _BYTES_OF_NUMBER
+    planes = unpacked(b64decode(column.packed, validate=True), most_bytes=most_bytes)
     return summed(from_planes(planes, "<i8").astype(np.int64, copy=False))
 
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Annotated, Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.compression import gzipped
+from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
 
 FILE = "Timeline.bin"
@@ -23,6 +23,13 @@ VALUES = ("time", "value")
 PER_UNIT = 1_000
 """Values of counters are whole numbers of thousandths."""
 _BITS, _MORE = 7, 0x80
+_GZIP_WBITS = 31
+_LONGEST_NUMBER_BYTES = 10
+_DEEPEST_LANE = 16
+_MOST_TEXTS_BYTES = 64_000_000
+_MOST_ROWS_OF_BLOCK, _MOST_ROWS = 1 << 20, 1 << 20
+"""Rows of a block, and of the file apart from one for each of its bytes. A writer packs 65,536 rows
+in a block, and an event takes two bytes."""
 _AT_ONCE = 1 << 14
 """Values that are packed at once, in tables of ten columns: 3 MB."""
 
@@ -117,12 +124,16 @@ class TimelineFile:
 
     def texts(self, name: str) -> list[str]:
         """Return ``names`` or ``details``."""
-        texts: list[str] = msgspec.json.decode(self._block(self.header[name]))
-        return texts
+        with _readable(f"its {name} are damaged"):
+            packed = self._block(self.header[name], most_bytes=_MOST_TEXTS_BYTES)
+            return msgspec.json.decode(packed, type=list[str])
 
     def columns(self, block: Mapping[str, Any], names: Sequence[str]) -> dict[str, Numbers]:
         """Return the columns of a block of strips, values or arrows, times summed up."""
-        values = from_leb128(self._block(block["at"])).reshape(len(names), block["n"])
+        with _readable("a block is damaged"):
+            most_bytes = block["n"] * len(names) * _LONGEST_NUMBER_BYTES
+            packed = self._block(block["at"], most_bytes=most_bytes)
+            values = from_leb128(packed).reshape(len(names), block["n"])
         columns = dict(zip(names, values, strict=True))
         for name in ("start", "time", "from_start"):
             if name in columns:
@@ -131,25 +142,103 @@ class TimelineFile:
             columns["to_start"] = unzigzag(columns["to_start"]) + columns["from_start"]
         return columns
 
-    def _block(self, at: Sequence[int]) -> bytes:
+    def named(self, names: Sequence[str], codes: Numbers) -> list[str]:
+        """Return the names of strips, of which ``texts`` returned all."""
+        if codes.size and not 0 <= codes.min() <= codes.max() < len(names):
+            raise _unreadable("a block is damaged (it has a name that is not among its names)")
+        return [names[code] for code in codes.tolist()]
+
+    def _block(self, at: Sequence[int], *, most_bytes: int) -> bytes:
         first, length = at
-        return zlib.decompress(self.content[first : first + length], wbits=31)
+        packed = bytes(self.content[first : first + length])
+        return unpacked(packed, most_bytes=most_bytes, wbits=_GZIP_WBITS)
 
 
 def read_timeline(content: bytes) -> TimelineFile:
     """Return a file that ``assemble`` wrote.
 
     Raises:
-        FormatError: it is none, of another version, or cut off.
+        FormatError: it is none, of another version, cut off, or its header says what cannot be.
     """
-    hint = "Make the report again from the raw data."
     if content[:8] != MAGIC:
-        what = f"it begins with {content[:8]!r}, not {MAGIC!r}"
-        raise FormatError(f"The timeline of this report cannot be read: {what}.", hint=hint)
+        raise _unreadable(f"it begins with {content[:8]!r}, not {MAGIC!r}")
     size = int.from_bytes(content[8:12], "little")
-    try:
+    with _readable("its header is damaged"):
         header = msgspec.json.decode(content[12 : 12 + size])
-    except msgspec.DecodeError as err:
-        what = "The timeline of this report cannot be read: its header is damaged."
-        raise FormatError(what, hint=hint) from err
+        _check(msgspec.convert(header, _Header), n_bytes=len(content))
     return TimelineFile(header, memoryview(content)[12 + size :])
+
+
+_Whole = Annotated[int, msgspec.Meta(ge=-(1 << 62), le=1 << 62)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+_Rows = Annotated[int, msgspec.Meta(ge=0, le=_MOST_ROWS_OF_BLOCK)]
+
+
+class _Block(msgspec.Struct, frozen=True):
+    at: tuple[_Count, _Count]
+    n: _Rows
+    from_: _Whole = msgspec.field(name="from")
+    to: _Whole
+    level: Annotated[int, msgspec.Meta(ge=0, le=1)] = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Lane:
+    id: _Count
+    parent: _Count | None
+    kind: str
+    label: str
+    node: str
+    n_events: _Count
+    rows: _Count
+    blocks: tuple[_Block, ...]
+    streams_from: _Count = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Window:
+    start: _Whole
+    end: _Whole
+    why: str
+    nodes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Header:
+    start_ns: Annotated[str, msgspec.Meta(pattern="^-?[0-9]{1,20}$")]
+    is_unix: bool
+    length_ns: _Count
+    names: tuple[_Count, _Count]
+    details: tuple[_Count, _Count]
+    lanes: tuple[_Lane, ...]
+    windows: tuple[_Window, ...]
+    arrows: tuple[_Block, ...] = field(default=())
+
+
+def _check(header: _Header, *, n_bytes: int) -> None:
+    """Refuse a tree of lanes that is none, and more rows than any file has."""
+    depths: list[int] = []
+    for number, lane in enumerate(header.lanes):
+        if lane.id != number or not (lane.parent is None or lane.parent < number):
+            raise ValueError(f"lane {number} has the number {lane.id} and the parent {lane.parent}")
+        depths.append(0 if lane.parent is None else depths[lane.parent] + 1)
+    if max(depths, default=0) > _DEEPEST_LANE:
+        raise ValueError(f"its lanes lie {max(depths)} deep in one another")
+    blocks = [*header.arrows, *(block for lane in header.lanes for block in lane.blocks)]
+    if sum(block.n for block in blocks) > _MOST_ROWS + n_bytes:
+        raise ValueError("its blocks declare more rows than a file of its size has")
+
+
+@contextmanager
+def _readable(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, RecursionError) as err:
+        raise _unreadable(f"{what} ({err})") from err
+
+
+def _unreadable(what: str) -> FormatError:
+    return FormatError(
+        f"The timeline of this report cannot be read: {what}.",
+        hint="Make the report again from the raw data.",
+    )

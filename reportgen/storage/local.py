@@ -10,7 +10,8 @@ from pathlib import Path
 
 from reportgen.errors import LocationError
 from reportgen.packed_records import pack
-from reportgen.storage.location import LINK, ObjectInfo
+from reportgen.plain_files import oddity, open_plain
+from reportgen.storage.location import ObjectInfo
 
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11."""
@@ -55,7 +56,7 @@ class LocalLocation:
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of a file, shorter at its end."""
         try:
-            with Path(self.local_path(key)).open("rb") as file:
+            with os.fdopen(open_plain(self.local_path(key)), "rb") as file:
                 file.seek(start)
                 return file.read(n_bytes)
         except OSError as err:
@@ -95,7 +96,7 @@ def at_home(path: str | os.PathLike[str]) -> Path:
 
 def _content(path: str) -> bytes:
     """Return a file's bytes with a third of the system calls of ``open``: files may be many."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    descriptor = open_plain(path)
     try:
         size_bytes = os.fstat(descriptor).st_size
         if size_bytes > _CHUNK_BYTES:
@@ -158,10 +159,8 @@ def _describe(entry: os.DirEntry[str], key: str) -> ObjectInfo:
         info = entry.stat(follow_symlinks=False)
     except OSError as err:
         return ObjectInfo(key=key, size_bytes=0, problem=_reason(err))
-    if stat.S_ISREG(info.st_mode):
-        return ObjectInfo(key=key, size_bytes=info.st_size)
-    problem = LINK if stat.S_ISLNK(info.st_mode) else "not a plain file"
-    return ObjectInfo(key=key, size_bytes=0, problem=problem)
+    problem = oddity(info.st_mode)
+    return ObjectInfo(key=key, size_bytes=0 if problem else info.st_size, problem=problem)
 
 
 def _reason(err: OSError) -> str:

@@ -8,9 +8,6 @@ from typing import Protocol
 
 from reportgen.errors import LocationError
 
-LINK = "a link"
-"""The problem of a link: it is listed and never followed."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectInfo:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os.path
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +17,7 @@ from reportgen.errors import LocationError, PlaceError
 from reportgen.packed_records import Packer, pack
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
-from reportgen.storage.s3_access import access, odd_answer
+from reportgen.storage.s3_access import access, odd_answer, only_this_host
 from reportgen.storage.s3_errors import explain, kind_of
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _T = TypeVar("_T")
 _Page = list[ObjectInfo] | Exception | None
 """A page of a list, the error that ended the list, or its end."""
 
+_CHUNK_BYTES = 4 << 20
 _TRIES = 4
 _FIRST_PAUSE_S = 0.2
 _LONGEST_PAGE_S = 90.0
@@ -34,6 +36,12 @@ _LONGEST_PAGE_S = 90.0
 _QUIET_S, _PROMPT_S = 15.0, 2.0
 """A store that gives no page for so long, and yet answers at once, sends empty ones: those are not
 seen here. One that is overloaded or gone does not answer at once; it gets the longer time."""
+
+_MOST_PAGE_BYTES = 256 << 20
+"""Memory that the process may gain while it waits for a page: one of a thousand keys takes 2 MB."""
+_LOOK_EVERY_S = 0.05
+_MOST_OBJECT_BYTES = 512 << 20
+"""Of an object that is read as a whole; traces, which are larger, are read in ranges."""
 
 MAX_OBJECTS = 5_000_000
 """A week of 500 nodes has as many minute files; their list takes 0.15 GB."""
@@ -179,16 +187,50 @@ class S3Location:
 
         def fetch() -> tuple[bytes, ObjectInfo]:
             answer = obstore.get(self._store, key, options=options)
-            content = bytes(answer.bytes())
             version = answer.meta["e_tag"] or ""
             listed = self._listed.get(key)
-            if listed is not None and version and version == listed.version:
+            most_bytes = _MOST_OBJECT_BYTES if n_bytes is None else n_bytes
+            is_same = listed is not None and version and version == listed.version
+            if listed and is_same and answer.meta["size"] != listed.size_bytes:
+                url = f"{self.root}/{key}"
+                raise LocationError(
+                    f"{url} was listed with {listed.size_bytes:,} bytes and has "
+                    f"{answer.meta['size']:,}.",
+                    hint="Run the command again; check --endpoint-url.",
+                    path=url,
+                )
+            content = self._bounded(key, answer, most_bytes)
+            if listed and is_same:
                 there_bytes = listed.size_bytes - start
                 if len(content) < min(there_bytes if n_bytes is None else n_bytes, there_bytes):
                     raise ConnectionError  # cut off on its way, though the length says otherwise
             return content, ObjectInfo(key=key, size_bytes=len(content), version=version)
 
         return self._ask("s3:GetObject", key, fetch)
+
+    def _bounded(self, key: str, answer: Any, most_bytes: int) -> bytes:
+        """Return the bytes of an answer as they come: what it claims to hold is not made room for.
+
+        Raises:
+            LocationError: it claims or holds more than was asked for.
+        """
+        claimed_bytes, blocks = answer.range[1] - answer.range[0], list[bytes]()
+        if claimed_bytes <= most_bytes:
+            left_bytes = most_bytes
+            for block in answer.stream(min_chunk_size=_CHUNK_BYTES):
+                blocks.append(bytes(block))
+                left_bytes -= len(blocks[-1])
+                if left_bytes < 0:
+                    break
+            else:
+                return blocks[0] if len(blocks) == 1 else b"".join(blocks)
+        url = f"{self.root}/{key}"
+        raise LocationError(
+            f"{url} is larger than it may be: {claimed_bytes:,} bytes are claimed, at most "
+            f"{most_bytes:,} are read at once.",
+            hint="Copy the job to this machine and pass the local folder.",
+            path=url,
+        )
 
     def _ask(self, action: str, key: str, request: Callable[[], _T]) -> _T:
         """Return the answer to a request; a lost connection is tried again a few times."""
@@ -233,7 +275,8 @@ def _list(store: Any, root: str) -> Iterator[ObjectInfo]:
             n_found += len(page)
             yield from page
     raise PlaceError(
-        f"{root} lists more than {MAX_OBJECTS:,} objects, or nothing and no end.",
+        f"{root} lists more than {MAX_OBJECTS:,} objects, or nothing and no end, or a page of "
+        "hundreds of megabytes.",
         hint="Pass the prefix of one job; check --endpoint-url.",
         path=root,
     )
@@ -242,11 +285,33 @@ def _list(store: Any, root: str) -> Iterator[ObjectInfo]:
 def _next_page(store: Any, pages: Queue[_Page]) -> _Page:
     """Return the next page, or raise ``Empty`` where none will come."""
     try:
-        return pages.get(timeout=min(_QUIET_S, _LONGEST_PAGE_S))
+        return _waited_for(pages, min(_QUIET_S, _LONGEST_PAGE_S))
     except Empty:
         if _answers(store):
             raise
-        return pages.get(timeout=max(_LONGEST_PAGE_S - _QUIET_S, 0))
+        return _waited_for(pages, max(_LONGEST_PAGE_S - _QUIET_S, 0))
+
+
+def _waited_for(pages: Queue[_Page], seconds: float) -> _Page:
+    """Return the next page within some seconds; give up one that fills the memory instead."""
+    most_bytes, ends_at = _peak_bytes() + _MOST_PAGE_BYTES, time.monotonic() + seconds
+    while True:
+        left_s = ends_at - time.monotonic()
+        try:
+            return pages.get(timeout=max(min(left_s, _LOOK_EVERY_S), 0))
+        except Empty:
+            if left_s <= 0 or _peak_bytes() > most_bytes:
+                raise
+
+
+def _peak_bytes() -> int:
+    """Return the most memory that this process ever held; 0 where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak << 10
 
 
 def _answers(store: Any) -> bool:
@@ -311,6 +376,7 @@ def _open_store(bucket: str, prefix: str) -> Any:
             "connect_timeout": timedelta(seconds=5),
             "read_timeout": _SILENCE,
             "timeout": timedelta(minutes=10),
+            **only_this_host(),
         },
         retry_config=_RETRY,
         **config,

@@ -9,7 +9,8 @@ import urllib.request
 from collections.abc import Mapping
 from functools import lru_cache
 from http.client import HTTPException
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urljoin, urlsplit
 
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_credentials import find_credentials
@@ -21,9 +22,14 @@ from reportgen.storage.s3_settings import (
     setting,
 )
 
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig
+
 DEFAULT_REGION = "us-east-1"
 
 _HEAD_TIMEOUT_S = 5
+_NO_PROXY = "http://127.0.0.1:9"
+"""The port of a service that discards what it gets, where any listens there at all."""
 _REGION_HEADER = "x-amz-bucket-region"
 _N_REMEMBERED = 16
 
@@ -46,7 +52,10 @@ def access(bucket: str) -> Mapping[str, Any]:
 
 @lru_cache(maxsize=_N_REMEMBERED)
 def _access(bucket: str, _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
-    address, region = endpoint(), region_of(bucket)
+    address = endpoint()
+    if address:
+        _refuse_redirect(f"{address}/{bucket}?list-type=2&max-keys=1")
+    region = region_of(bucket)
     return {
         **({"endpoint": address} if address else {}),
         **find_credentials(region),
@@ -85,6 +94,41 @@ def region_of(bucket: str) -> str:
     except (OSError, ValueError, HTTPException):
         pass
     return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
+
+
+def _refuse_redirect(url: str) -> None:
+    """Ask a store without credentials; refuse one that leads to another host or port.
+
+    Redirects are followed with ``x-amz-security-token``, which the other host must not get.
+
+    Raises:
+        PlaceError: it leads elsewhere.
+    """
+    try:
+        opener = urllib.request.build_opener(_WithoutRedirects)
+        opener.open(url, timeout=_HEAD_TIMEOUT_S).close()
+    except urllib.error.HTTPError as err:
+        target = urljoin(url, err.headers.get("Location") or url)
+        if err.code // 100 == 3 and urlsplit(target).netloc != urlsplit(url).netloc:
+            raise PlaceError(
+                f"The store at {urlsplit(url).netloc} redirects to another host; credentials are "
+                "not sent there.",
+                hint="Pass the address of the store itself with --endpoint-url.",
+            ) from None
+    except (OSError, ValueError, HTTPException):  # the list itself says what is wrong
+        pass
+
+
+def only_this_host() -> ClientConfig:
+    """Return the options of a client that reaches the user's store and no other host.
+
+    A redirect to another host, which would carry ``x-amz-security-token``, goes to a proxy that
+    does not exist. With a proxy of the user, and at Amazon's own store, the client stays as it is.
+    """
+    host = urlsplit(endpoint()).hostname
+    if not host or urllib.request.getproxies():
+        return {}
+    return {"proxy_url": _NO_PROXY, "proxy_excludes": host}
 
 
 def odd_answer(bucket: str) -> str:

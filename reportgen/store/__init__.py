@@ -4,7 +4,9 @@ from reportgen.store.directory import (
     OUTPUT_FOLDER,
     REPORT_FILE,
     TIMELINE_FILE,
+    copy_results,
     load,
+    report_folder,
     save,
     with_timeline,
 )
@@ -32,6 +34,7 @@ __all__ = [
     "RemoteOutput",
     "Staging",
     "check_replaceable",
+    "copy_results",
     "fetched_report",
     "is_made_by_us",
     "load",
@@ -39,6 +42,7 @@ __all__ = [
     "publish_staging",
     "put_back",
     "refuse",
+    "report_folder",
     "save",
     "with_timeline",
 ]  # fmt: skip

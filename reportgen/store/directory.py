@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import LocationError, ReportgenError, writing
+from reportgen.plain_files import LINK, read_entry
 from reportgen.report import QualityNote, Report, TimelineEntry, codec
 from reportgen.results import RuleId, RuleResult, timeline_file
 from reportgen.results import codec as result_codec
@@ -16,10 +17,8 @@ OUTPUT_FOLDER = "profiler-report"
 REPORT_FILE = "report.json"
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
-_NO_TIMELINE = (
-    "The timeline is not shown: its file is missing or damaged. Make the report again from the "
-    "data."
-)
+_NO_TIMELINE = "The timeline is not shown: its file {why}. Make the report again from the data."
+_DAMAGED = "is missing or damaged"
 
 
 def save(
@@ -65,9 +64,7 @@ def load(report_dir: str | Path) -> Report:
         LocationError: no such folder, or no ``report.json`` in it, or it changes all the time.
         FormatError: a file in it is not ours or damaged.
     """
-    folder = Path(report_dir)
-    if not (folder / REPORT_FILE).is_file() and (folder / OUTPUT_FOLDER / REPORT_FILE).is_file():
-        folder /= OUTPUT_FOLDER
+    folder = report_folder(Path(report_dir)) or Path(report_dir)
     for _ in range(_ATTEMPTS):
         raw = _read(folder / REPORT_FILE)
         try:
@@ -85,13 +82,51 @@ def load(report_dir: str | Path) -> Report:
     )
 
 
+def report_folder(path: Path) -> Path | None:
+    """Return the folder of a saved report: ``path``, or ``profiler-report`` in it; else ``None``.
+
+    Whatever is called ``report.json`` counts, so that ``load`` can say what is wrong with it.
+
+    Raises:
+        LocationError: ``profiler-report`` is a link: an entry of a folder is not followed.
+    """
+    inner = path / OUTPUT_FOLDER
+    found = next((place for place in (path, inner) if _is_there(place / REPORT_FILE)), None)
+    if found is inner and inner.is_symlink():
+        raise LocationError(
+            f"{inner} is {LINK}, which is not followed.",
+            hint="Pass the folder that it leads to.",
+            path=str(inner),
+        )
+    return found
+
+
+def copy_results(saved: Path, target: Path) -> None:
+    """Copy the JSON files of a saved report, byte by byte, into a new folder.
+
+    Raises:
+        LocationError: one is a link, a pipe or the like, or larger than a result.
+        OutputError: one cannot be written.
+    """
+    with writing(target):
+        target.mkdir()
+    for path in sorted(saved.glob("*.json")):
+        content = _read(path)
+        with writing(target):
+            (target / path.name).write_bytes(content)
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
+
+
 def _loaded(folder: Path, raw: bytes) -> Report:
     named = codec.decode(raw, path=str(folder / REPORT_FILE), results={})
     results: dict[RuleId, RuleResult] = {}
     present = {path.name: path for path in folder.glob("*.json")}
     for rule_id, entry in named.rules.items():
         path = present.get(Path(entry.file).name)
-        if path is not None and path.is_file():
+        if path is not None:
             results[rule_id] = _declared(result_codec.decode(_read(path), path=str(path)))
     return _timeline_read(
         codec.decode(raw, path=str(folder / REPORT_FILE), results=results), folder
@@ -104,12 +139,14 @@ def _timeline_read(report: Report, folder: Path) -> Report:
     if entry is None:
         return report
     try:
-        content = (folder / TIMELINE_FILE).read_bytes()
-    except OSError:
-        content = b""
+        content, why = read_entry(folder / TIMELINE_FILE), _DAMAGED
+    except FileNotFoundError:
+        content, why = b"", _DAMAGED
+    except OSError as err:
+        content, why = b"", f"cannot be read ({err.strerror})"
     if hashlib.sha256(content).hexdigest() == entry.sha256:
         return replace(report, timeline_data=content)
-    note = QualityNote(text=_NO_TIMELINE, path=TIMELINE_FILE)
+    note = QualityNote(text=_NO_TIMELINE.format(why=why), path=TIMELINE_FILE)
     quality = replace(report.data_quality, notes=(*report.data_quality.notes, note))
     return replace(report, data_quality=quality)
 
@@ -134,7 +171,7 @@ def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> Iterable[
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_entry(path)
     except OSError as err:
         raise LocationError(
             f"Cannot read {path}: {err.strerror}.",

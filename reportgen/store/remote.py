@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from reportgen.errors import ConfigError, LocationError, OutputError
+from reportgen.plain_files import MOST_BYTES
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
@@ -19,7 +20,7 @@ _PRODUCTS = (OUTPUT_NOTEBOOK, OUTPUT_SUMMARY, OUTPUT_PAGE)
 """In the order in which they are uploaded: the page is last."""
 
 _LARGEST_BYTES = 1 << 28
-"""A larger file was not written by us, so its content need not be looked at."""
+"""A larger page was not written by us, so its content need not be looked at."""
 
 _N_THREADS = 8
 
@@ -60,7 +61,7 @@ class RemoteOutput:
         A file that cannot be ours is there by name, without content.
         """
         infos = [info for info in self._infos if _is_result(info.key) or info.key in _PRODUCTS]
-        _copy(self._place, [info.key for info in infos if _may_be_ours(info)], folder)
+        _copy(self._place, [info for info in infos if _may_be_ours(info)], folder)
         for info in infos:
             if not _may_be_ours(info):
                 (folder / info.key).parent.mkdir(parents=True, exist_ok=True)
@@ -111,17 +112,31 @@ def fetched_report(place: Location) -> Iterator[Path | None]:
     Raises:
         LocationError: a result cannot be read.
     """
-    keys = [info.key for info in place.list()]
+    infos = place.list()
     for prefix in ("", f"{OUTPUT_FOLDER}/"):
-        if f"{prefix}{REPORT_FILE}" in keys:
+        if any(info.key == f"{prefix}{REPORT_FILE}" for info in infos):
             with scratch_folder() as folder:
-                _copy(place, [key for key in keys if _is_part_of(key, prefix)], folder)
+                parts = [info for info in infos if _is_part_of(info.key, prefix)]
+                _refuse_large(place, parts)
+                _copy(place, parts, folder)
                 yield folder / prefix
             return
     yield None
 
 
-def _copy(place: Location, keys: list[str], folder: Path) -> None:
+def _refuse_large(place: Location, infos: list[ObjectInfo]) -> None:
+    large = next((info for info in infos if info.size_bytes > MOST_BYTES), None)
+    if large is not None:
+        raise LocationError(
+            f"{place.root}/{large.key} has {large.size_bytes:,} bytes, more than a file of a saved "
+            f"report may have ({MOST_BYTES:,}).",
+            hint="Make the report again from the data.",
+            path=large.key,
+        )
+
+
+def _copy(place: Location, infos: list[ObjectInfo], folder: Path) -> None:
+    keys = [info.key for info in infos]
     for key, content in zip(keys, place.read_many(keys), strict=True):
         if isinstance(content, LocationError):
             raise content
@@ -141,5 +156,7 @@ def _is_result(key: str) -> bool:
 
 
 def _may_be_ours(info: ObjectInfo) -> bool:
-    is_named_so = info.key in _PRODUCTS or info.key.endswith((".json", f"/{TIMELINE_FILE}"))
-    return is_named_so and info.size_bytes <= _LARGEST_BYTES
+    if info.key in _PRODUCTS:
+        return info.size_bytes <= _LARGEST_BYTES
+    is_named_so = info.key.endswith((".json", f"/{TIMELINE_FILE}"))
+    return is_named_so and info.size_bytes <= MOST_BYTES

@@ -17,6 +17,7 @@ from typing import NoReturn
 import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
+from reportgen.plain_files import read_entry
 from reportgen.results.timeline_file import MAGIC
 from reportgen.scratch import alone_in, is_left, new_folder
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
@@ -109,13 +110,13 @@ def _foreign_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_our_result(path: Path) -> bool:
-    if path.name == TIMELINE_FILE and path.is_file():
-        with path.open("rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
-    if path.suffix != ".json" or not path.is_file():
+    if path.name != TIMELINE_FILE and path.suffix != ".json":
         return False
     try:
-        tree = msgspec.json.decode(path.read_bytes())
+        content = read_entry(path)
+        if path.name == TIMELINE_FILE:
+            return content.startswith(MAGIC)
+        tree = msgspec.json.decode(content)
     except (OSError, msgspec.DecodeError, RecursionError):
         return False
     key = "report_id" if path.name == REPORT_FILE else "reportgen"

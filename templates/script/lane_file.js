@@ -2,7 +2,7 @@
  * asked for. */
 import { decode, signed, summed } from "./lane_numbers.js";
 import { rowsOf } from "./lane_rows.js";
-import { unpacked } from "./packing.js";
+import { unpackedBytes } from "./packing.js";
 
 /** @typedef {import("./lane_rows.js").Block} Block */
 /** @typedef {import("./lane_rows.js").Lane} Lane */
@@ -20,6 +20,16 @@ import { unpacked } from "./packing.js";
 
 const MAGIC = "RGTL0001";
 const HEAD_BYTES = 12;
+/** The longest number that a block holds, and the most that a list of texts takes. */
+const NUMBER_BYTES = 10;
+const TEXTS_BYTES = 64e6;
+
+/** Fails where a lane is not after its parent: it could be its own. @param {Lane[]} lanes */
+function checkTree(lanes) {
+  lanes.forEach(({ id, parent }, at) => {
+    if (id !== at || (parent !== null && !(parent < at))) throw new Error(`lane ${at} has no place`);
+  });
+}
 
 /**
  * Opens a file; fails where it is of another version.
@@ -33,9 +43,10 @@ export function openFile(bytes) {
   const header = JSON.parse(text.decode(bytes.subarray(HEAD_BYTES, base)));
   /** @type {Map<object, Promise<void>>} */
   const loading = new Map();
-  const part = (/** @type {number[]} */ [at, length]) =>
-    unpacked(bytes.subarray(base + at, base + at + length));
-  const rawOf = async (/** @type {number[]} */ at) => new Uint8Array(await part(at).arrayBuffer());
+  checkTree(header.lanes);
+  const part = (/** @type {number[]} */ [at, length], /** @type {number} */ most) =>
+    unpackedBytes(bytes.subarray(base + at, base + at + length), most);
+  const rawOf = (/** @type {number[]} */ at, /** @type {number} */ n) => part(at, n * NUMBER_BYTES);
 
   /**
    * @param {object} what
@@ -49,7 +60,7 @@ export function openFile(bytes) {
 
   /** Unpacks a block into its rows, of a counter into its times and values. */
   const load = (/** @type {Lane} */ lane, /** @type {Block} */ block) => once(block, async () => {
-    const raw = await rawOf(block.at);
+    const raw = await rawOf(block.at, block.n * (lane.kind === "counter" ? 2 : 6));
     if (lane.kind === "counter") {
       const [time, value] = decode(raw, block.n, 2);
       block.value = value.map((thousandths) => thousandths / 1000);
@@ -62,12 +73,13 @@ export function openFile(bytes) {
   });
 
   const loadArrows = (/** @type {Arrows} */ block) => once(block, async () => {
-    const [flow, fromLane, fromStart, toLane, after] = decode(await rawOf(block.at), block.n, 5);
+    const [flow, fromLane, fromStart, toLane, after] = decode(await rawOf(block.at, block.n * 5), block.n, 5);
     summed(fromStart, block.from);
     const toStart = after.map((value, at) => fromStart[at] + signed(value));
     Object.assign(block, { flow, fromLane, fromStart, toLane, toStart });
   });
 
-  const texts = (/** @type {number[]} */ at) => /** @type {Promise<string[]>} */ (part(at).json());
+  const texts = async (/** @type {number[]} */ at) =>
+    /** @type {string[]} */ (JSON.parse(text.decode(await part(at, TEXTS_BYTES))));
   return { header, load, loadArrows, texts };
 }

@@ -19,6 +19,26 @@ export const unpacked = (bytes) =>
   new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 
 /**
+ * The content of packed bytes that others made; fails where it is longer than was declared.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {number} most bytes
+ */
+export async function unpackedBytes(bytes, most) {
+  const stream = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (unpacked(bytes).body);
+  const reader = stream.getReader();
+  const pieces = [];
+  for (let left = most, next = await reader.read(); !next.done; next = await reader.read()) {
+    left -= next.value.length;
+    if (left < 0) {
+      await reader.cancel();
+      throw new Error("a block is longer than its header says");
+    }
+    pieces.push(next.value);
+  }
+  return new Uint8Array(await new Blob(pieces).arrayBuffer());
+}
+
+/**
  * The text of a script element, packed or plain. Unpacking leaves the page free meanwhile.
  * @param {HTMLElement} element
  * @returns {Promise<string>}

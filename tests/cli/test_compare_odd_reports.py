@@ -16,6 +16,7 @@ from reportgen import store
 from reportgen.cli.compare import command
 from reportgen.comparison import Comparison, load
 from reportgen.errors import ReportgenError
+from reportgen.plain_files import read_entry
 from reportgen.report import Figures, Report, Setup
 from reportgen.results import PackedTable
 from tests.comparison.builders import report_of, steps_table
@@ -163,16 +164,15 @@ Change = Callable[[Path], None]
 
 def replaced_once(folder: Path, monkeypatch: pytest.MonkeyPatch, change: Change) -> None:
     """Change a report in the middle of its being read, as a run does that replaces it."""
-    read_bytes = Path.read_bytes
     is_done: list[bool] = []
 
     def read(path: Path) -> bytes:
         if path.name == "StepOutlier.json" and folder in path.parents and not is_done:
             is_done.append(True)
             change(folder / "profiler-report")
-        return read_bytes(path)
+        return read_entry(path)
 
-    monkeypatch.setattr(Path, "read_bytes", read)
+    monkeypatch.setattr("reportgen.store.directory.read_entry", read)
 
 
 def test_a_report_that_is_replaced_while_it_is_read_is_read_again(

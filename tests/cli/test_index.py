@@ -11,6 +11,8 @@ from click.testing import CliRunner, Result
 
 from reportgen.cli.index import command
 from reportgen.errors import ReportgenError
+from reportgen.index import JobRow
+from reportgen.pipeline.index import _from
 from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save, wasteful
 from tests.s3_server import Bucket
@@ -99,3 +101,17 @@ def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
 
     assert isinstance(answer.exception, ReportgenError)
     assert (tmp_path / "profiler-index.html").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("javascript:alert(1)/p.html", "./javascript%3Aalert%281%29/p.html"),
+        ("a%#?b/p.html", "./a%25%23%3Fb/p.html"),
+        ("s3://b/a b/p.html", "s3://b/a%20b/p.html"),
+        ("javascript://x/%0aalert(1)", ""),
+    ],
+)
+def test_links_of_an_index_are_quoted_paths(page: str, link: str) -> None:
+    row = JobRow(job="a", group="a", path="a", page=page)
+    assert _from(row, Path()).page == link

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
+from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -474,7 +475,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         aws_nested,
         *NSIGHT_ATTACKS.values(),
     )
-}  # fmt: skip
+} | dict(ATTACKS_ON_SAVED)  # fmt: skip
 
 
 def attack(name: str, folder: Path) -> Outcome:

@@ -33,6 +33,7 @@ from tests.fuzz.damage import (
 )
 from tests.fuzz.mutations import mutate_bytes, mutate_json, mutate_values
 from tests.fuzz.recordings import write_recording
+from tests.fuzz.saved_values import saved_values
 from tests.fuzz.strict import damaged_minute, damaged_timeline
 from tests.shared_data import SHARED_DATA
 from tests.tensorflow_traces import (
@@ -176,6 +177,17 @@ def saved_report(folder: Path, chance: Random) -> Case:
     report = samples.copy_report(_saved(), folder)
     _change_one(sorted(report.glob("*.json")), chance)
     return Case(path=report, copies_results=True)
+
+
+def hostile_saved_report(folder: Path, chance: Random) -> Case:
+    """Give a saved report values of the declared types that no rule writes."""
+    report = samples.copy_report(_saved(), _made(folder / "values"))
+    return Case(path=saved_values(folder, chance, report), copies_results=True)
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir()
+    return folder
 
 
 def aws_results(folder: Path, chance: Random) -> Case:
@@ -369,6 +381,7 @@ FORMATS: Mapping[str, Builder] = {
     "timeline": wild_timeline,
     "metadata": wild_metadata,
     "saved": saved_report,
+    "saved-values": hostile_saved_report,
     "aws": aws_results,
     "notebook": notebook,
     "config": configuration,
@@ -389,6 +402,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "events": ("timeline", "metadata", "keras", "horovod", "horovod-tree", "tensorflow", "python"),
     "kernel traces": ("kineto", "kineto-tree", "nsight"),
     "reports": ("saved", "aws"),
+    "reports behind the schema": ("saved-values",),
     "recordings": ("recorder",),
     "settings": ("config", "profiler", "notebook"),
 }

@@ -12,6 +12,7 @@ from reportgen import store
 from reportgen.errors import LocationError
 from reportgen.index import codec
 from reportgen.index.read import group_of, read_index
+from reportgen.plain_files import read_entry
 from reportgen.report import Figures, JobStatus, JobSummary, Report, Setup
 from reportgen.results import Severity
 from tests.comparison.builders import finding, report_of
@@ -95,18 +96,18 @@ def test_reports_that_did_not_change_are_not_read_again(
         file.unlink()
     store.save(wasteful("three", 3.0), changed.parent)
     opened: list[str] = []
-    read_bytes = Path.read_bytes
 
-    def read(self: Path) -> bytes:
-        opened.append(str(self))
-        return read_bytes(self)
+    def noted(file: Path) -> bytes:
+        opened.append(str(file))
+        return read_entry(file)
 
-    monkeypatch.setattr(Path, "read_bytes", read)
+    known = codec.load(path).jobs
+    monkeypatch.setattr("reportgen.index.read.read_entry", noted)
 
-    again = read_index([str(tmp_path)], known=codec.load(path).jobs)
+    again = read_index([str(tmp_path)], known=known)
 
     assert [row.job for row in again.jobs] == ["three", "one"]
-    assert opened == [str(path), str(changed)]
+    assert opened == [str(changed)]
 
 
 def test_folders_of_raw_data_are_not_searched(tmp_path: Path) -> None:
@@ -149,14 +150,13 @@ def test_a_report_that_vanishes_while_it_is_read_is_a_row_with_the_reason(
 ) -> None:
     save(tmp_path / "a", wasteful("one", 1.0))
     save(tmp_path / "b", wasteful("two", 2.0))
-    read_bytes = Path.read_bytes
 
-    def read(self: Path) -> bytes:
-        if self.parent.parent.name == "b":
-            self.unlink()
-        return read_bytes(self)
+    def removed_first(file: Path) -> bytes:
+        if file.parent.parent.name == "b":
+            file.unlink()
+        return read_entry(file)
 
-    monkeypatch.setattr(Path, "read_bytes", read)
+    monkeypatch.setattr("reportgen.index.read.read_entry", removed_first)
 
     index = read_index([str(tmp_path)])
 

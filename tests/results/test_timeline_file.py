@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -9,10 +10,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reportgen.compression import gzipped
 from reportgen.errors import FormatError
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import EVENTS, FLOWS, read_timeline
 from tests.timeline.reading import read_file
+
+_HEADER: dict[str, Any] = {
+    "start_ns": "0", "is_unix": False, "length_ns": 10, "names": [0, 0], "details": [0, 0],
+    "lanes": [], "windows": [], "arrows": [],
+}  # fmt: skip
+_LANE: dict[str, Any] = {
+    "parent": None,
+    "kind": "thread",
+    "label": "",
+    "node": "",
+    "n_events": 0,
+    "rows": 1,
+}
+
+
+def file_of(*blocks: bytes, **header: Any) -> bytes:
+    """Return a file with a whole header, of which some keys are given."""
+    return b"".join(timeline_file.assemble(_HEADER | header, blocks))
+
 
 _INT64 = st.integers(-(2**60), 2**60)
 
@@ -54,17 +75,17 @@ def test_both_readers_read_what_was_written(
     )
     words, details = timeline_file.pack_texts(["a", "<b>"]), timeline_file.pack_texts(["", "é"])
     block = {"level": 0, "from": begin, "to": 10**13, "n": len(rows), "at": [0, len(packed)]}
-    header: dict[str, Any] = {
-        "names": [len(packed), len(words)],
-        "details": [len(packed) + len(words), len(details)],
-        "lanes": [{"blocks": [block]}],
-    }
-    content = b"".join(timeline_file.assemble(header, [packed, words, details]))
+    content = file_of(
+        packed, words, details,
+        names=[len(packed), len(words)],
+        details=[len(packed) + len(words), len(details)],
+        lanes=[_LANE | {"id": 0, "blocks": [block]}],
+    )  # fmt: skip
 
     file = read_timeline(content)
     ours = file.columns(block, EVENTS)
     assert [tuple(int(ours[name][at]) for name in EVENTS) for at in range(len(rows))] == rows
-    assert read_file(content).strips(header["lanes"][0]) == [
+    assert read_file(content).strips({"blocks": [block]}) == [
         (start, length, row, ["a", "<b>"][name], ["", "é"][detail], flow)
         for start, length, row, name, detail, flow in rows
     ]
@@ -82,8 +103,8 @@ def test_arrows_come_back() -> None:
             timeline_file.zigzag(to_start - start),
         ]
     )
-    block = {"n": 3, "from": 4, "at": [0, len(packed)]}
-    content = b"".join(timeline_file.assemble({}, [packed]))
+    block = {"n": 3, "from": 4, "to": 9, "at": [0, len(packed)]}
+    content = file_of(packed, arrows=[block])
 
     found = read_timeline(content).columns(block, FLOWS)
 
@@ -96,3 +117,60 @@ def test_arrows_come_back() -> None:
 def test_another_file_is_refused_by_its_first_bytes(content: bytes) -> None:
     with pytest.raises(FormatError, match="timeline of this report cannot be read"):
         read_timeline(content)
+
+
+def _block(n: int, packed: bytes) -> dict[str, Any]:
+    return {"level": 0, "from": 0, "to": 9, "n": n, "at": [0, len(packed)]}
+
+
+def test_a_block_is_unpacked_to_what_its_header_declares_and_no_further() -> None:
+    bomb = gzipped(bytes(300 << 20))
+    block = _block(4, bomb)
+    lane = _LANE | {"id": 0, "blocks": [block]}
+    file = read_timeline(file_of(bomb, lanes=[lane]))
+
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="unpacks to more than 240 bytes"):
+        file.columns(block, EVENTS)
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()
+
+
+def test_a_list_of_names_that_unpacks_without_end_is_refused() -> None:
+    bomb = gzipped(b"[" + b" " * (100 << 20))
+    with pytest.raises(FormatError, match="its names are damaged"):
+        read_timeline(file_of(bomb, names=[0, len(bomb)])).texts("names")
+
+
+@pytest.mark.parametrize(
+    "lane",
+    [
+        {"id": 0, "parent": 0, "blocks": []},
+        {"id": 0, "parent": 7, "blocks": []},
+        {"id": 3, "parent": None, "blocks": []},
+        {"id": 0, "parent": None, "blocks": [_block(10**12, b"")]},
+        {"id": 0, "parent": None, "blocks": [_block(1 << 20, b""), _block(1 << 20, b"")]},
+        {"id": 0, "parent": None, "blocks": [_block(-1, b"")]},
+        {"id": 0, "parent": None},
+    ],
+    ids=["own parent", "parent after", "number", "rows", "all rows", "negative", "no blocks"],
+)
+def test_lanes_that_are_no_tree_or_declare_absurd_lengths_are_refused(lane: Any) -> None:
+    with pytest.raises(FormatError, match="header is damaged") as caught:
+        read_timeline(file_of(lanes=[_LANE | lane]))
+    assert caught.value.hint
+
+
+def test_lanes_one_in_another_without_end_are_refused() -> None:
+    lanes = [_LANE | {"id": at, "parent": at - 1 if at else None, "blocks": []} for at in range(40)]
+    with pytest.raises(FormatError, match="39 deep in one another"):
+        read_timeline(file_of(lanes=lanes))
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_a_block_with_another_count_than_declared_is_refused(n: int) -> None:
+    packed = timeline_file.pack_columns([np.zeros(1, dtype=np.int64)] * len(EVENTS))
+    block = _block(n, packed)
+    file = read_timeline(file_of(packed, lanes=[_LANE | {"id": 0, "blocks": [block]}]))
+    with pytest.raises(FormatError, match="a block is damaged"):
+        file.columns(block, EVENTS)

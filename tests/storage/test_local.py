@@ -58,7 +58,7 @@ def test_sockets_and_pipes_are_not_plain_files(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "s"))
         problems = {info.key: info.problem for info in LocalLocation(tmp_path).list()}
-    assert problems == {"pipe.json": "not a plain file", "s": "not a plain file"}
+    assert problems == {"pipe.json": "a pipe", "s": "a socket"}
 
 
 def test_hidden_folders_are_not_looked_into(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,6 +68,8 @@ def spot_of(where: Where, content: bytes) -> Spot | None:
     if where.start_s is None or not has_one_clock:
         return Spot(node=node) if node else None
     edges_s = (where.start_s, where.start_s if where.end_s is None else where.end_s)
+    if not all(math.isfinite(edge * NS_PER_S) for edge in edges_s):
+        return None
     start_ns, end_ns = (round(edge * NS_PER_S) - int(header["start_ns"]) for edge in edges_s)
     if end_ns < 0 or start_ns > header["length_ns"]:
         return None

@@ -19,6 +19,7 @@ WIDTH_PX, _LEFT_PX = 1000, 170
 _ROW_PX, _BAR_PX = 15, 12
 _MOST_ROWS, _MOST_ROWS_OF_LANE = 26, 5
 _LEAST_GAP_PX = 5
+_OF_STRIPS = ("start", "duration", "row", "name", "end")
 _LEAST_TEXT_PX, _LETTER_PX = 46, 6.4
 _KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
 _OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
@@ -86,10 +87,11 @@ def still_of(file: TimelineFile) -> Markup:
             labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
         is_stream = row >= lane.get("streams_from", _MOST_ROWS)
         of = {**lane, "kind": "stream"} if is_stream else lane
-        hues = np.array([_hue(of, names[name]) for name in columns["name"].tolist()])
+        named = file.named(names, columns["name"])
+        hues = np.array([_hue(of, name) for name in named])
         begin_px, end_px = (_px(columns[key], start, end) for key in ("start", "end"))
         bars += _bars(hues, begin_px, end_px, y)
-        words += _words(hues, begin_px, end_px, [names[at] for at in columns["name"].tolist()], y)
+        words += _words(hues, begin_px, end_px, named, y)
         y += _ROW_PX
     if not bars:
         return Markup("")
@@ -120,7 +122,7 @@ def _window(file: TimelineFile) -> Mapping[str, Any] | None:
     if not at.size:
         return windows[0]
     row = int(at[at.size // 2])
-    name = file.texts("names")[int(steps["name"][row])]
+    (name,) = file.named(file.texts("names"), steps["name"][row : row + 1])
     span = {key: int(steps[key][row]) for key in ("start", "end")}
     return {**span, "why": f"median step: {name}"}
 
@@ -145,14 +147,14 @@ def _rows(
 def _strips(
     file: TimelineFile, lane: Mapping[str, Any], start: int, end: int
 ) -> dict[str, Numbers]:
-    blocks = [file.columns(block, EVENTS) for block in lane["blocks"] if block["level"] == 0]
-    found = {
-        key: np.concatenate([block[key] for block in blocks] or [np.empty(0, np.int64)])
-        for key in ("start", "duration", "row", "name")
-    }
-    found["end"] = found["start"] + found["duration"]
-    is_in = (found["start"] < end) & (found["end"] > start)
-    return {key: values[is_in] for key, values in found.items()}
+    found: list[dict[str, Numbers]] = [dict.fromkeys(_OF_STRIPS, np.empty(0, np.int64))]
+    for block in lane["blocks"]:
+        if block["level"] == 0:
+            columns = file.columns(block, EVENTS)
+            columns["end"] = columns["start"] + columns["duration"]
+            is_in = (columns["start"] < end) & (columns["end"] > start)
+            found.append({key: columns[key][is_in] for key in _OF_STRIPS})
+    return {key: np.concatenate([block[key] for block in found]) for key in _OF_STRIPS}
 
 
 def _px(times: Numbers, start: int, end: int) -> Numbers:

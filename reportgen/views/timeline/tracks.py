@@ -126,8 +126,11 @@ def lanes_of(report: Report) -> tuple[Lane, ...]:
 
 
 def seconds_of(text: str | None) -> float | None:
-    """Return an instant of the summary as seconds of the job's clock."""
-    return datetime.fromisoformat(text).timestamp() if text else None
+    """Return an instant of the summary as seconds of the job's clock; ``None`` if it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp() if text else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _phases(report: Report) -> Lane:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import base64
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from reportgen.results import Where
 from reportgen.results.timeline_file import read_timeline
-from reportgen.store import with_timeline
+from reportgen.store import load, with_timeline
 from reportgen.views.findings import cards_of
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.timeline.lanes import Spot, lanes_block, spot_of
 from reportgen.views.timeline.still import still_of
+from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.views import traces
 from tests.views.lane_files import LaneFile, training_file
 
@@ -140,3 +142,12 @@ def test_a_file_without_a_window_has_no_picture():
     made.strips(made.lane("thread", "main"), [(0, 5, 0, 1, 3, 5)], level=1)
     assert still_of(read_timeline(made.packed())) == ""
     assert "are not shown. The lanes are drawn on a screen" in lanes_block(made.packed()).html
+
+
+@pytest.mark.parametrize(
+    "attack", ["timeline_lane_is_its_parent", "timeline_wrong_counts", "timeline_absurd_counts"]
+)
+def test_a_crafted_timeline_leaves_a_notice_that_says_why(tmp_path: Path, attack: str) -> None:
+    report = load(ATTACKS_ON_SAVED[attack](tmp_path))
+    html = "".join(block.html for block in timeline(report).blocks)
+    assert "timeline of this report cannot be read" in html
