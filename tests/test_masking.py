@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from reportgen.masking import json_without_secrets, without_secrets
-from tests.fuzz.attacks import run_measured
 from tests.traces import header, small_events
 
 SECRETS = {
@@ -97,18 +98,41 @@ def _texts(folder: Path) -> Iterator[tuple[str, bytes]]:
             at = content.find(b"\x78", at + 1) if path.name == "Timeline.bin" else -1
 
 
+def _said(*words: str | Path) -> bytes:
+    """Return all that a command prints."""
+    command = [sys.executable, "-m", "reportgen.cli", *map(str, words)]
+    done = subprocess.run(command, check=False, capture_output=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_printed_answers_hold_nothing_that_a_terminal_obeys(tmp_path: Path) -> None:
+    wild = "\x1b[31m\x9b2J\x1b]8;;x\x07\x1b]52;c;x\x07\u202e\r\x07\0"
+    events = small_events()
+    for event in events:
+        event["name"] = f"{event['name']} {wild}"
+    trace = tmp_path / f"a{wild[:-1]}.pt.trace.json"
+    trace.write_text(json.dumps({**header(), "traceEvents": events}))
+    out = tmp_path / "out"
+    said = [_said("report", trace, "--output", out, "--format", "md", "-v")]
+    for asked in ("job", "findings", "KernelTime", "exhibits"):
+        said += [_said("query", out, asked, *more) for more in ((), ("--json",), ("--csv",))]
+    for text in (content.decode() for content in said):
+        assert not set(text) & set("\x1b\x9b\u202e\r\x07\0")
+
+
 def test_a_trace_full_of_secrets_gives_none_away(tmp_path: Path) -> None:
     trace, out = _trace(tmp_path), tmp_path / "out"
-    said = run_measured([trace, "--output", out, "--format", "html,ipynb", "-v"], cwd=tmp_path)
-    assert said.code == 0, said.stderr
-    for name, kind in (("t.json", "json"), ("t.pftrace", "perfetto")):
-        written = run_measured(
-            ["timeline", trace, "--output", out / name, "--format", kind], cwd=tmp_path
-        )
-        assert written.code == 0, written.stderr
+    said = [
+        _said("report", trace, "--output", out, "-v"),
+        _said("timeline", trace, "--output", out / "t.json", "--format", "json"),
+        _said("timeline", trace, "--output", out / "t.pftrace", "--format", "perfetto"),
+        _said("query", out / "profiler-report", "job"),
+        _said("query", out / "profiler-report", "exhibits", "--json"),
+    ]
     assert not [
         (name, secret)
-        for name, content in [*_texts(out), ("stderr", said.stderr.encode())]
+        for name, content in [*_texts(out), *enumerate(said)]
         for secret in SECRETS.values()
         if secret.encode() in content
     ]

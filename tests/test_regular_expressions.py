@@ -31,6 +31,9 @@ _OF_FRAMES = {"contains", "extract", "extractall", "count"}
 
 _GIVEN_BY_PEOPLE = {
     "comparison/gates.py: ": "a condition of --fail-if, which its user writes",
+    "report/query.py: ": "a condition of --where, which its user writes",
+    "publish/library.py: ": "sees the chart library that is installed, no input",
+    "formats/trace_events/regular_lines.py: ": "open: quadratic in a line of many beginnings",
     "rules/settings.py: text": "a pattern of the user's own settings",
     "explore/selection.py: name": "a pattern that the caller passes",
 }
@@ -166,10 +169,14 @@ def patterns() -> list[Found]:
                     Found(
                         place=f"{place}:{node.lineno}",
                         pattern=re.compile(text, flags),
-                        methods=frozenset(methods or {"search"}),
+                        methods=frozenset(methods or {_usual(place)}),
                     )
                 )
     return found
+
+
+def _usual(place: str) -> str:
+    return "fullmatch" if place.startswith(_OF_PATHS) else "search"
 
 
 def _texts(node: ast.expr, module: Any, tree: ast.Module) -> list[Any]:
