@@ -34,6 +34,7 @@ _GIVEN_BY_PEOPLE = {
     "report/query.py: ": "a condition of --where, which its user writes",
     "publish/library.py: ": "sees the chart library that is installed, no input",
     "formats/trace_events/regular_lines.py: ": "open: quadratic in a line of many beginnings",
+    "views/values.py: ": "sees words of our own names of columns",
     "rules/settings.py: text": "a pattern of the user's own settings",
     "explore/selection.py: name": "a pattern that the caller passes",
 }
