@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from reportgen.masking import without_secrets
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 
@@ -22,9 +24,9 @@ class ReportgenError(Exception):
     exit_code: int = EXIT_FAILED
 
     def __init__(self, message: str, *, hint: str = "", **details: object) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        self.message = without_secrets(message)
+        self.hint = without_secrets(hint)
+        super().__init__(self.message)
         self.details = details
 
     def __str__(self) -> str:

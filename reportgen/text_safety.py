@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Iterator, Sequence
+
+from reportgen.masking import without_secrets
 
 _SPECIAL = re.compile(r"([\\`*\[\]|~]|^[#+>-]|(?<!\w)_|_(?!\w))", flags=re.MULTILINE)
 _CONTROLS = re.compile(
     "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
+
+
+class TerminalFormatter(logging.Formatter):
+    """Writes lines of the log as ``terminal_text``."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return a line of the log, with its traceback if it has one."""
+        return terminal_text(super().format(record))
+
+
+def terminal_text(text: str) -> str:
+    """Return a text as everything is printed: no secrets, nothing that a terminal would obey."""
+    return clean(without_secrets(text))
 
 
 def clean(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import io
 import logging
 import os
 import shlex
@@ -29,9 +30,9 @@ from reportgen.cli.settings import (
     read_settings,
     top_settings,
 )
-from reportgen.cli.streams import open_closed_streams, print_path, print_verdict
+from reportgen.cli.streams import open_closed_streams, print_path, print_verdict, say
 from reportgen.errors import EXIT_FAILED, ReportgenError
-from reportgen.text_safety import clean
+from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
     from reportgen.pipeline import MadeReport
@@ -282,7 +283,7 @@ def command(
         webbrowser.open(outcome.path.resolve().as_uri())
     if fail_on is not None and (bad := _at_least(fail_on, outcome.report)):
         more = f" (and {len(bad) - 1} more)" if bad[1:] else ""
-        click.echo(f"met: --fail-on {fail_on}: {bad[0].id} {clean(bad[0].title)}{more}", err=True)
+        say(f"met: --fail-on {fail_on}: {bad[0].id} {bad[0].title}{more}")
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
 
@@ -301,7 +302,7 @@ def _early_kernel(notebook: Path | None) -> ReadyKernel | None:
 
 def _list_files(made: MadeReport, output: Path | str, *, is_wanted: bool) -> None:
     for file in made.files if is_wanted else ():
-        click.echo(f"wrote {str(output).rstrip('/')}/{file.as_posix()}", err=True)
+        say(f"wrote {str(output).rstrip('/')}/{file.as_posix()}")
 
 
 def _at_least(fail_on: str, report: Report) -> list[Finding]:
@@ -326,23 +327,25 @@ def run_command(called: click.Command, *, owns_process: bool = False) -> int:
         with interrupts_spare_imports():
             answer = called.main(standalone_mode=False, obj=owns_process)
     except click.ClickException as err:
-        err.show()
+        shown = io.StringIO()
+        err.show(shown)
+        say(shown.getvalue(), nl=False)
         return err.exit_code
     except ReportgenError as err:
         _print_error(err)
         return err.exit_code
     except (KeyboardInterrupt, click.Abort) as err:
-        click.echo(INTERRUPTED, err=True)
+        say(INTERRUPTED)
         is_killed = signal.SIGTERM in (err.__cause__ or err).args  # click's Abort has a cause
         return EXIT_TERMINATED if is_killed else EXIT_INTERRUPTED
     except (MemoryError, ImportError) as err:
         what = str(err).strip().rpartition("\n")[2] or "there is too little memory"
-        click.echo(f"error: The report cannot be made: {what}.", err=True)
-        click.echo("       Give it more memory, or pass fewer or smaller files at once.", err=True)
+        say(f"error: The report cannot be made: {what}.")
+        say("       Give it more memory, or pass fewer or smaller files at once.")
         return EXIT_FAILED
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
-        click.echo(f"error: {place}{err.strerror or err}", err=True)
+        say(f"error: {place}{err.strerror or err}")
         return EXIT_FAILED
     return answer if isinstance(answer, int) else 0
 
@@ -360,9 +363,9 @@ def leave_with(code: int) -> NoReturn:
 
 
 def _print_error(err: ReportgenError) -> None:
-    click.echo(f"error: {err.message}", err=True)
+    say(f"error: {err.message}")
     if err.hint:
-        click.echo(f"       {err.hint}", err=True)
+        say(f"       {err.hint}")
     logging.getLogger(__name__).debug("traceback of the error", exc_info=err)
 
 
@@ -372,5 +375,7 @@ def _configure_logging(*, quiet: bool, verbose: int) -> None:
         level = logging.ERROR
     elif verbose:
         level = logging.INFO if verbose == 1 else logging.DEBUG
-    logging.basicConfig(level=logging.CRITICAL, format="%(message)s", stream=sys.stderr, force=True)
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(TerminalFormatter("%(message)s"))
+    logging.basicConfig(level=logging.CRITICAL, handlers=[handler], force=True)
     logging.getLogger("reportgen").setLevel(level)

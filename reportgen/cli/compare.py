@@ -13,7 +13,7 @@ from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
-from reportgen.cli.streams import print_path
+from reportgen.cli.streams import print_path, say
 
 if TYPE_CHECKING:
     from reportgen.comparison import Comparison
@@ -98,7 +98,7 @@ def command(
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_comparison(options, watcher)
     if not quiet or made.comparison.reason:
-        click.echo(f"{made.comparison.headline} {made.comparison.lead}", err=True)
+        say(f"{made.comparison.headline} {made.comparison.lead}")
     print_path(str(made.path))
     return _exit_code(made.comparison, wanted, frozenset(allowed))
 
@@ -120,15 +120,14 @@ def _exit_code(comparison: Comparison, wanted: Sequence[Gate], allowed: frozense
     different = stops_gates(comparison.comparability, allowed=allowed)
     if wanted and different:
         names = ", ".join(different)
-        click.echo(
+        say(
             f"error: The jobs differ in {names}; --fail-if is not judged.\n"
-            "       Pass --allow-different hardware to judge it all the same.",
-            err=True,
+            "       Pass --allow-different hardware to judge it all the same."
         )
         return EXIT_NOT_COMPARABLE
     found = gates.met(comparison, wanted)
     for text in found:
-        click.echo(f"met: {text}", err=True)
+        say(f"met: {text}")
     for text in gates.unjudged(comparison, wanted):
-        click.echo(f"not judged: {text}", err=True)
+        say(f"not judged: {text}")
     return EXIT_GATE_MET if found else 0

@@ -19,6 +19,7 @@ import click
 from reportgen import __version__
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
+from reportgen.cli.streams import say
 from reportgen.text import format_bytes
 
 _DISTRIBUTION = "make-profiler-report"
@@ -35,7 +36,7 @@ _CREDENTIALS = (
     "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )  # fmt: skip
-_REQUIREMENT = re.compile(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]")
+_REQUIREMENT = re.compile(r"([\w.-]++).*extra == ['\"]([\w-]+)['\"]")
 _ANSWERS_WITHIN_S = 10.0
 """A broken driver or store may never answer; a healthy one takes less than two seconds."""
 
@@ -100,7 +101,7 @@ def command(path: str | None) -> int:
 
 
 def _section(title: str, lines: Iterator[str] | list[str]) -> None:
-    click.echo("\n".join([title, *(f"  {line}" for line in lines), ""]))
+    say("\n".join([title, *(f"  {line}" for line in lines), ""]), err=False)
 
 
 def _started(code: str, *words: str) -> subprocess.Popen[str]:

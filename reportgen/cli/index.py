@@ -10,7 +10,7 @@ import click
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options, output_option
 from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path
+from reportgen.cli.streams import print_path, say
 
 
 @click.command(cls=Grouped)
@@ -54,5 +54,5 @@ def command(
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_index(options, watcher)
     if made.index.n_unreadable and not quiet:
-        click.echo(f"{made.index.n_unreadable} could not be read; the page says why.", err=True)
+        say(f"{made.index.n_unreadable} could not be read; the page says why.")
     print_path(str(made.path))

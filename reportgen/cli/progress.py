@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from reportgen.text_safety import terminal_text
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -26,7 +28,7 @@ class _Line:
 
     def _show(self, text: str) -> None:
         if self._status is not None:
-            self._status.update(text)
+            self._status.update(terminal_text(text))
 
 
 @contextmanager

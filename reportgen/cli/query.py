@@ -12,6 +12,7 @@ import click
 
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
+from reportgen.cli.streams import say
 from reportgen.errors import LocationError
 from reportgen.report.query import Answer, ask, narrowed
 from reportgen.results import Scalar
@@ -118,11 +119,11 @@ def command(
             "n_matching": len(shown.rows),
             "left_out": left_out,
         }
-        click.echo(json.dumps(answer, ensure_ascii=False, allow_nan=False))
+        say(json.dumps(answer, ensure_ascii=False, allow_nan=False), err=False)
         return
-    click.echo(_as_csv(shown, cells) if as_csv else _as_text(shown, cells), nl=False)
+    say(_as_csv(shown, cells) if as_csv else _as_text(shown, cells), err=False, nl=False)
     for line in _left_out_lines(left_out, n_rows=len(shown.rows)):
-        click.echo(line, err=as_csv)
+        say(line, err=as_csv)
 
 
 def _asked(path: str, what: str) -> tuple[str, Answer]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from reportgen.errors import OutputError
+from reportgen.text_safety import terminal_text
 
 if TYPE_CHECKING:
     from reportgen.report import Report
@@ -32,16 +33,21 @@ def open_closed_streams() -> None:
             setattr(sys, name, os.fdopen(number, "w" if number else "r", closefd=False))
 
 
+def say(text: str, *, err: bool = True, **style: Any) -> None:
+    """Print a text to stderr, or to stdout, without what a terminal would obey and secrets."""
+    click.secho(terminal_text(text), err=err, **style)
+
+
 def print_verdict(report: Report) -> None:
     """Print the verdict and the top findings to stderr."""
     from reportgen.views.text_reports import terminal_lines
 
     for line in terminal_lines(report):
-        click.secho(line.text, err=True, fg=_COLOURS.get(line.kind), bold=bool(line.kind))
+        say(line.text, fg=_COLOURS.get(line.kind), bold=bool(line.kind))
 
 
 def print_path(path: str) -> None:
-    """Write where the report is to stdout.
+    """Write where the report is to stdout: as it is for programs, harmless on a terminal.
 
     A reader that is gone does not unmake the report.
 
@@ -49,7 +55,7 @@ def print_path(path: str) -> None:
         OutputError: it cannot be written; whoever waits for it must know.
     """
     try:
-        click.echo(path)
+        click.echo(terminal_text(path) if sys.stdout.isatty() else path)
     except BrokenPipeError:
         return
     except OSError as err:

@@ -11,7 +11,7 @@ import click
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path
+from reportgen.cli.streams import print_path, say
 
 _STDOUT = "-"
 
@@ -91,6 +91,6 @@ def command(
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         made = make_timeline(options, watcher)
     for remark in () if quiet else made.remarks:
-        click.echo(remark, err=True)
+        say(remark)
     if output != _STDOUT:
         print_path(output)

@@ -10,7 +10,7 @@ import click
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import OutputType, bucket_options, output_option
 from reportgen.cli.progress import watching
-from reportgen.cli.streams import print_path
+from reportgen.cli.streams import print_path, say
 
 _SHORTEST_S = 1.0
 _SECONDS_PER_MINUTE = 60
@@ -67,4 +67,4 @@ def command(
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:
         has_ended = watch(options, watcher, on_made=say_made)
     if not has_ended and not quiet:
-        click.echo(f"Nothing new for {idle:g} minutes: the job is not watched any more.", err=True)
+        say(f"Nothing new for {idle:g} minutes: the job is not watched any more.")

@@ -9,6 +9,7 @@ import msgspec
 
 from reportgen.comparison.model import Comparison
 from reportgen.errors import LocationError
+from reportgen.masking import json_without_secrets
 from reportgen.plain_files import read_entry, read_named
 from reportgen.results.codec import check_format, reading
 
@@ -24,7 +25,7 @@ def encode(comparison: Comparison) -> bytes:
         **{item.name: getattr(comparison, item.name) for item in fields(comparison)},
         "step_mean_difference_s": step.step_mean_difference_s if step else None,
     }
-    return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
+    return json_without_secrets(msgspec.json.format(msgspec.json.encode(tree), indent=1)) + b"\n"
 
 
 def load(folder: str | Path) -> Comparison:
@@ -46,6 +47,6 @@ def load(folder: str | Path) -> Comparison:
             path=str(path),
         ) from err
     with reading(str(path), of="comparison"):
-        tree = msgspec.json.decode(raw)
+        tree = msgspec.json.decode(json_without_secrets(raw))
         check_format(tree["format"], (FORMAT,), path=str(path), of="comparison")
         return msgspec.convert(tree, Comparison)

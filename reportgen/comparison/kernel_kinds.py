@@ -27,7 +27,7 @@ _PATTERNS = {
     "elementwise": r"elementwise|pointwise|vectorized|unrolled|copy|fill|cat_?array|dropout",
 }
 """The first pattern that occurs in a name decides: fused attention holds matrix products."""
-_NAMESPACE = re.compile(r"\w+::")
+_NAMESPACE = re.compile(r"\b\w++::")
 
 
 def kind_of(kernel: str) -> str:

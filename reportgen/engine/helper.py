@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from reportgen.engine.interpreter import arguments_to_run, start_interpreter
+from reportgen.text_safety import TerminalFormatter
 
 _END = None
 _OBJECTS_PER_COLLECTION = 100_000
@@ -81,7 +82,9 @@ def serve() -> None:
         with out:
             fn, args, level = pickle.load(sys.stdin.buffer)  # noqa: S301  # who started us wrote it
             threading.Thread(target=_end_with_starter, daemon=True).start()
-            logging.basicConfig(format="%(message)s", stream=sys.stderr)
+            handler = logging.StreamHandler(sys.stderr)
+            handler.setFormatter(TerminalFormatter("%(message)s"))
+            logging.basicConfig(handlers=[handler])
             logging.getLogger(_OURS).setLevel(level)
             for result in fn(*args):
                 pickle.dump(result, out, protocol=pickle.HIGHEST_PROTOCOL)

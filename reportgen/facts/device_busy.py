@@ -27,7 +27,7 @@ _COMMUNICATION = re.compile(
     # Libraries of collectives, wherever their name appears in that of the kernel.
     r"nccl|rccl|hccl|oneccl|msccl|nvshmem"
     # All-reduce kernels of inference engines, of symmetric memory, and fused ones.
-    r"|cross_device_reduce|multimem_.*(reduce|gather)|allreduce_fusion"
+    r"|cross_device_reduce|multimem_(?:(?!multimem_).)*?(reduce|gather)|allreduce_fusion"
     # Expert parallelism: dispatch, combine and notify.
     r"|deep_ep::|hybrid_ep::|(internode|intranode)(_ll)?::",
     re.IGNORECASE,

@@ -77,7 +77,7 @@ _COMPILES = re.compile(
 
 _NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
 
-_BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w+).*>$")
+_BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w++).*>$")
 _OWN_FUNCTION = re.compile(r"^(?!<|torch/|threading\.py)\S*\.py\(\d+\): (?!<module>)")
 """Python functions of the script, or of a library that is not PyTorch's."""
 

@@ -167,11 +167,19 @@ def _matrix(*written: str) -> Reading | None:
 
 
 _A_TYPE = r"bf16|tf32|f16|f32|f64|e4m3|e5m2|e2m1|i8|s8|u8"
+_A_CORE = r"(?:volta|ampere|maxwell|turing|hopper|sm\d|simt|cudnn)"
+# A gap never passes a second beginning: a search would else scan the rest of a name from each.
 _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | None]], ...] = (
-    (re.compile(r"Cijk_[A-Z][a-z]+_[A-Z][a-z]+_(.+?)_MT\d"), _tensile),
+    (re.compile(r"Cijk_[A-Z][a-z]+_[A-Z][a-z]+_((?:(?!Cijk_).)+?)_MT\d"), _tensile),
     (re.compile(r"nvjet_(?:sm\d+_)?([a-z]{3,5})_"), _nvjet),
-    (re.compile(rf"xmma_\w*?_({_A_TYPE})(?:{_A_TYPE})_(?:{_A_TYPE}|i32)+_"), _xmma),
-    (re.compile(rf"cutlass3x_sm\d+_(tensorop|simt)_\w*?gemm_({_A_TYPE})_"), _cutlass3),
+    (
+        re.compile(rf"xmma_(?:(?!xmma_)\w)*?_({_A_TYPE})(?:{_A_TYPE})_(?:{_A_TYPE}|i32)++_"),
+        _xmma,
+    ),
+    (
+        re.compile(rf"cutlass3x_sm\d+_(tensorop|simt)_(?:(?!cutlass3x_)\w)*?gemm_({_A_TYPE})_"),
+        _cutlass3,
+    ),
     (
         re.compile(
             r"(?:(bf16|tf32|fp16|f16)_)?([shdi])(884|1688|16816|161616|16832|8816|32x8x16|16864)"
@@ -181,15 +189,17 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
     ),
     (
         re.compile(
-            r"(?:^|_)(?:volta|ampere|maxwell|turing|hopper|sm\d+|simt|cudnn)\w*?_g?c?([shdczi])"
-            r"(?:gemm|cudnn)|(?:^|[\s:_])([shdcz])gemm(?:_|\b)|\bg?([cz])gemm_"
+            rf"(?:^|_){_A_CORE}(?:(?!_{_A_CORE})\w)*?_g?c?([shdczi])(?:gemm|cudnn)"
+            r"|(?:^|[\s:_])([shdcz])gemm(?:_|\b)|\bg?([cz])gemm_"
         ),
         # On ordinary cores: ``volta_sgemm``, ``scudnn``, ``simt_sgemm``.
         lambda found: Reading(_GEMM_LETTERS[found[found.lastindex or 1]], tensor_core=False),
     ),
     # MIOpen's implicit GEMMs: ``igemm_fwd_gtcx3_nhwc_bf16_…``.
     (
-        re.compile(r"igemm_(?:fwd|bwd|wrw)_gtc\w*?_n\w+?_(bf16|fp16|fp32|int8)_"),
+        re.compile(
+            r"igemm_(?:fwd|bwd|wrw)_gtc(?>(?:(?!igemm_)\w)*?_n)(?:(?!igemm_)\w)+?_(bf16|fp16|fp32|int8)_"
+        ),
         lambda found: _matrix(found[1]),
     ),
     (re.compile(r"^_ZN(?:2ck|7ck_tile)"), _composable),
@@ -199,12 +209,15 @@ _LIBRARIES: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | Non
         lambda found: _matrix(*(item.lower() for item in _TRTLLM_TYPES.findall(found[1]))),
     ),
     (
-        re.compile(r"fmhaSm1\d\d\w*?_Q(?:kv)?(E4m3|E5m2|E2m1|Bfloat16|Fp16|Fp32)"),
+        re.compile(r"fmhaSm1\d\d(?:(?!fmhaSm1)\w)*?_Q(?:kv)?(E4m3|E5m2|E2m1|Bfloat16|Fp16|Fp32)"),
         lambda found: _matrix(found[1].lower()),
     ),
     # Triton's ``_matmul_ogs_<layout>_<out>x<A>x<B>_``.
     (
-        re.compile(r"_matmul_ogs_\w+?_[a-z0-9]+x([a-z]+\d+\w*?)x([a-z]+\d+\w*?)_"),
+        re.compile(
+            r"_matmul_ogs_(?:(?!_matmul_ogs_)\w)+?_(?:mx)?[a-wyz0-9]++"
+            r"x((?:mx)?[a-wyz]++\d++[a-wyz0-9_]*+)x((?:mx)?[a-wyz]++\d++[a-wyz0-9]*+)_"
+        ),
         lambda found: _matrix(*found.groups()),
     ),
 )
@@ -241,15 +254,16 @@ _WHOLE = (
     (re.compile(r"\bshort\b"), Precision.INT16),
     (re.compile(r"(?<!unsigned )\bint(32_t)?\b"), Precision.INT32),
 )
-_OPAQUE = re.compile(r"OpaqueType<|batched_transpose_\w*half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
+_TRANSPOSED = r"batched_transpose_(?:(?!batched_transpose_)\w)*?"
+_OPAQUE = re.compile(rf"OpaqueType<|{_TRANSPOSED}half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
 """Copies that move bytes of any 16- or 32-bit type."""
-_MOVED = re.compile(r"OpaqueType<(\d)|batched_transpose_\w*(half)", re.IGNORECASE)
+_MOVED = re.compile(rf"OpaqueType<(\d)|{_TRANSPOSED}(half)", re.IGNORECASE)
 FLOATING_BITS = {Precision(name): bits for name, bits in _BITS.items() if name[0] != "I"} | {
     Precision.TF32: 32
 }
 """How long elements of floating formats are in memory."""
 _MATRIX_HINT = re.compile(
-    r"fmha|flash_(fwd|bwd)|flash::.*(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
+    r"fmha|flash_(fwd|bwd)|flash::(?:(?!flash::).)*?(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
 )
 """Attention and grouped GEMMs multiply on matrix units although no shape is in their name."""
 _MATRIX_TYPES = {"FP16", "BF16", "FP8", "FP4", "TF32", "Unknown"}
@@ -301,7 +315,6 @@ def _split_parameters(name: str) -> tuple[str, str]:
 
 
 _NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[a-z_][A-Za-z0-9_]*::")
-_TEMPLATE = re.compile(r"<[^<>]*>")
 _WHAT_IT_DOES = re.compile(
     r"\b(?!gpu_kernel_impl|ReduceOp|[A-Z]?[A-Z]?(?:Unary|Binary)Functor|enable_)"
     r"(\w+[Ff]unctor\w*|\w+Ops?\b|\w+_kernel(?:_impl|_cuda)?\b|\w+KernelImpl\b|launch_\w+"
@@ -326,9 +339,7 @@ def short_name(name: str) -> str:
     """
     template, _ = _split_parameters(name)
     bare = template.removeprefix("void ").strip()
-    before = None
-    while before != bare:
-        before, bare = bare, _TEMPLATE.sub("", bare)
+    bare = _without_templates(bare)
     bare = _NAMESPACE.sub("", bare).strip()
     if not bare:
         return name
@@ -337,6 +348,25 @@ def short_name(name: str) -> str:
         words = _WORD.findall(_NAMESPACE.sub("", template.removeprefix("void ")))
         return does[1] if does else (words[1:] or words)[0]
     return f"{bare} {does[1]}" if does and does[1] not in bare else bare
+
+
+def _without_templates(name: str) -> str:
+    """Return a name without its angle brackets and what they hold; single brackets stay.
+
+    Example:
+        >>> _without_templates("f<g<int>, 2>::h<"), _without_templates("a<b<c>d")
+        ('f::h<', 'a<bd')
+    """
+    kept: list[str] = []
+    opened: list[int] = []
+    for piece in re.split("([<>])", name):
+        if piece == ">" and opened:
+            del kept[opened.pop() :]
+            continue
+        if piece == "<":
+            opened.append(len(kept))
+        kept.append(piece)
+    return "".join(kept)
 
 
 def short_names(names: Sequence[str]) -> list[str]:

@@ -18,11 +18,11 @@ from reportgen.merging import merge_by, merge_members, merged, sums_by_code
 from reportgen.profile import NO_CALLS, ProfileInterval, PythonFunction, PythonTable
 
 _BUILT_IN = "~"
-_PACKAGES = re.compile(r".*(?:/(?:site|dist)-packages/|/lib/python\d[\d.]*/)")
-_HOME = re.compile(r"(?:[A-Za-z]:)?/(?:.*/)?(?:(?:home|Users)/[^/]+|root)/")
+_PACKAGES = re.compile(r"(?m)^.*(?:/(?:site|dist)-packages/|/lib/python\d[\d.]*/)")
+_HOME = re.compile(r"(?m)^([^/\n]*?)(?:[A-Za-z]:)?/(?:.*/)?(?:(?:home|Users)/[^/]+|root)/")
 _OWN_PARTS = 2
 _METHOD = re.compile(
-    r"<(?:slot wrapper|method|built-in method) '(?P<name>.+)' of '(?P<of>.+)' objects>"
+    r"<(?:slot wrapper|method|built-in method) '(?P<name>[^']+)' of '(?P<of>[^']+)' objects>"
 )
 _FUNCTION = re.compile(r"<built-in (?:method|function) (?P<name>[^<> ]+)>")
 
@@ -131,7 +131,7 @@ def place_of(function: PythonFunction) -> str:
     path = function.file.replace("\\", "/")
     packaged = _PACKAGES.sub("", path)
     if packaged == path:
-        own = _HOME.sub("", path).split("/")
+        own = _HOME.sub(r"\1", path).split("/")
         return f"{'/'.join(own[-_OWN_PARTS:])}:{function.line}"
     package, *folders, file = packaged.split("/") if "/" in packaged else ("", packaged)
     return f"{'/'.join([package] * bool(package) + ['…'] * bool(folders) + [file])}:{function.line}"

@@ -7,6 +7,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Mapping
 
+from reportgen.masking import without_secrets
 from reportgen.profile import Quality, SourceNote
 from reportgen.text import format_bytes, format_count
 
@@ -40,7 +41,7 @@ _SENTENCES: Mapping[Quality, str] = {
     Quality.PLACES_REPAIRED: "{n} damaged [place was|places were] repaired",
     Quality.BYTES_LOST: "the file ends in the middle of a line: {bytes} lost",
 }
-_FORMS = re.compile(r"\[([^|\]]*)\|([^\]]*)\]")
+_FORMS = re.compile(r"\[([^|\[\]]*)\|([^\[\]]*)\]")
 
 
 class Diagnostics:
@@ -121,11 +122,11 @@ def _say(sentence: str, count: int) -> str:
 
 
 def printable(text: str, *, most: int = LONGEST_NAME) -> str:
-    """Return text that can be written as UTF-8 and shown: names from disk may hold anything.
+    """Return text that can be written as UTF-8 and passed on: names from disk may hold anything.
 
     A text that is too long to be a name is cut; its checksum keeps different ones apart.
     """
-    encoded = text.encode("utf-8", "backslashreplace")
+    encoded = without_secrets(text).encode("utf-8", "backslashreplace")
     written = encoded.decode("utf-8")
     if len(written) <= most:
         return written

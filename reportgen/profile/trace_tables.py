@@ -28,7 +28,7 @@ HOST_MEMORY = 0
 """``MemoryEvents.device_type`` of host memory; 1 is CUDA and HIP (PyTorch's ``DeviceType``)."""
 
 
-PROFILER_STEP = re.compile(r"ProfilerStep\s*\*?\s*#\s*(\d{1,15})")
+PROFILER_STEP = re.compile(r"ProfilerStep\s*+(?:\*\s*+)?#\s*+(\d{1,15})")
 NUMBERED_STEP = re.compile(
     r"(?:train(?:ing)?[ _]?)?(?:step|iteration|iter)[ _#:]*(\d{1,15})", re.IGNORECASE
 )

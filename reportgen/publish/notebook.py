@@ -147,7 +147,7 @@ def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
 
 def _check_parameters(notebook: Any, path: Path) -> None:
     tagged = [cell for cell in notebook.cells if _has_tag(cell, _PARAMETERS_TAG)]
-    pattern = rf"^\s*{PARAMETER}\s*(:[^=]+)?=[^=]"
+    pattern = rf"^[^\S\n]*+{PARAMETER}\s*(:[^=]+)?=[^=]"
     if len(tagged) == 1 and re.search(pattern, tagged[0].source, flags=re.MULTILINE):
         return
     raise PluginError(

@@ -28,7 +28,7 @@ LANES_SCRIPT = "lanes.js"
 _HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
 _OF_NBCONVERT = ("markdown2html", "strip_ansi", "text_base64")
-_OVERWRITTEN = re.compile(r".*\r(?=[^\n])")
+_OVERWRITTEN = re.compile(r"(?m)^.*\r(?=[^\n])")
 _PLOTLY_TYPE = "application/vnd.plotly.v1+json"
 _FOLD = re.compile("<!--(/?)fold-->")
 _END_OF_CELL = re.compile("</t[dhr]>")

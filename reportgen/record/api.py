@@ -21,6 +21,7 @@ from types import ModuleType
 from typing import Any, Self, TypeVar, cast
 
 from reportgen.record import OWN_COMMAND
+from reportgen.text_safety import terminal_text
 
 Item = TypeVar("Item")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -138,7 +139,8 @@ class recording:  # noqa: N801 - used like a function
             return injected.settings.settings_for(str(self.folder))
         if (folder := Path(variables["REPORTGEN_RECORD_DIR"])) != self.folder:
             sys.stderr.write(
-                f"reportgen: {self.folder.name} holds another run; see {folder.name}\n"
+                f"reportgen: {terminal_text(self.folder.name)} holds another run; "
+                f"see {terminal_text(folder.name)}\n"
             )
             self.folder = folder
         return injected.settings.read_settings(variables)
@@ -182,7 +184,7 @@ def load_ipython_extension(shell: Any) -> None:
         """Run a cell and record it."""
         with recording(out=line.strip() or None) as run:
             result = shell.run_cell(cell)
-        sys.stderr.write(f"reportgen: recorded in {run.folder.name}\n")
+        sys.stderr.write(f"reportgen: recorded in {terminal_text(run.folder.name)}\n")
         result.raise_error()
 
     shell.register_magic_function(record, magic_kind="cell", magic_name="record")

@@ -23,6 +23,7 @@ from reportgen.record.folder import Recording, boot_token, is_alive, open_record
 from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait
+from reportgen.text_safety import terminal_text
 
 INJECTED = Path(__file__).parent / "injected"
 _SAMPLER_ENDS_S = 5.0
@@ -68,7 +69,7 @@ def record(options: RecordOptions) -> int:
 def say(text: str) -> None:
     """Write a line to stderr; a closed stream is no failure."""
     with suppress(OSError, ValueError, AttributeError):
-        sys.stderr.write(f"reportgen: {text}\n")
+        sys.stderr.write(f"reportgen: {terminal_text(text)}\n")
         sys.stderr.flush()
 
 

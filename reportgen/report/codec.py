@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from reportgen.masking import json_without_secrets
 from reportgen.report.model import Report
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import check_format, reading
@@ -28,7 +29,7 @@ def encode(report: Report) -> bytes:
         ],
         "data_quality": {**report.data_quality.counters, "notes": report.data_quality.notes},
     }
-    return msgspec.json.format(msgspec.json.encode(tree), indent=1) + b"\n"
+    return json_without_secrets(msgspec.json.format(msgspec.json.encode(tree), indent=1)) + b"\n"
 
 
 def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Report:
@@ -38,7 +39,7 @@ def decode(raw: bytes, *, path: str, results: Mapping[RuleId, RuleResult]) -> Re
         FormatError: not JSON, not a report of ours, or a newer format.
     """
     with reading(path, of="report"):
-        tree: Any = msgspec.json.decode(raw, type=dict[str, Any])
+        tree: Any = msgspec.json.decode(json_without_secrets(raw), type=dict[str, Any])
         check_format(tree["format"], (FORMAT,), path=path, of="report")
         notes = tree["data_quality"].pop("notes")
         tree["data_quality"] = {"counters": tree["data_quality"], "notes": notes}

@@ -19,6 +19,7 @@ from typing import Annotated, Any
 import msgspec
 
 from reportgen.errors import FormatError
+from reportgen.masking import json_without_secrets
 from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
 from reportgen.results.packed_columns import check_lengths
 
@@ -35,6 +36,10 @@ def encode(result: RuleResult) -> bytes:
 
 def encoded_parts(result: RuleResult) -> Iterator[bytes]:
     """Yield the bytes of ``<Id>.json`` piece by piece: of a thousand ranks they are megabytes."""
+    yield from map(json_without_secrets, _encoded_parts(result))
+
+
+def _encoded_parts(result: RuleResult) -> Iterator[bytes]:
     tree = {key: getattr(result.counters, name) for name, key in _COUNTERS.items()}
     tree |= {"Details": result.details, "RuleParameters": result.rule_parameters}
     five = {key: tree[key] for key in AWS_KEYS}
@@ -44,10 +49,10 @@ def encoded_parts(result: RuleResult) -> Iterator[bytes]:
 
 
 def encode_beside(result: RuleResult, original: bytes) -> bytes:
-    """Return the ``original`` bytes of an imported result, untouched, with our key appended.
+    """Return the ``original`` bytes of an imported result with our key appended.
 
-    Where the keys are not exactly AWS's five in AWS's order, or the bytes are no UTF-8, they are
-    written anew.
+    They are untouched but for secrets. Where the keys are not exactly AWS's five in AWS's order, or
+    the bytes are no UTF-8, they are written anew.
     """
     text = original.removeprefix(b"\xef\xbb\xbf").rstrip()
     try:
@@ -57,7 +62,8 @@ def encode_beside(result: RuleResult, original: bytes) -> bytes:
     if keys != AWS_KEYS:
         return encode(result)
     ours = msgspec.json.encode(_our_tree(result))[: -len(b"}")]
-    return b"".join([text[:-1], b', "reportgen": ', ours, *_last_keys(result), b"}}\n"])
+    parts = [text[:-1], b', "reportgen": ', ours, *_last_keys(result), b"}}\n"]
+    return b"".join(map(json_without_secrets, parts))
 
 
 def _our_tree(result: RuleResult) -> dict[str, Any]:
@@ -138,7 +144,7 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         FormatError: not JSON, not a result of ours, or a newer format.
     """
     with reading(path, of="rule result"):
-        tree = _parts(raw)
+        tree = _parts(json_without_secrets(raw))
         ours, known = _parts(tree["reportgen"]), (FIRST_FORMAT, FORMAT)
         check_format(msgspec.json.decode(ours["format"]), known, path=path, of="result")
         texts = msgspec.json.decode(ours.pop("exhibits"), type=list[msgspec.Raw])

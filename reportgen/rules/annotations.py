@@ -26,7 +26,6 @@ _INTERNAL = re.compile(
     r"|## Call CompiledFxGraph|PyTorch Profiler)"
 )
 """Ranges that frameworks mark themselves (docs/definitions.md, Annotations)."""
-_TRAILING_NUMBER = re.compile(r"\d+$")
 
 ABOUT = About(
     checks="How long the ranges marked with record_function took.",
@@ -95,7 +94,7 @@ def group_of(name: str) -> str:
         >>> group_of("step_123"), group_of("## forward ##"), group_of("epoch 3")
         ('step_*', '## forward ##', 'epoch *')
     """
-    return _TRAILING_NUMBER.sub("*", name)
+    return re.sub(r"(?<!\d)\d++$", "*", name)
 
 
 def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:

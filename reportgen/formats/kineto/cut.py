@@ -15,7 +15,8 @@ from reportgen.formats.kineto.columns import CALLS
 from reportgen.formats.kineto.events import NO_ARGS, ExactEvent, TraceEvent, decode_run
 from reportgen.formats.kineto.header import kept_header
 from reportgen.formats.kineto.text import TraceText
-from reportgen.formats.kineto.vocabulary import without_secrets
+from reportgen.formats.kineto.vocabulary import without_people
+from reportgen.masking import without_secrets
 from reportgen.units import NS_PER_US
 
 _RAW = msgspec.json.Decoder(list[msgspec.Raw])
@@ -141,5 +142,5 @@ def _cleaned(match: re.Match[bytes]) -> bytes:
     if not _MAY_BE_PRIVATE.search(match[0]):
         return match[0]
     said = json.loads(match[0], strict=False)
-    cleaned = without_secrets(_HOME.sub("~", said))
+    cleaned = without_people(without_secrets(_HOME.sub("~", said)))
     return match[0] if cleaned == said else json.dumps(cleaned).encode()

@@ -36,7 +36,7 @@ _MAX_DEVICES = 1024
 _MAX_VALUES = 16
 """Of a key that stands more often the last ones are looked at, of which the last one counts."""
 
-_MAX_NUMBER = 2**53
+_MAX_NUMBER, _MAX_VERSION = 2**53, 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +118,9 @@ def _devices(value: Any) -> list[Device]:
 
 
 def _device(number: int, item: Mapping[str, Any]) -> Device:
-    major, minor = _whole(item.get("computeMajor")), _whole(item.get("computeMinor"))
+    major, minor = (
+        _whole(item.get(key), most=_MAX_VERSION) for key in ("computeMajor", "computeMinor")
+    )
     units = _whole(item.get("numSms")) or _whole(item.get("maxComputeUnits"))
     return Device(
         id=number,

@@ -18,10 +18,6 @@ from reportgen.profile import Thread
 _PATH = re.compile(r"(?<![\w.:/\\-])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:()<>,\"']+)+[\\/](?=[^\\/\s])")
 _LIBRARY = re.compile(r".*[\\/](?:site-packages|dist-packages|python\d\.\d+)[\\/]")
 _USER_AT_HOST = re.compile(r"(?<![\w.+@-])[\w.+-]{1,64}@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*")
-_SECRET = re.compile(
-    r"(?i)\b((?:\w*[_-])?(?:secret|token|passw(?:or)?d|pwd|key|credentials?))(\s*(?:=|:(?!:))\s*)"
-    r"(?!\d+\b)[^\s,;&)]+"
-)
 _FLOATS = re.compile(r"double|float|half", re.IGNORECASE)
 _TEXTS = re.compile(r'"([^"\\]+)"')
 
@@ -91,22 +87,18 @@ def _id_text(value: Any) -> str:
 
 
 def masked(name: str) -> str:
-    """Return a name without folders, addresses of people, and values of keys that may be secret.
+    """Return a name without folders and addresses of people.
 
     Example:
-        >>> masked("send to ada@node7.example.org with api_key=abc, tokens=512")
-        'send to …@… with api_key=…, tokens=512'
+        >>> masked("send to ada@node7.example.org, tokens=512")
+        'send to …@…, tokens=512'
     """
-    return without_folders(without_secrets(name))
+    return without_folders(without_people(name))
 
 
-def without_secrets(name: str) -> str:
-    """Return a name without addresses of people and values of keys that may be secret."""
-    if "@" in name:
-        name = _USER_AT_HOST.sub("…@…", name)
-    if "=" in name or ":" in name:
-        name = _SECRET.sub(r"\1\2…", name)
-    return name
+def without_people(name: str) -> str:
+    """Return a name without addresses of people."""
+    return _USER_AT_HOST.sub("…@…", name) if "@" in name else name
 
 
 def without_folders(name: str) -> str:
@@ -124,7 +116,8 @@ def without_folders(name: str) -> str:
 
 
 def _shortened(match: re.Match[str]) -> str:
-    return _LIBRARY.sub("", match[0]) if _LIBRARY.match(match[0]) else ""
+    found = _LIBRARY.match(match[0])
+    return match[0][found.end() :] if found else ""
 
 
 def first_floating(input_list: bytes) -> str | None:

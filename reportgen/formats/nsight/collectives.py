@@ -24,7 +24,7 @@ _HEAD = struct.Struct("<I4xI4xQQ")
 _LONG, _INT = struct.Struct("<Q"), struct.Struct("<i")
 _COMMUNICATOR = "NCCL communicator ID"
 _FIELDS = {_COMMUNICATOR: _LONG, "Message size [bytes]": _LONG, "No. of ranks": _INT}
-_COMMUNICATION = re.compile(r"nccl\w*[Kk]ernel")
+_COMMUNICATION = re.compile(r"nccl(?:(?!nccl)\w)*?[Kk]ernel")
 _MOST_BYTES = 2**50
 
 Schemas = Mapping[int, Mapping[str, int]]

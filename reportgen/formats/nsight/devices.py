@@ -16,6 +16,8 @@ from reportgen.formats.nsight.source import Report
 from reportgen.profile import Device
 
 _LONGEST_NAME = 80
+_BELOW = (2**53, 2**53, 1000, 1000)
+"""Bounds of bytes of memory, multiprocessors, and both parts of the compute capability."""
 _GPU_MASK = 0xFF
 """The part of ``GPU_METRICS.typeId`` that numbers the GPU. Source: nsys, User Guide."""
 
@@ -41,7 +43,10 @@ def _numbers(report: Report, key: int | None) -> Mapping[int, int]:
 
 
 def _device(number: int, row: tuple[Any, ...]) -> Device:
-    memory, units, major, minor = (item if isinstance(item, int) else None for item in row[2:])
+    memory, units, major, minor = (
+        item if isinstance(item, int) and 0 <= item < most else None
+        for item, most in zip(row[2:], _BELOW, strict=True)
+    )
     return Device(
         id=number,
         name=printable(str(row[1] or f"GPU {number}"))[:_LONGEST_NAME],
