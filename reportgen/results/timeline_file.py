@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import msgspec
@@ -15,7 +16,8 @@ from reportgen.compression import gzipped
 from reportgen.errors import FormatError
 
 FILE = "Timeline.bin"
-MAGIC = b"RGTL0001"
+ANY_VERSION = b"RGTL"
+MAGIC = ANY_VERSION + b"0002"
 FLOWS = ("flow", "from_lane", "from_start", "to_lane", "to_start")
 EVENTS = ("start", "duration", "row", "name", "detail", "flow")
 RUNS = ("start", "duration", "row", "name", "count", "busy")
@@ -27,6 +29,23 @@ _AT_ONCE = 1 << 14
 """Values that are packed at once, in tables of ten columns: 3 MB."""
 
 Numbers = NDArray[np.int64]
+
+
+class Family(StrEnum):
+    """What a strip or counter is about; its colour says so. The last three are findings."""
+
+    COMPUTE = "compute"
+    COMMUNICATION = "communication"
+    COPIES = "copies"
+    OPERATORS = "operators"
+    RUNTIME = "runtime"
+    ANNOTATIONS = "annotations"
+    PHASES = "phases"
+    FUNCTIONS = "functions"
+    LOADING = "loading"
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
 
 
 def leb128(values: Numbers) -> bytes:
@@ -116,7 +135,7 @@ class TimelineFile:
     content: memoryview
 
     def texts(self, name: str) -> list[str]:
-        """Return ``names`` or ``details``."""
+        """Return ``names``, ``families`` or ``details``."""
         texts: list[str] = msgspec.json.decode(self._block(self.header[name]))
         return texts
 
@@ -127,6 +146,8 @@ class TimelineFile:
         for name in ("start", "time", "from_start"):
             if name in columns:
                 columns[name] = summed(columns[name], block["from"])
+        if "value" in columns:
+            columns["value"] = unzigzag(columns["value"])
         if "to_start" in columns:
             columns["to_start"] = unzigzag(columns["to_start"]) + columns["from_start"]
         return columns
@@ -142,9 +163,11 @@ def read_timeline(content: bytes) -> TimelineFile:
     Raises:
         FormatError: it is none, of another version, or cut off.
     """
-    hint = "Make the report again from the raw data."
+    hint = "make-profiler-report JOB, with the folder of the raw data, makes it again."
     if content[:8] != MAGIC:
         what = f"it begins with {content[:8]!r}, not {MAGIC!r}"
+        if content.startswith(ANY_VERSION) and content[4:8].isdigit():
+            what = f"it is of version {int(content[4:8])}, not {int(MAGIC[4:])}"
         raise FormatError(f"The timeline of this report cannot be read: {what}.", hint=hint)
     size = int.from_bytes(content[8:12], "little")
     try:

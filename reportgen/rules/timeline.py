@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from reportgen import results
-from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
-from reportgen.rules.kit import col, left_out, row, table
+from reportgen.rules.base import About, Need, Outcome, Part, Rule
+from reportgen.rules.kit import col, communication_names, left_out, row, table
 from reportgen.timeline import lanes_of
 
 MOST_LANES = 2_000
@@ -31,9 +32,16 @@ class LaneCount:
     events: int = col()
 
 
-def measure(part: Part, _params: NoParams) -> tuple[LaneCount, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """What is drawn as communication."""
+
+    communication_names: str | None = communication_names()
+
+
+def measure(part: Part, params: Params) -> tuple[LaneCount, ...]:
     """Return how many events each lane of a part has; groups have none."""
-    lanes = lanes_of(part)
+    lanes = lanes_of(part, params.communication_names)
     return tuple(
         LaneCount(lane=lane.label, kind=lane.kind.value, node=lanes.node, events=lane.n_events)
         for lane in lanes.lanes
@@ -41,7 +49,7 @@ def measure(part: Part, _params: NoParams) -> tuple[LaneCount, ...]:
     )
 
 
-def judge(parts: Sequence[tuple[LaneCount, ...]], _params: NoParams) -> Outcome:
+def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     """List the lanes."""
     lanes = [lane for part in parts for lane in part]
     n_events = sum(lane.events for lane in lanes)
@@ -64,7 +72,7 @@ RULE = Rule(
     title="Timeline",
     about=ABOUT,
     needs=(Need.KERNELS, Need.FRAMEWORK, Need.SYSTEM),
-    params=NoParams,
+    params=Params,
     measure=measure,
     judge=judge,
 )

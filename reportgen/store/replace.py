@@ -17,7 +17,7 @@ from typing import NoReturn
 import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
-from reportgen.results.timeline_file import MAGIC
+from reportgen.results.timeline_file import ANY_VERSION
 from reportgen.scratch import alone_in, is_left, new_folder
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
@@ -111,7 +111,7 @@ def _foreign_files(folder: Path) -> Iterator[Path]:
 def _is_our_result(path: Path) -> bool:
     if path.name == TIMELINE_FILE and path.is_file():
         with path.open("rb") as stream:
-            return stream.read(len(MAGIC)) == MAGIC
+            return stream.read(len(ANY_VERSION)) == ANY_VERSION
     if path.suffix != ".json" or not path.is_file():
         return False
     try:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import is_far_apart
 from reportgen.results import timeline_file
+from reportgen.results.timeline_file import Family
 from reportgen.text import format_count
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
@@ -233,8 +234,9 @@ class _File:
             "is_unix": self.axis.is_unix,
             "length_ns": self.axis.length_ns,
             "resolution_ns": resolution_ns,
-            "names": self.blocks.texts(self.blocks.names),
-            "details": self.blocks.texts(self.blocks.details),
+            "names": self.blocks.texts(self.blocks.names.texts),
+            "families": self.blocks.texts(self.blocks.names.families),
+            "details": self.blocks.texts(self.blocks.details.texts),
             "lanes": lanes,
             "windows": [window.said() for window in windows],
             "arrows": self.arrows,
@@ -251,8 +253,12 @@ class _File:
             for number, lane in enumerate(part.lanes, start=part.lane):
                 parent = machine if lane.parent is None else lane.parent + part.lane
                 staged = part.about.lanes[lane.members[0][0]]
-                of_counter = {"unit": staged.unit, "most": staged.most}
-                of_joined = {"streams_from": lane.streams_from}
+                of_counter = {
+                    "unit": staged.unit,
+                    "family": staged.family,
+                    "least": staged.least,
+                    "most": staged.most,
+                }
                 yield {
                     "id": number,
                     "parent": parent,
@@ -263,7 +269,6 @@ class _File:
                     "node": part.about.node,
                     "blocks": self.of_lane[number],
                     **(of_counter if lane.kind == LaneKind.COUNTER else {}),
-                    **(of_joined if lane.streams_from is not None else {}),
                 }
 
     def _findings(self) -> dict[str, Any]:
@@ -275,7 +280,7 @@ class _File:
             )
         )
         strips = strips_of(start_ns, duration_ns, np.arange(start_ns.size))
-        titles = [self.blocks.names.of(mark.title) for mark in self.marks]
+        titles = [self.blocks.names.of(mark.title, _family_of(mark)) for mark in self.marks]
         rules = [self.blocks.details.of(mark.said_by) for mark in self.marks]
         columns: list[NDArray[Any]] = [
             timeline_file.differences(strips.start_ns, 0),
@@ -287,8 +292,6 @@ class _File:
         ]
         at = self.blocks.add(timeline_file.pack_columns(columns))
         block = {"level": 0, "from": 0, "to": self.axis.length_ns, "n": strips.n, "at": at}
-        found = zip(titles, self.marks, strict=True)
-        severities = {str(title): mark.severity for title, mark in found if mark.severity}
         return {
             "id": 0,
             "parent": None,
@@ -298,8 +301,11 @@ class _File:
             "rows": int(strips.row.max()) + 1,
             "node": "",
             "blocks": [block],
-            "severities": severities,
         }
+
+
+def _family_of(mark: Mark) -> Family:
+    return Family(mark.severity or Family.CRITICAL)
 
 
 def _group(number: int, label: str) -> dict[str, Any]:
