@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reportgen import results
+from reportgen.profile.trace import told_hosts
 from reportgen.rules.base import About, Need, Outcome, Part, Rule
 from reportgen.rules.kit import col, communication_names, left_out, row, table
 from reportgen.timeline import lanes_of
@@ -29,6 +30,7 @@ class LaneCount:
     lane: str = col()
     kind: str = col()
     node: str = col()
+    host: str | None = col()
     events: int = col()
 
 
@@ -43,7 +45,13 @@ def measure(part: Part, params: Params) -> tuple[LaneCount, ...]:
     """Return how many events each lane of a part has; groups have none."""
     lanes = lanes_of(part, params.communication_names)
     return tuple(
-        LaneCount(lane=lane.label, kind=lane.kind.value, node=lanes.node, events=lane.n_events)
+        LaneCount(
+            lane=lane.label,
+            kind=lane.kind.value,
+            node=lanes.node,
+            host=lanes.host,
+            events=lane.n_events,
+        )
         for lane in lanes.lanes
         if lane.strips is not None or lane.track is not None
     )
@@ -51,7 +59,10 @@ def measure(part: Part, params: Params) -> tuple[LaneCount, ...]:
 
 def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     """List the lanes."""
-    lanes = [lane for part in parts for lane in part]
+    filled = [part for part in parts if part]
+    hosts = told_hosts([part[0].host or "" for part in filled])
+    told = zip(hosts, filled, strict=True)
+    lanes = [replace(lane, host=host or None) for host, part in told for lane in part]
     n_events = sum(lane.events for lane in lanes)
     if not n_events:
         return Outcome(missing="Neither events nor samples were recorded.")

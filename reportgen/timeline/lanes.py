@@ -205,7 +205,8 @@ class PartLanes:
     Attributes:
         node: the part's name, as findings write it.
         origin_ns: zero of its times, UTC where ``is_unix``.
-        host: distinguishes the machines of ranks; it is not shown. Empty where unknown.
+        host: the machine of a rank, empty where unknown.
+        n_counters: counters of the input; further ones are computed.
         names, details: meanings of the codes of strips; ``details[0]`` is empty.
         families: of each name; a name of several families has a code for each.
     """
@@ -221,6 +222,7 @@ class PartLanes:
     arguments: tuple[Argument, ...] = ()
     steps: StepTimes = field(default_factory=no_steps)
     host: str = ""
+    n_counters: int = 0
 
 
 def family_of_counter(label: str) -> Family:

@@ -59,6 +59,7 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
         families=tuple(family for _, family in names.codes),
         details=StepTexts(number=_numbers(spans)),
         steps=_steps(spans, origin_ns),
+        n_counters=len(system.series),
     )
 
 

@@ -57,6 +57,7 @@ class StagedPart(msgspec.Struct, kw_only=True):
 
     node: str
     host: str
+    n_counters: int
     origin_ns: int
     is_unix: bool
     first_ns: int
@@ -105,6 +106,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
     about = StagedPart(
         node=part.node,
         host=part.host,
+        n_counters=part.n_counters,
         origin_ns=part.origin_ns,
         is_unix=part.is_unix,
         first_ns=first_ns,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
-from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -42,7 +40,6 @@ from reportgen.timeline.lanes import (
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.signedinteger]
 
-_BY_HOST = re.compile(r"(?P<host>.+)_\d+\.\d{10,19}\.pt\.trace\.json.*")
 _SLACK_NS = 1_000
 """Operations of a stream follow each other; their recorded times overlap by what was rounded."""
 
@@ -90,7 +87,8 @@ class _Tree:
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
-            host=_host_of(trace.path),
+            host=trace.host,
+            n_counters=len(trace.tracks),
             origin_ns=trace.origin_ns,
             is_unix=trace.clock is Clock.UNIX,
             lanes=tuple(self.lanes),
@@ -385,12 +383,6 @@ def _step_times(told: StepRows) -> StepTimes:
     return StepTimes(
         number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
     )
-
-
-def _host_of(path: str) -> str:
-    """Return the machine that TensorBoard's name of a file says: ``<host>_<process>.<time>``."""
-    found = _BY_HOST.fullmatch(PurePosixPath(path).name)
-    return found["host"] if found else ""
 
 
 def _gpu_label(codes: Sequence[int], names: Mapping[int, str]) -> str:

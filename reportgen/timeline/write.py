@@ -163,11 +163,11 @@ class _File:
         self.marks = _placed(marks, parts, axis)
         first = 1 if self.marks else 0
         self.parts: list[PackedPart] = []
-        self.machines: dict[int, int] = {}
+        self.machines: dict[int, str] = {}
         hosts = machines_of(parts)
         for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
             if hosts and (not self.parts or part.about.host != self.parts[-1].about.host):
-                self.machines[first] = hosts.index(part.about.host) + 1
+                self.machines[first] = part.about.host
                 first += 1
             packed = PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first, most=most)
             self.parts.append(packed)
@@ -234,6 +234,7 @@ class _File:
             "is_unix": self.axis.is_unix,
             "length_ns": self.axis.length_ns,
             "resolution_ns": resolution_ns,
+            "n_counters": sum(part.about.n_counters for part in self.parts),
             "names": self.blocks.texts(self.blocks.names.texts),
             "families": self.blocks.texts(self.blocks.names.families),
             "details": self.blocks.texts(self.blocks.details.texts),
@@ -249,7 +250,7 @@ class _File:
         for part in self.parts:
             if part.lane - 1 in self.machines:
                 machine = part.lane - 1
-                yield _group(machine, f"node {self.machines[machine]}")
+                yield _group(machine, self.machines[machine])
             for number, lane in enumerate(part.lanes, start=part.lane):
                 parent = machine if lane.parent is None else lane.parent + part.lane
                 staged = part.about.lanes[lane.members[0][0]]

@@ -103,6 +103,7 @@ class LaneFile:
             "start_ns": str(self.start_ns),
             "is_unix": self.is_unix,
             "length_ns": self.length_ns,
+            "n_counters": sum(lane["kind"] == "counter" for lane in self.lanes),
             "names": self._add(gzip.compress(json.dumps(self.names).encode(), mtime=0)),
             "families": self._add(gzip.compress(json.dumps(families).encode(), mtime=0)),
             "details": self._add(gzip.compress(json.dumps(self.details).encode(), mtime=0)),

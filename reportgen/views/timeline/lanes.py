@@ -83,6 +83,11 @@ def _header(content: bytes) -> Mapping[str, Any] | None:
 
 
 def _caption(header: Mapping[str, Any]) -> str:
+    without = "" if header["n_counters"] else " No counters were recorded."
+    return f"{_said_of_events(header)}{without}"
+
+
+def _said_of_events(header: Mapping[str, Any]) -> str:
     lanes = header["lanes"]
     n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] != "counter")
     said = f"{format_count(n_events)} events"
