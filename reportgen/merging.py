@@ -186,6 +186,6 @@ def joint_codes(*columns: NDArray[np.integer]) -> Rows:
 
 
 def sum_of_known(values: Iterable[int | None]) -> int | None:
-    """Return the sum of the values that are known, ``None`` where none is."""
+    """Return the sum of the values that are known, ``None`` without any."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None

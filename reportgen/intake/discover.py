@@ -58,7 +58,7 @@ def discover(
         LocationError: no such folder, nothing in it, no job in it, or a job in a format that
             this version does not read; the message says which.
         AmbiguousJobError: several jobs lie under the path; the message lists them.
-        ConfigError: there are not so many cycles.
+        ConfigError: this cycle was not recorded.
     """
     location, objects, chosen = _open(path)
     listing = classify(location, objects, is_chosen=chosen is not None)

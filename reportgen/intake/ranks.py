@@ -43,7 +43,7 @@ def rank_parts(
     one that every rank has.
 
     Raises:
-        ConfigError: there are not so many cycles.
+        ConfigError: this cycle was not recorded.
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """
     peeks = of_each(partial(_peek, location), traces)
@@ -91,7 +91,7 @@ def _of_cycle(
 ) -> dict[int | str, ObjectInfo]:
     """Return the file of each rank that belongs to a cycle, of which 1 is the newest.
 
-    The rank that stopped first counts them. The time in a file's name tells which files of the
+    The rank that stopped first counts them. The time in a file's name shows which files of the
     others belong to its; without times they are counted by their names.
     """
     newest_first = {

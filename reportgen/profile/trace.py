@@ -63,7 +63,7 @@ _HOST = re.compile(
 
 
 def told_hosts(hosts: Sequence[str]) -> list[str]:
-    """Return the hosts of ranks, all empty where each rank has a name of its own.
+    """Return the hosts of ranks, all empty where all names differ.
 
     A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
 

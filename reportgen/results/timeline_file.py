@@ -32,7 +32,7 @@ Numbers = NDArray[np.int64]
 
 
 class Family(StrEnum):
-    """What a strip or counter is about; its colour says so. The last three are findings."""
+    """Subject of a strip or counter, which its colour shows. The last three are findings."""
 
     COMPUTE = "compute"
     COMMUNICATION = "communication"

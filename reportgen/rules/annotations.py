@@ -59,7 +59,7 @@ class Annotation:
         name: without the number at its end.
         duration_ns: (n,) int64 on the host, ascending.
         gpu_ns: time in which GPU operations launched inside ran, added up over ranges; ``None``
-            where no kernel trace tells.
+            without a kernel trace.
     """
 
     name: str = col()

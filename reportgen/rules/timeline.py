@@ -36,7 +36,7 @@ class LaneCount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """What is drawn as communication."""
+    """Further names of communication."""
 
     communication_names: str | None = communication_names()
 

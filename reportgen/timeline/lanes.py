@@ -226,7 +226,7 @@ class PartLanes:
 
 
 def family_of_counter(label: str) -> Family:
-    """Return what a counter is about, by its name.
+    """Return the family of a counter by its name.
 
     Example:
         >>> [str(family_of_counter(it)) for it in ("GPU memory in use", "GPU power", "I/O wait")]
