@@ -30,8 +30,8 @@ class LaneCount:
     lane: str = col()
     kind: str = col()
     node: str = col()
-    host: str | None = col()
     events: int = col()
+    host: str | None = col()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
