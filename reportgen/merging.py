@@ -183,3 +183,9 @@ def joint_codes(*columns: NDArray[np.integer]) -> Rows:
         values, place = distinct_codes(column)
         _, codes = distinct_codes(codes * values.size + place)
     return codes
+
+
+def sum_of_known(values: Iterable[int | None]) -> int | None:
+    """Return the sum of the values that are known, ``None`` without any."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

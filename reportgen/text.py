@@ -24,6 +24,8 @@ def format_duration(duration_s: float) -> str:
     if duration_s < 0:
         text = format_duration(-duration_s)
         return text if text.startswith("0 ") else f"-{text}"
+    if not duration_s:
+        return "0 s"
     if duration_s < _ROUNDS_UP / 1e6:
         return f"{duration_s * 1e6:.0f} µs"
     if duration_s < _ROUNDS_UP / 1000:

@@ -48,7 +48,8 @@ _OBJECTS_PER_COLLECTION = 100_000
 
 _GROUPS = {
     "Input": (
-        "name", "since", "until", "steps", "profiler_config", "engine", "allows_missing", "cache",
+        "name", "since", "until", "steps", "cycle", "profiler_config", "engine",
+        "allows_missing", "cache",
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
@@ -159,6 +160,13 @@ class _Report(Grouped):
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
+@click.option(
+    "--cycle",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="K",
+    help="Look at the K-th newest cycle of schedule(repeat=...) of torch.profiler, not the newest.",
+)
 @click.option(
     "--init-notebook",
     type=click.Choice(list(NOTEBOOKS)),

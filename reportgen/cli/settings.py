@@ -17,7 +17,7 @@ PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 LINK = "Collectives.link_gb_per_s"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
-    "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget",
+    "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget", "Timeline",
 )  # fmt: skip
 
 

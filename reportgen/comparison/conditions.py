@@ -8,7 +8,7 @@ from reportgen.comparison.model import Condition
 from reportgen.comparison.runs import Run, rows_of
 from reportgen.comparison.steps import LEAST_STEPS
 from reportgen.report import DataKind, Setup
-from reportgen.text import join_names, plural
+from reportgen.text import format_duration, join_names, plural
 
 HARDWARE = "hardware"
 """The word with which ``--allow-different`` lets a gate pass over these conditions."""
@@ -55,7 +55,7 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("batch size", *(_text(setup.batch_size) for setup in setups)),
         ("loader processes", *(_setting(side, "num_workers") for side in sides)),
         ("pinned memory", *(_setting(side, "pin_memory") for side in sides)),
-        ("sampling interval", *(f"{ms} ms" if ms else "" for ms in intervals_ms)),
+        ("sampling interval", *(format_duration(ms / 1e3) if ms else "" for ms in intervals_ms)),
         ("part of the job", *(report.job.range or "whole" for report in reports)),
         *_versions(setups),
         ("version of reportgen", *versions),

@@ -12,6 +12,7 @@ from reportgen.compat.pandas_frame import PandasFrame
 from reportgen.explore import charts, loading, selections
 from reportgen.explore.selection import rows_named
 from reportgen.explore.utilization_within import utilization_of_each
+from reportgen.text import format_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +34,8 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         for row in found.itertuples():
             print(
                 f"{row.iterator}: set up {row.count} times with num_workers {row.num_workers} and "
-                f"pin_memory {row.pin_memory}; median {row.median_us:,.0f} µs, "
-                f"longest {row.max_us:,} µs."
+                f"pin_memory {row.pin_memory}; median {format_duration(row.median_us / 1e6)}, "
+                f"longest {format_duration(row.max_us / 1e6)}."
             )
         rows = loading.initialization_times(self._frame)
         return _outliers(rows, "initializations", loading.initialization_outliers(self._frame))
@@ -79,8 +80,9 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
             n_gaps = int(times["is_epoch_gap"].sum())
             n_unrecorded = int(times["is_unrecorded"].sum())
             median_s = batches["batch_time_s"].median()
+            median = "unknown" if batches.empty else format_duration(median_s)
             print(
-                f"{len(times):,} batches; median {median_s:.6g} s from batch to batch; "
+                f"{len(times):,} batches; median {median} from batch to batch; "
                 f"{n_gaps:,} gaps between epochs and {n_unrecorded:,} times without recorded calls "
                 "left out."
             )
@@ -132,8 +134,8 @@ def _print_durations(rows: pd.DataFrame, what: str, one: str) -> None:
         return
     lasted = rows["duration_us"]
     print(
-        f"{len(rows):,} {what}; median {one} {lasted.median():,.0f} µs, "
-        f"longest {lasted.max():,} µs."
+        f"{len(rows):,} {what}; median {one} {format_duration(lasted.median() / 1e6)}, "
+        f"longest {format_duration(lasted.max() / 1e6)}."
     )
 
 

@@ -40,7 +40,7 @@ PASS_PHASES = (
 EXCHANGE_SOURCES = frozenset({SpanSource.HOROVOD.value, SpanSource.SMDATAPARALLEL.value})
 _EXCHANGE_PHASES = ("NcclManager",)
 _EXCHANGE_NAME = re.compile(
-    r"nccl|horovod|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|(^|::)broadcast_?$",
+    r"nccl|horovod|^c10d::|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|(^|::)broadcast_?$",
     re.IGNORECASE,
 )
 """Names of c10d and Horovod (docs/formats.md). Tensors that are broadcast to another shape
@@ -123,12 +123,22 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     return piecewise(classes, spans.source, spans.phase, dtype=np.int8)
 
 
+def is_exchange_name(name: str) -> bool:
+    """Return whether an event of the host exchanges data with other workers, by its name.
+
+    Example:
+        >>> is_exchange_name("c10d::allreduce_"), is_exchange_name("aten::broadcast_tensors")
+        (True, False)
+    """
+    return _EXCHANGE_NAME.search(name) is not None
+
+
 def exchanges_data(spans: SpanTable) -> Mask:
     """Return an (n,) mask of the events in which workers exchange data.
 
     They are known by their writer, their phase or their name.
     """
-    is_exchange = spans.named(_EXCHANGE_NAME.search)
+    is_exchange = spans.named(is_exchange_name)
     is_exchange |= where_word(spans.source, spans.sources, EXCHANGE_SOURCES.__contains__)
     is_exchange |= spans.in_phases(_EXCHANGE_PHASES)
     return is_exchange

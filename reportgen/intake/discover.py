@@ -39,7 +39,9 @@ _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
 
 
-def discover(path: str, *, name: str | None = None, source: str | None = None) -> JobProfile:
+def discover(
+    path: str, *, name: str | None = None, source: str | None = None, cycle: int = 1
+) -> JobProfile:
     """Find the job under a path; of kernel traces the first bytes are read for that.
 
     Args:
@@ -47,6 +49,7 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
             ``framework/``, a folder of kernel traces, or one kernel trace.
         name: what to call the job instead of its folder's name.
         source: where the job lies, if ``path`` is a copy.
+        cycle: which of the cycles that a profiler recorded, 1 is the newest.
 
     Returns:
         The job with one part per node, in numeric order, then one part per rank with a trace.
@@ -55,6 +58,7 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
         LocationError: no such folder, nothing in it, no job in it, or a job in a format that
             this version does not read; the message says which.
         AmbiguousJobError: several jobs lie under the path; the message lists them.
+        ConfigError: this cycle was not recorded.
     """
     location, objects, chosen = _open(path)
     listing = classify(location, objects, is_chosen=chosen is not None)
@@ -79,7 +83,7 @@ def discover(path: str, *, name: str | None = None, source: str | None = None) -
     parts = (
         *_recorded(_parts(listing, prefix, info, placed), recording),
         *own_parts(location, listing.timelines, info, problems),
-        *_rank_parts(listing, info, problems),
+        *_rank_parts(listing, info, problems, cycle=cycle),
     )
     return JobProfile(
         info=info, parts=parts, notes=problems.notes(), profiling=profiling, recording=recording
@@ -91,7 +95,9 @@ def _recorded(parts: Iterable[PartRef], recording: Recording | None) -> Iterator
         yield part if recording is None else replace(part, recorded=recording.node(part.node))
 
 
-def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple[PartRef, ...]:
+def _rank_parts(
+    listing: Listing, info: JobInfo, problems: Diagnostics, *, cycle: int
+) -> tuple[PartRef, ...]:
     """Return kernel traces as parts; without any their readers are not imported.
 
     Where PyTorch's traces and reports of Nsight Systems lie together only the traces are read:
@@ -101,7 +107,7 @@ def _rank_parts(listing: Listing, info: JobInfo, problems: Diagnostics) -> tuple
         from reportgen.intake.ranks import rank_parts
 
         problems.add(Quality.FILES_SKIPPED, "", len(listing.reports), what=_SAY_REPORTS)
-        return rank_parts(listing.location, listing.traces, info, problems)
+        return rank_parts(listing.location, listing.traces, info, problems, cycle=cycle)
     if listing.reports:
         from reportgen.intake.nsight_reports import report_parts
 

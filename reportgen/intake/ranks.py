@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count, islice
 
-from reportgen.errors import LocationError
+from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Diagnostics
 from reportgen.formats.kineto.detection import (
     HEAD_BYTES,
@@ -22,23 +22,28 @@ from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.intake.foreign_timelines import file_ref
 from reportgen.intake.job_errors import several
 from reportgen.intake.listing import of_each
-from reportgen.profile import JobInfo, NodeId, PartRef, Quality
+from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.storage import Location, ObjectInfo
-from reportgen.text import format_count, join_names
+from reportgen.text import format_count, join_names, plural
 
 _MOST_NAMED = 8
-_SAY_SECOND = (
-    "{n} [file is|files are] another recording of a rank that is there already and [was|were] left "
-    "out: pass [it|one of them] alone to see it"
-)
 
 
 def rank_parts(
-    location: Location, traces: Sequence[ObjectInfo], job: JobInfo, problems: Diagnostics
+    location: Location,
+    traces: Sequence[ObjectInfo],
+    job: JobInfo,
+    problems: Diagnostics,
+    *,
+    cycle: int = 1,
 ) -> tuple[PartRef, ...]:
     """Return the traces of one job as its parts, one for each rank, in the order of their ranks.
 
+    A profiler with a schedule writes one file for each rank and cycle: ``cycle`` 1 is the newest
+    one that every rank has.
+
     Raises:
+        ConfigError: this cycle was not recorded.
         AmbiguousJobError: ranks are there twice, in several folders: those are several jobs.
     """
     peeks = of_each(partial(_peek, location), traces)
@@ -56,11 +61,7 @@ def rank_parts(
             "is there more than once, or nothing says the ranks."
         )
         raise several(what, job.source, folders, hint="Pass one of the folders, or one file.")
-    chosen = _one_recording(recordings)
-    kept = {info.key for info in chosen.values()}
-    for info in traces:
-        if info.key not in kept:
-            problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_SECOND)
+    chosen = _of_cycle(recordings, cycle, problems)
     _note_world_sizes(headers, problems)
     if n_unknown > 1:
         said = format_count(n_unknown)
@@ -85,20 +86,36 @@ def rank_parts(
     )
 
 
-def _one_recording(
-    recordings: Mapping[int | str, Sequence[ObjectInfo]],
+def _of_cycle(
+    recordings: Mapping[int | str, Sequence[ObjectInfo]], cycle: int, problems: Diagnostics
 ) -> dict[int | str, ObjectInfo]:
-    """Return one file for each rank, all of the same recording: the last that every rank has.
+    """Return the file of each rank that belongs to a cycle, of which 1 is the newest.
 
-    A profiler with a schedule writes one file for each rank and cycle; the time in its name
-    distinguishes them. Without times the last name counts.
+    The rank that stopped first counts them. The time in a file's name shows which files of the
+    others belong to its; without times they are counted by their names.
     """
-    if not recordings:
-        return {}
-    last = min(max(stamp_in_key(info.key) for info in files) for files in recordings.values())
-    return {
-        rank: max(files, key=lambda info: (-abs(stamp_in_key(info.key) - last), info.key))
+    newest_first = {
+        rank: sorted(files, key=lambda info: (stamp_in_key(info.key), info.key), reverse=True)
         for rank, files in recordings.items()
+    }
+    counted = min(newest_first.values(), key=lambda files: stamp_in_key(files[0].key))
+    if cycle > len(counted):
+        there_are = plural(len(counted), "recorded cycle")
+        raise ConfigError(
+            f"--cycle {cycle} is not there: {there_are} of these traces, 1 is the newest.",
+            hint=f"Pass --cycle with a number from 1 to {len(counted)}.",
+        )
+    if len(counted) > 1:
+        problems.remark(
+            f"The profiler recorded {len(counted)} cycles; this is number {cycle}, counted from "
+            "the newest. --cycle chooses another one."
+        )
+    at = stamp_in_key(counted[cycle - 1].key)
+    return {
+        rank: min(files, key=lambda info: abs(stamp_in_key(info.key) - at))
+        if at
+        else files[min(cycle, len(files)) - 1]
+        for rank, files in newest_first.items()
     }
 
 

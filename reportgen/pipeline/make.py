@@ -68,7 +68,9 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
         options = replace(options, path=named.profiler_path, name=name, described=named)
     try:
         with timed(watcher, "listing") as step:
-            job = discover(options.path, name=options.name, source=options.source)
+            job = discover(
+                options.path, name=options.name, source=options.source, cycle=options.cycle
+            )
             n_files = sum(len(part.files) for part in job.parts)
             step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     except (AmbiguousJobError, PlaceError):

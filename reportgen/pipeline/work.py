@@ -29,6 +29,7 @@ from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
 from reportgen.rules.runner import reads
+from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
 
@@ -88,7 +89,8 @@ def work_on(
 
     def stage_lanes() -> None:
         if lanes is not None:
-            stage(lanes_of(part), lanes.of(ref), n_parts=lanes.n_parts)
+            communication = params[TIMELINE.id].communication_names
+            stage(lanes_of(part, communication), lanes.of(ref), n_parts=lanes.n_parts)
 
     measurements = PackedMeasurements.of(measure_shared(part, rules, params, stage_lanes))
     if aside is not None:

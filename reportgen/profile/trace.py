@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import partial
@@ -60,6 +60,18 @@ class Device:
 _HOST = re.compile(
     r"(?:^|[/_.])(algo-\d+)(?=[/_.])|(?:^|/)([^/]+)_\d+\.\d{10,19}\.|(?:^|/)([^/]+?)[_.-]rank"
 )
+
+
+def told_hosts(hosts: Sequence[str]) -> list[str]:
+    """Return the hosts of ranks, all empty where all names differ.
+
+    A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
+
+    Example:
+        >>> told_hosts(["a", "a", "b"]), told_hosts(["worker0", "worker1"])
+        (['a', 'a', 'b'], ['', ''])
+    """
+    return list(hosts) if len(set(hosts)) < len(hosts) else [""] * len(hosts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Annotated, Any
 
 import msgspec
@@ -15,7 +16,8 @@ from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
 
 FILE = "Timeline.bin"
-MAGIC = b"RGTL0001"
+ANY_VERSION = b"RGTL"
+MAGIC = ANY_VERSION + b"0002"
 FLOWS = ("flow", "from_lane", "from_start", "to_lane", "to_start")
 EVENTS = ("start", "duration", "row", "name", "detail", "flow")
 RUNS = ("start", "duration", "row", "name", "count", "busy")
@@ -34,6 +36,23 @@ _AT_ONCE = 1 << 14
 """Values that are packed at once, in tables of ten columns: 3 MB."""
 
 Numbers = NDArray[np.int64]
+
+
+class Family(StrEnum):
+    """Subject of a strip or counter, which its colour shows. The last three are findings."""
+
+    COMPUTE = "compute"
+    COMMUNICATION = "communication"
+    COPIES = "copies"
+    OPERATORS = "operators"
+    RUNTIME = "runtime"
+    ANNOTATIONS = "annotations"
+    PHASES = "phases"
+    FUNCTIONS = "functions"
+    LOADING = "loading"
+    CRITICAL = "critical"
+    WARNING = "warning"
+    INFO = "info"
 
 
 def leb128(values: Numbers) -> bytes:
@@ -123,7 +142,7 @@ class TimelineFile:
     content: memoryview
 
     def texts(self, name: str) -> list[str]:
-        """Return ``names`` or ``details``."""
+        """Return ``names``, ``families`` or ``details``."""
         with _readable(f"its {name} are damaged"):
             packed = self._block(self.header[name], most_bytes=_MOST_TEXTS_BYTES)
             return msgspec.json.decode(packed, type=list[str])
@@ -138,6 +157,8 @@ class TimelineFile:
         for name in ("start", "time", "from_start"):
             if name in columns:
                 columns[name] = summed(columns[name], block["from"])
+        if "value" in columns:
+            columns["value"] = unzigzag(columns["value"])
         if "to_start" in columns:
             columns["to_start"] = unzigzag(columns["to_start"]) + columns["from_start"]
         return columns
@@ -161,7 +182,10 @@ def read_timeline(content: bytes) -> TimelineFile:
         FormatError: it is none, of another version, cut off, or its header says what cannot be.
     """
     if content[:8] != MAGIC:
-        raise _unreadable(f"it begins with {content[:8]!r}, not {MAGIC!r}")
+        what = f"it begins with {content[:8]!r}, not {MAGIC!r}"
+        if content.startswith(ANY_VERSION) and content[4:8].isdigit():
+            what = f"it is of version {int(content[4:8])}, not {int(MAGIC[4:])}"
+        raise _unreadable(what)
     size = int.from_bytes(content[8:12], "little")
     with _readable("its header is damaged"):
         header = msgspec.json.decode(content[12 : 12 + size])
@@ -192,7 +216,9 @@ class _Lane:
     n_events: _Count
     rows: _Count
     blocks: tuple[_Block, ...]
-    streams_from: _Count = 0
+    family: str = ""
+    least: float = 0
+    most: float = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +235,7 @@ class _Header:
     is_unix: bool
     length_ns: _Count
     names: tuple[_Count, _Count]
+    families: tuple[_Count, _Count]
     details: tuple[_Count, _Count]
     lanes: tuple[_Lane, ...]
     windows: tuple[_Window, ...]
@@ -240,5 +267,5 @@ def _readable(what: str) -> Iterator[None]:
 def _unreadable(what: str) -> FormatError:
     return FormatError(
         f"The timeline of this report cannot be read: {what}.",
-        hint="Make the report again from the raw data.",
+        hint="make-profiler-report JOB, with the folder of the raw data, makes it again.",
     )

@@ -1,24 +1,25 @@
-"""Annotations: how long the ranges took that people marked in their code, from kernel traces."""
+"""Annotations: how long the ranges took that people marked in their code."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.arrays import Rows
-from reportgen.facts.device_busy import launch_start_ns, rows_named
+from reportgen.facts.device_busy import launch_start_ns
 from reportgen.facts.distributions import bin_together, box_of, tally_values
 from reportgen.facts.intervals import union_of
-from reportgen.merging import merge_by
-from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.results import DashboardPanel, Exhibit, Place, Role, RuleId, Section
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.merging import joint_codes, merge_by, sum_of_known
+from reportgen.profile import RankTrace, SpanTable
+from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
+from reportgen.results import Choice, DashboardPanel, Exhibit, Place, Role, RuleId, Section
+from reportgen.rules.base import About, Need, Outcome, Part, Rule
 from reportgen.rules.kit import boxes, col, concat, derived, histogram, merged, row, table, top_k
-from reportgen.text import plural
+from reportgen.text import format_ns, plural
 from reportgen.units import NS_PER_US
 
 _INTERNAL = re.compile(
@@ -26,15 +27,20 @@ _INTERNAL = re.compile(
     r"|## Call CompiledFxGraph|PyTorch Profiler)"
 )
 """Ranges that frameworks mark themselves (docs/definitions.md, Annotations)."""
+_PHASE = "annotation"
+"""Of the framework events that ``reportgen record`` makes of ranges (docs/record.md)."""
+_MOST_HISTOGRAMS = 100
+"""More are in the table alone: the page has a chart for each of these."""
 
 ABOUT = About(
-    checks="How long the ranges marked with record_function took.",
+    checks="How long the ranges took that the script marks.",
     reading="""Durations are those on the host; GPU time is that of the operations launched inside.
-        Names that differ only by a number at the end are joined; ranges of the framework are left
-        out.""",
+        Names that differ only by a number at the end are joined, and ranges inside one of the same
+        name count with it; ranges of the framework are left out.""",
     advice="Mark the phases of a step to see which one takes the time.",
     section=Section(id="annotations", title="Annotations", order=120),
-    hint_when_skipped='Mark parts of the script: with torch.profiler.record_function("name"): …',
+    hint_when_skipped="""Mark parts of the script: with torch.profiler.record_function("name"): …
+        or, recorded by reportgen record, with reportgen.annotate("name"): …""",
 )
 
 
@@ -52,7 +58,8 @@ class Annotation:
     Attributes:
         name: without the number at its end.
         duration_ns: (n,) int64 on the host, ascending.
-        gpu_ns: time in which GPU operations launched inside ran, added up over ranges.
+        gpu_ns: time in which GPU operations launched inside ran, added up over ranges; ``None``
+            without a kernel trace.
     """
 
     name: str = col()
@@ -62,17 +69,54 @@ class Annotation:
     p50_us: float = derived(lambda item: np.percentile(item.duration_ns, 50) / NS_PER_US, "us")
     p95_us: float = derived(lambda item: np.percentile(item.duration_ns, 95) / NS_PER_US, "us")
     p99_us: float = derived(lambda item: np.percentile(item.duration_ns, 99) / NS_PER_US, "us")
-    gpu_ns: int = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum)
+    gpu_ns: int | None = col("us", name="gpu_time_us", per=NS_PER_US, reduce=sum_of_known)
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
-    """Measure the annotations of a rank by name, those of frameworks left out."""
+def measure(part: Part, _params: Params) -> tuple[Annotation, ...]:
+    """Measure the annotations of a part by name, those of frameworks left out."""
+    return _of_trace(part) if isinstance(part, RankTrace) else _of_events(part.spans)
+
+
+def _of_events(spans: SpanTable) -> tuple[Annotation, ...]:
+    spans = spans.where(spans.in_phases((_PHASE,)))
+    thread = joint_codes(spans.worker, spans.tid)
+    return tuple(
+        Annotation(name=name, duration_ns=np.sort(spans.duration_ns[own]), gpu_ns=None)
+        for name, rows in _grouped(spans.names, spans.name)
+        for own in [rows[outermost(spans.start_ns[rows], spans.end_ns[rows], thread[rows])]]
+    )
+
+
+def _grouped(names: Sequence[str], codes: Codes) -> Iterator[tuple[str, Rows]]:
+    """Yield each name without its number and the rows of it, but for those of frameworks."""
+    groups: dict[str, list[int]] = {}
+    for code in np.unique(codes).tolist():
+        if not _INTERNAL.match(names[code]):
+            groups.setdefault(group_of(names[code]), []).append(code)
+    for name, own in sorted(groups.items()):
+        yield name, np.flatnonzero(np.isin(codes, own))
+
+
+def outermost(start_ns: Times, end_ns: Times, thread: NDArray[np.integer]) -> Rows:
+    """Return the places of the ranges that lie in no other one of their thread, by start.
+
+    Example:
+        >>> times = np.array([[0, 2, 10], [8, 5, 12]])
+        >>> outermost(times[0], times[1], np.zeros(3, dtype=np.int32)).tolist()
+        [0, 2]
+    """
+    order = np.lexsort((-end_ns, start_ns, thread))
+    kept = []
+    for code in np.unique(thread).tolist():
+        own = order[thread[order] == code]
+        reach_ns = np.maximum.accumulate(end_ns[own])
+        kept.append(own[np.append(True, end_ns[own][1:] > reach_ns[:-1])])
+    return np.sort(np.concatenate(kept)) if kept else order
+
+
+def _of_trace(trace: RankTrace) -> tuple[Annotation, ...]:
     slices = trace.slices
     rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
-    rows = rows[~rows_named(trace, slices.name[rows], _INTERNAL.match)]
-    groups: dict[str, list[int]] = {}
-    for code in np.unique(slices.name[rows]).tolist():
-        groups.setdefault(group_of(trace.names[code]), []).append(code)
     launched_ns = launch_start_ns(trace)
     in_order = np.argsort(launched_ns, kind="stable")
     launches = in_order[launched_ns[in_order] != NONE]
@@ -82,8 +126,9 @@ def measure(trace: RankTrace, _params: Params) -> tuple[Annotation, ...]:
             duration_ns=np.sort(slices.duration_ns[own]),
             gpu_ns=_gpu_ns(trace, own, launches, launched_ns[launches]),
         )
-        for name, codes in sorted(groups.items())
-        for own in [rows[np.isin(slices.name[rows], codes)]]
+        for name, places in _grouped(trace.names, slices.name[rows])
+        for its in [rows[places]]
+        for own in [its[outermost(slices.start_ns[its], slices.end_ns[its], slices.thread[its])]]
     )
 
 
@@ -94,7 +139,7 @@ def group_of(name: str) -> str:
         >>> group_of("step_123"), group_of("## forward ##"), group_of("epoch 3")
         ('step_*', '## forward ##', 'epoch *')
     """
-    return re.sub(r"(?<!\d)\d++$", "*", name)
+    return f"{bare}*" if (bare := name.rstrip("0123456789")) != name else name
 
 
 def _gpu_ns(trace: RankTrace, rows: Rows, launches: Rows, launched_ns: Times) -> int:
@@ -137,7 +182,7 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     groups = merge_by(concat(ranks), lambda item: item.name).values()
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
-        missing="" if every else "The trace has no ranges of record_function or NVTX.",
+        missing="" if every else "No ranges of record_function, NVTX or annotate were recorded.",
         exhibits=_exhibits(every, top=params.top),
     )
 
@@ -152,37 +197,46 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
             unit="us",
             role=Role.STEP,
         )
-    for place, item in enumerate(every[:top], start=1):
-        if item.duration_ns.size > 1:
-            bins = bin_together([tally_values(item.duration_ns)])
-            yield histogram(
-                f"histogram_{place}",
-                bins.edge_ns / NS_PER_US,
-                [("instances", bins.counts[0])],
-                title=f"Durations of {item.name}",
-                caption=f"{plural(item.duration_ns.size, 'instance')} on the host.",
-                unit="us",
-                role=Role.STEP,
-            )
+    repeated = [item for item in every if item.duration_ns.size > 1]
+    for place, item in enumerate(repeated[:_MOST_HISTOGRAMS], start=1):
+        bins = bin_together([tally_values(item.duration_ns)])
+        drawn = histogram(
+            f"histogram_{place}",
+            bins.edge_ns / NS_PER_US,
+            [("instances", bins.counts[0])],
+            title=f"Durations of {item.name}",
+            caption=_percentiles(item),
+            unit="us",
+            role=Role.STEP,
+        )
+        choice = Choice(group="histograms", question="Annotation", label=item.name)
+        yield replace(drawn, place=Place(choice=choice))
     yield table(
         "annotations",
         every,
         Annotation,
         title="Annotations",
-        caption="""All ranks together, largest first. gpu_time_us is the time in which GPU
+        caption="""All ranks or nodes together, largest first. gpu_time_us is the time in which GPU
             operations ran that were launched inside the range, by its thread or a thread that works
             for it; added up over instances.""",
     )
+
+
+def _percentiles(item: Annotation) -> str:
+    said = ", ".join(
+        f"{word} {format_ns(np.percentile(item.duration_ns, pct))}"
+        for word, pct in (("p50", 50), ("p95", 95), ("p99", 99), ("longest", 100))
+    )
+    return f"{plural(item.duration_ns.size, 'instance')} on the host: {said}."
 
 
 RULE = Rule(
     id=RuleId("Annotations"),
     title="Annotations",
     about=ABOUT,
-    needs=(Need.KERNELS,),
+    needs=(Need.KERNELS, Need.FRAMEWORK),
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("histogram_*",),
     places={"annotation_durations": Place(dashboard=DashboardPanel(order=200, is_wide=True))},
 )

@@ -13,7 +13,7 @@ from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
 from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, sends_of
 from reportgen.facts.meetings import Meetings, comparable, meetings_of
-from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
     ColumnType,
@@ -125,7 +125,8 @@ SHARES = {
 TABLE_CAPTION = """The window “gpu” lasts from the first start to the last end of a GPU operation of
     the rank. The window “steps” lasts from the start of the first step to the end of the last step,
     or to the end of its last GPU operation if that is later. Operations that run at the same time
-    count once. window_start_us is on the clock of the trace."""
+    count once. window_start_us is on the clock of the trace. host is the machine after which the
+    files of several ranks are named."""
 
 TIMES = (
     *("window", "busy", "idle", "kernel", "compute", "communication", "memory", "overlap"),
@@ -298,6 +299,8 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     rows = [(rank, item) for rank in ranks for item in rank.devices]
+    told = told_hosts([rank.host for rank in ranks])
+    hosts = [host or None for host, rank in zip(told, ranks, strict=True) for _ in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
     times = [
@@ -311,6 +314,7 @@ def _table(ranks: Sequence[RankActivity]) -> Exhibit:
         caption=TABLE_CAPTION,
         columns=[
             results.column("rank", "", [rank.rank for rank, _ in rows], type=ColumnType.INT),
+            results.column("host", "", hosts, type=ColumnType.TEXT),
             results.column("device", "", [item.device for _, item in rows], type=ColumnType.INT),
             results.column("window", "", windows, type=ColumnType.TEXT),
             *kit.floats(("window_start_us", "us", starts_us), *times),

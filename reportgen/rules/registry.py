@@ -47,14 +47,13 @@ _OF_TRACES = (
     "collectives",
     "launch_latency",
     "launch_queue",
-    "annotations",
     "host_threads",
     "device_memory",
 )
 """Modules of the rules that read kernel traces alone, in the order of the report. They take a tenth
 of a second to import and wait until they are asked for."""
 
-_OF_BOTH = ("timeline",)
+_OF_BOTH = ("annotations", "timeline")
 """Modules of the rules that read whatever there is. They come last: their modules are large."""
 
 if TYPE_CHECKING:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from reportgen import results
-from reportgen.rules.base import About, Need, NoParams, Outcome, Part, Rule
-from reportgen.rules.kit import col, left_out, row, table
+from reportgen.profile.trace import told_hosts
+from reportgen.rules.base import About, Need, Outcome, Part, Rule
+from reportgen.rules.kit import col, communication_names, left_out, row, table
 from reportgen.timeline import lanes_of
 
 MOST_LANES = 2_000
@@ -29,21 +31,38 @@ class LaneCount:
     kind: str = col()
     node: str = col()
     events: int = col()
+    host: str | None = col()
 
 
-def measure(part: Part, _params: NoParams) -> tuple[LaneCount, ...]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Further names of communication."""
+
+    communication_names: str | None = communication_names()
+
+
+def measure(part: Part, params: Params) -> tuple[LaneCount, ...]:
     """Return how many events each lane of a part has; groups have none."""
-    lanes = lanes_of(part)
+    lanes = lanes_of(part, params.communication_names)
     return tuple(
-        LaneCount(lane=lane.label, kind=lane.kind.value, node=lanes.node, events=lane.n_events)
+        LaneCount(
+            lane=lane.label,
+            kind=lane.kind.value,
+            node=lanes.node,
+            host=lanes.host,
+            events=lane.n_events,
+        )
         for lane in lanes.lanes
         if lane.strips is not None or lane.track is not None
     )
 
 
-def judge(parts: Sequence[tuple[LaneCount, ...]], _params: NoParams) -> Outcome:
+def judge(parts: Sequence[tuple[LaneCount, ...]], _params: Params) -> Outcome:
     """List the lanes."""
-    lanes = [lane for part in parts for lane in part]
+    filled = [part for part in parts if part]
+    hosts = told_hosts([part[0].host or "" for part in filled])
+    told = zip(hosts, filled, strict=True)
+    lanes = [replace(lane, host=host or None) for host, part in told for lane in part]
     n_events = sum(lane.events for lane in lanes)
     if not n_events:
         return Outcome(missing="Neither events nor samples were recorded.")
@@ -64,7 +83,7 @@ RULE = Rule(
     title="Timeline",
     about=ABOUT,
     needs=(Need.KERNELS, Need.FRAMEWORK, Need.SYSTEM),
-    params=NoParams,
+    params=Params,
     measure=measure,
     judge=judge,
 )

@@ -18,7 +18,7 @@ import msgspec
 
 from reportgen.errors import WouldOverwriteError, writing
 from reportgen.plain_files import read_entry
-from reportgen.results.timeline_file import MAGIC
+from reportgen.results.timeline_file import ANY_VERSION
 from reportgen.scratch import alone_in, is_left, new_folder
 from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
@@ -115,7 +115,7 @@ def _is_our_result(path: Path) -> bool:
     try:
         content = read_entry(path)
         if path.name == TIMELINE_FILE:
-            return content.startswith(MAGIC)
+            return content.startswith(ANY_VERSION)
         tree = msgspec.json.decode(content)
     except (OSError, msgspec.DecodeError, RecursionError):
         return False

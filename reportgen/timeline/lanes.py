@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.merging import order_of_codes, rows_by_code
+from reportgen.merging import joint_codes, order_of_codes, rows_by_code
 from reportgen.profile.mapped import in_file
+from reportgen.results.timeline_file import Family
 
 Times = NDArray[np.int64]
 Numbers = NDArray[np.int64]
@@ -34,6 +35,17 @@ _COMPARED = 1 << 19
 
 MOST_ALIKE = 48
 """Threads of a host, streams of a GPU, phases of a worker; further ones share a lane."""
+
+
+_COUNTERS = {
+    "gpu": Family.COMPUTE,
+    "network": Family.COMMUNICATION,
+    "i/o": Family.LOADING,
+    "disk": Family.LOADING,
+    "cpu": Family.OPERATORS,
+    "host": Family.OPERATORS,
+}
+"""Words in the names of counters, the first that fits."""
 
 
 class LaneKind(StrEnum):
@@ -93,6 +105,7 @@ class Track:
     time_ns: Times
     value: Floats
     unit: str = ""
+    family: Family = Family.RUNTIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,8 +205,10 @@ class PartLanes:
     Attributes:
         node: the part's name, as findings write it.
         origin_ns: zero of its times, UTC where ``is_unix``.
-        host: distinguishes the machines of ranks; it is not shown. Empty where unknown.
+        host: the machine of a rank, empty where unknown.
+        n_counters: counters of the input; further ones are computed.
         names, details: meanings of the codes of strips; ``details[0]`` is empty.
+        families: of each name; a name of several families has a code for each.
     """
 
     node: str
@@ -201,11 +216,54 @@ class PartLanes:
     is_unix: bool
     lanes: tuple[Lane, ...]
     names: tuple[str, ...] = ()
+    families: tuple[Family, ...] = ()
     details: Sequence[str] = ("",)
     arrows: Arrows = field(default_factory=no_arrows)
     arguments: tuple[Argument, ...] = ()
     steps: StepTimes = field(default_factory=no_steps)
     host: str = ""
+    n_counters: int = 0
+
+
+def family_of_counter(label: str) -> Family:
+    """Return the family of a counter by its name.
+
+    Example:
+        >>> [str(family_of_counter(it)) for it in ("GPU memory in use", "GPU power", "I/O wait")]
+        ['copies', 'compute', 'loading']
+    """
+    said = label.casefold()
+    if "mem" in said:
+        return Family.COPIES if "gpu" in said else Family.FUNCTIONS
+    found = (family for word, family in _COUNTERS.items() if word in said)
+    return next(found, Family.RUNTIME)
+
+
+@dataclass(slots=True)
+class Words:
+    """Texts, or names with their families, and their codes."""
+
+    codes: dict[Any, int] = field(default_factory=dict)
+
+    def of(self, text: Any) -> int:
+        """Return the code of a text."""
+        return self.codes.setdefault(text, len(self.codes))
+
+    def of_rows(self, keys: Sequence[NDArray[Any]], write: Any) -> Codes:
+        """Return the code of each row of some columns, whose text ``write`` makes of its values."""
+        if not keys[0].size:
+            return np.empty(0, dtype=np.int32)
+        if len(keys) == 1:  # codes, of which a vocabulary has few
+            used = np.unique(keys[0])
+            numbers = np.zeros(used.max() + 2, dtype=np.int32)
+            numbers[used] = [self.of(write(code)) for code in used.tolist()]
+            found: Codes = numbers[keys[0]]
+            return found
+        code = joint_codes(*keys)
+        first = np.empty(int(code.max()) + 1, dtype=np.int64)
+        first[code[::-1]] = np.arange(code.size)[::-1]  # the last that is written stays
+        words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]
+        return np.array(words, dtype=np.int32)[code]
 
 
 def joined_strips(parts: Sequence[Strips]) -> Strips:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.facts.breakdown import SpanClass, class_of_phase, exchanges_data
 from reportgen.facts.samples import totals_of
 from reportgen.profile import Clock, NodeProfile
 from reportgen.profile.mapped import in_file, in_turn, piecewise
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
+from reportgen.results.timeline_file import Family
 from reportgen.timeline.lanes import (
     Lane,
     LaneKind,
@@ -20,6 +23,8 @@ from reportgen.timeline.lanes import (
     StepTexts,
     StepTimes,
     Track,
+    Words,
+    family_of_counter,
     grouped,
     no_steps,
     strips_of,
@@ -42,16 +47,19 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
     origin_ns = min(starts, default=0)
     words, called = spans.called()
     lanes = [Lane(kind=LaneKind.NODE, label=part.node)]
-    _add_workers(lanes, spans, called, origin_ns)
+    names = Words()
+    _add_workers(lanes, spans, called, words, names, origin_ns)
     _add_system(lanes, system, origin_ns)
     return PartLanes(
         node=part.node,
         origin_ns=origin_ns,
         is_unix=part.job.clock is Clock.UNIX,
         lanes=tuple(lanes),
-        names=words,
+        names=tuple(name for name, _ in names.codes),
+        families=tuple(family for _, family in names.codes),
         details=StepTexts(number=_numbers(spans)),
         steps=_steps(spans, origin_ns),
+        n_counters=len(system.series),
     )
 
 
@@ -61,9 +69,14 @@ def _numbers(spans: SpanTable) -> Numbers:
 
 
 def _add_workers(
-    lanes: list[Lane], spans: SpanTable, called: NDArray[np.signedinteger], origin_ns: int
+    lanes: list[Lane],
+    spans: SpanTable,
+    called: NDArray[np.signedinteger],
+    words: Sequence[str],
+    names: Words,
+    origin_ns: int,
 ) -> None:
-    numbers = _numbers(spans)
+    numbers, is_exchange = _numbers(spans), exchanges_data(spans)
     detail = piecewise(
         lambda step: np.where(step == NO_STEP, 0, np.searchsorted(numbers, step) + 1),
         spans.step,
@@ -76,16 +89,31 @@ def _add_workers(
         lanes.append(Lane(kind=LaneKind.HOST, label=label, parent=0))
         for phase, places in sorted(grouped(spans.phase[rows]), key=lambda item: item[1][0]):
             own = rows[places]
-            strips = strips_of(
-                spans.start_ns[own] - origin_ns,
-                spans.duration_ns[own],
-                called[own],
-                detail=detail[own],
-            )
             text = spans.phases[phase[0]] if len(phase) == 1 else _label(phase, (), "phase")
             kind = LaneKind.FUNCTIONS if _FUNCTIONS in text else LaneKind.PHASES
             kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else kind
+            families = (_family_of(kind, text), Family.COMMUNICATION)
+
+            def named(key: int, families: Sequence[Family] = families) -> tuple[str, Family]:
+                return words[key // 2], families[key % 2]
+
+            strips = strips_of(
+                spans.start_ns[own] - origin_ns,
+                spans.duration_ns[own],
+                names.of_rows([called[own].astype(np.int64) * 2 + is_exchange[own]], named),
+                detail=detail[own],
+            )
             lanes.append(Lane(kind=kind, label=text, parent=host, strips=strips))
+
+
+def _family_of(kind: LaneKind, phase: str) -> Family:
+    """Return the family of the events of a phase, but for those that exchange data."""
+    if kind is LaneKind.STEPS:
+        return Family.ANNOTATIONS
+    if kind is LaneKind.PHASES:
+        return Family.PHASES
+    of_class = {SpanClass.CPU: Family.OPERATORS, SpanClass.GPU: Family.COMPUTE}
+    return of_class.get(class_of_phase(phase), Family.FUNCTIONS)
 
 
 def _label(codes: list[int], words: Sequence[str], what: str) -> str:
@@ -112,7 +140,9 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         kind = LaneKind.GPU if group else LaneKind.HOST
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
         for label, (columns, unit) in sorted(groups[group].items()):
-            track = _mean(system, columns, unit, time_ns)
+            track = replace(
+                _mean(system, columns, unit, time_ns), family=family_of_counter(f"{group} {label}")
+            )
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 
 

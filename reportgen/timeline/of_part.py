@@ -10,6 +10,11 @@ from reportgen.timeline.trace_lanes import lanes_of_trace
 
 
 @fact
-def lanes_of(part: NodeProfile | RankTrace) -> PartLanes:
-    """Return the lanes of a rank's kernel trace, or of a node's events and system metrics."""
-    return lanes_of_trace(part) if isinstance(part, RankTrace) else lanes_of_node(part)
+def lanes_of(part: NodeProfile | RankTrace, communication: str | None = None) -> PartLanes:
+    """Return the lanes of a rank's kernel trace, or of a node's events and system metrics.
+
+    ``communication`` finds further kernels of communication, a regular expression.
+    """
+    if isinstance(part, RankTrace):
+        return lanes_of_trace(part, communication)
+    return lanes_of_node(part)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -23,6 +23,9 @@ LONGEST_TEXT = 300
 CHUNK = 1 << 16
 """Approximate events of a block; a block is unpacked as a whole even if few are drawn."""
 
+_MOST_VALUE = 1 << 60
+"""Of a counter, in thousandths."""
+
 Block = dict[str, Any]
 
 
@@ -30,15 +33,21 @@ class Vocabulary:
     """Texts of all parts that blocks use, each once."""
 
     def __init__(self, *texts: str) -> None:
-        self._codes: dict[str, int] = {text: code for code, text in enumerate(texts)}
+        self._codes = {(text, ""): code for code, text in enumerate(texts)}
 
-    def of(self, text: str) -> int:
-        """Return the number of a text."""
-        return self._codes.setdefault(cut_middle(text, LONGEST_TEXT), len(self._codes))
+    def of(self, text: str, family: str = "") -> int:
+        """Return the number of a text, one for each family that it is of."""
+        return self._codes.setdefault((cut_middle(text, LONGEST_TEXT), family), len(self._codes))
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield the texts in the order of their numbers."""
-        return iter(self._codes)
+    @property
+    def texts(self) -> list[str]:
+        """Return the texts in the order of their numbers."""
+        return [text for text, _ in self._codes]
+
+    @property
+    def families(self) -> list[str]:
+        """Return the family of each text."""
+        return [family for _, family in self._codes]
 
 
 @dataclass(slots=True)
@@ -57,9 +66,9 @@ class Blocks:
         self.n_bytes += len(content)
         return at
 
-    def texts(self, vocabulary: Vocabulary) -> list[int]:
-        """Add the texts of a vocabulary."""
-        return self.add(timeline_file.pack_texts(list(vocabulary)))
+    def texts(self, texts: Sequence[str]) -> list[int]:
+        """Add a block of texts."""
+        return self.add(timeline_file.pack_texts(texts))
 
 
 class PackedPart:
@@ -150,8 +159,13 @@ class PackedPart:
 
     def pack_values(self, track: Track, level: int, start_ns: int, end_ns: int) -> Block:
         """Add values of a counter."""
-        value = np.maximum(np.rint(track.value * PER_UNIT), 0).astype(np.int64)
-        return self._block(level, start_ns, end_ns, [differences(track.time_ns, start_ns), value])
+        value = np.clip(np.rint(track.value * PER_UNIT), -_MOST_VALUE, _MOST_VALUE)
+        return self._block(
+            level,
+            start_ns,
+            end_ns,
+            [differences(track.time_ns, start_ns), zigzag(value.astype(np.int64))],
+        )
 
     def arrow_rows(self, ranges_ns: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
         """Return the arrows that begin or end in the last of some ranges and begin in no other."""
@@ -192,10 +206,13 @@ class PackedPart:
         }
 
     def _coded(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        return _recoded(codes, self._names, self.about.names, self._blocks.names)
+        names, families = self.about.names, self.about.families
+        words = self._blocks.names
+        return _recoded(codes, self._names, lambda code: words.of(names[code], families[code]))
 
     def _coded_details(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        return _recoded(codes, self._details, self.staged.details, self._blocks.details)
+        details, words = self.staged.details, self._blocks.details
+        return _recoded(codes, self._details, lambda code: words.of(details[code]))
 
 
 def _chunk_end(start_ns: Times, first: int) -> int:
@@ -208,12 +225,12 @@ def _chunk_end(start_ns: Times, first: int) -> int:
 
 
 def _recoded(
-    codes: NDArray[Any], known: NDArray[np.int64], texts: Sequence[str], words: Vocabulary
+    codes: NDArray[Any], known: NDArray[np.int64], number_of: Callable[[int], int]
 ) -> NDArray[np.int64]:
     """Return codes of a part as numbers of the file; ``known`` has those that were met before."""
     numbers: NDArray[np.int64] = known[codes]
     if (numbers < 0).any():
         for code in np.unique(codes[numbers < 0]).tolist():
-            known[code] = words.of(texts[code])
+            known[code] = number_of(code)
         numbers = known[codes]
     return numbers

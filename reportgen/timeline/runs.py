@@ -133,21 +133,21 @@ def _summed(pieces: Pieces, begins: Mask) -> Pieces:
 
 
 def thinned(track: Track, resolution_ns: int) -> Track:
-    """Return the largest and the last value of each interval of a resolution."""
+    """Return the value farthest from 0 and the last one of each interval of a resolution."""
     keep, begin, time_ns = [np.empty(0, dtype=np.int64)], 0, track.time_ns
     while begin < time_ns.size:
         last_ns = int(time_ns[min(begin + _AT_ONCE, time_ns.size) - 1])
         end = int(np.searchsorted(time_ns, (last_ns // resolution_ns + 1) * resolution_ns))
         is_last = np.append(np.diff(time_ns[begin:end] // resolution_ns) != 0, True)
         last = np.flatnonzero(is_last)
-        first, value = np.append(0, last[:-1] + 1), track.value[begin:end]
+        first, value = np.append(0, last[:-1] + 1), np.abs(track.value[begin:end])
         most = np.repeat(np.maximum.reduceat(value, first), last - first + 1)
         largest = np.flatnonzero(value == most)
         is_last[largest[np.searchsorted(largest, last, side="right") - 1]] = True
         keep.append(begin + np.flatnonzero(is_last))
         begin = end
     kept = np.concatenate(keep)
-    found = Track(time_ns=time_ns[kept], value=track.value[kept], unit=track.unit)
+    found = replace(track, time_ns=time_ns[kept], value=track.value[kept])
     forget(time_ns)
     forget(track.value)
     return found

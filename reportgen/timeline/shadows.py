@@ -13,9 +13,9 @@ from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, strips_of
 def with_shadows(part: PartLanes, trace: RankTrace) -> PartLanes:
     """Return the lanes of a trace and, at their end, one for each stream and thread of shadows."""
     shadows = trace.shadows
-    code = {name: number for number, name in enumerate(part.names)}
-    names = [code.setdefault(trace.names[name], len(code)) for name in np.unique(shadows.name)]
-    name = np.array(names, dtype=np.int32)[np.unique(shadows.name, return_inverse=True)[1]]
+    codes, name = np.unique(shadows.name, return_inverse=True)
+    names = (*part.names, *(trace.names[code] for code in codes.tolist()))
+    name += len(part.names)
     gpus = {
         lane.label.split(" · ")[0]: place
         for place, lane in enumerate(part.lanes)
@@ -30,4 +30,4 @@ def with_shadows(part: PartLanes, trace: RankTrace) -> PartLanes:
         strips = strips_of(shadows.start_ns[rows], shadows.duration_ns[rows], name[rows])
         parent = 0 if gpu is None else gpu
         lanes.append(Lane(kind=LaneKind.ANNOTATIONS, label=label, parent=parent, strips=strips))
-    return replace(part, lanes=tuple(lanes), names=tuple(code))
+    return replace(part, lanes=tuple(lanes), names=names)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.text import join_names, plural
-from reportgen.timeline.lanes import MOST_ROWS, LaneKind
+from reportgen.timeline.lanes import LaneKind
 from reportgen.timeline.staged import StagedLane
 
 MOST_LANES = 1_500
@@ -27,8 +27,7 @@ class ShownLane:
     """A lane of the file: one of a part, or several above one another.
 
     ``members`` are numbers of lanes of the part and the first row of each; ``parent`` is a place
-    among the shown lanes of the part. ``streams_from`` is the first row of streams, if they are
-    below other lanes.
+    among the shown lanes of the part.
     """
 
     kind: str
@@ -37,7 +36,6 @@ class ShownLane:
     members: tuple[tuple[int, int], ...]
     n_events: int
     rows: int
-    streams_from: int | None = None
 
 
 def lanes_of_each(n_parts: int) -> int:
@@ -86,10 +84,8 @@ def _shown(lanes: Sequence[StagedLane], number: int, parent: int | None, label: 
 
 def _joined(lanes: Sequence[StagedLane], numbers: Sequence[int]) -> ShownLane:
     """Return one lane of several, streams below the others."""
-    members, rows, streams_from = [], 0, None
+    members, rows = [], 0
     for number in sorted(numbers, key=lambda at: lanes[at].kind == LaneKind.STREAM):
-        if streams_from is None and lanes[number].kind == LaneKind.STREAM:
-            streams_from = min(rows, MOST_ROWS - 1)
         members.append((number, rows))
         rows += lanes[number].rows
     words = Counter(_WORDS.get(lanes[number].kind, "other lane") for number, _ in members)
@@ -100,5 +96,4 @@ def _joined(lanes: Sequence[StagedLane], numbers: Sequence[int]) -> ShownLane:
         members=tuple(members),
         n_events=sum(lanes[number].n_events for number in numbers),
         rows=rows,
-        streams_from=streams_from,
     )

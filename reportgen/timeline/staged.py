@@ -44,6 +44,8 @@ class StagedLane(msgspec.Struct, kw_only=True):
     rows: int
     first: int
     unit: str = ""
+    family: str = ""
+    least: float = 0.0
     most: float = 0.0
 
 
@@ -55,12 +57,14 @@ class StagedPart(msgspec.Struct, kw_only=True):
 
     node: str
     host: str
+    n_counters: int
     origin_ns: int
     is_unix: bool
     first_ns: int
     last_ns: int
     finest_ns: int
     names: list[str]
+    families: list[str]
     details: list[str]
     lanes: list[StagedLane]
     n_steps: int
@@ -102,12 +106,14 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
     about = StagedPart(
         node=part.node,
         host=part.host,
+        n_counters=part.n_counters,
         origin_ns=part.origin_ns,
         is_unix=part.is_unix,
         first_ns=first_ns,
         last_ns=last_ns,
         finest_ns=finest_ns,
         names=list(part.names),
+        families=list(part.families),
         details=[] if isinstance(part.details, StepTexts) else list(part.details),
         lanes=list(_staged_lanes(part.lanes)),
         n_steps=part.steps.number.size,
@@ -134,7 +140,11 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
     n_strips = n_values = 0
     for lane in lanes:
         strips, track = lane.strips, lane.track
-        most = float(track.value.max(initial=0.0)) if track is not None else 0.0
+        least, most = (
+            (float(track.value.min(initial=0.0)), float(track.value.max(initial=0.0)))
+            if track is not None
+            else (0.0, 0.0)
+        )
         if track is not None:
             forget(track.value)
         yield StagedLane(
@@ -145,6 +155,8 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
             rows=int(strips.row.max(initial=-1)) + 1 if strips is not None else 0,
             first=n_values if track is not None else n_strips,
             unit=track.unit if track is not None else "",
+            family=track.family if track is not None else "",
+            least=least,
             most=most,
         )
         n_strips += strips.n if strips is not None else 0
@@ -177,7 +189,7 @@ def _save(
 
 
 def _columns(kind: type[Any]) -> list[str]:
-    return [item.name for item in fields(kind) if item.name not in {"unit", "source"}]
+    return [item.name for item in fields(kind) if item.name not in {"unit", "family", "source"}]
 
 
 class Staged:

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
-from pathlib import PurePosixPath
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.facts.device_busy import launch_end_ns
+from reportgen.facts.breakdown import is_exchange_name
+from reportgen.facts.device_busy import communication_rows, is_communication, launch_end_ns
 from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
-from reportgen.merging import joint_codes
 from reportgen.profile import Clock, RankTrace
 from reportgen.profile.mapped import forget, in_file
-from reportgen.profile.trace_tables import HOST_MEMORY, NONE, SliceKind
+from reportgen.profile.trace_tables import HOST_MEMORY, NONE, GpuKind, SliceKind
+from reportgen.results.timeline_file import Family
 from reportgen.text import format_bytes, format_count, plural
 from reportgen.timeline.lanes import (
     Arrows,
@@ -30,6 +29,8 @@ from reportgen.timeline.lanes import (
     Strips,
     Times,
     Track,
+    Words,
+    family_of_counter,
     grouped,
     no_arrows,
     no_steps,
@@ -39,53 +40,31 @@ from reportgen.timeline.lanes import (
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.signedinteger]
 
-_BY_HOST = re.compile(r"(?P<host>.+)_\d+\.\d{10,19}\.pt\.trace\.json.*")
 _SLACK_NS = 1_000
 """Operations of a stream follow each other; their recorded times overlap by what was rounded."""
 
 
-def lanes_of_trace(trace: RankTrace) -> PartLanes:
+_OF_OPS = (Family.COMPUTE, Family.COMMUNICATION, Family.COPIES)
+
+
+def lanes_of_trace(trace: RankTrace, communication: str | None) -> PartLanes:
     """Return the lanes of a rank; every event of its tables is in one of them.
 
-    Steps that no event marks (``facts.traced_steps``) are strips as well.
+    Steps that no event marks (``facts.traced_steps``) are strips as well. ``communication`` finds
+    further kernels of communication, a regular expression.
     """
-    return _Tree(trace).built()
-
-
-@dataclass(slots=True)
-class _Words:
-    """Texts and their codes."""
-
-    codes: dict[str, int] = field(default_factory=dict)
-
-    def of(self, text: str) -> int:
-        return self.codes.setdefault(text, len(self.codes))
-
-    def of_rows(self, keys: Sequence[NDArray[Any]], write: Any) -> Codes:
-        """Return the code of each row of some columns, whose text ``write`` makes of its values."""
-        if not keys[0].size:
-            return np.empty(0, dtype=np.int32)
-        if len(keys) == 1:  # codes, of which a vocabulary has few
-            used = np.unique(keys[0])
-            numbers = np.zeros(used.max() + 2, dtype=np.int32)
-            numbers[used] = [self.of(write(code)) for code in used.tolist()]
-            found: Codes = numbers[keys[0]]
-            return found
-        code = joint_codes(*keys)
-        first = np.empty(int(code.max()) + 1, dtype=np.int64)
-        first[code[::-1]] = np.arange(code.size)[::-1]  # the last that is written stays
-        words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]
-        return np.array(words, dtype=np.int32)[code]
+    return _Tree(trace, communication).built()
 
 
 class _Tree:
     """The lanes of a trace while they are made."""
 
-    def __init__(self, trace: RankTrace) -> None:
+    def __init__(self, trace: RankTrace, communication: str | None) -> None:
         self.trace = trace
+        self.communication = communication
         self.lanes: list[Lane] = []
-        self.names = _Words({name: code for code, name in enumerate(trace.names)})
-        self.details = _Words({"": 0})
+        self.names = Words()
+        self.details = Words({"": 0})
         ops, calls = trace.gpu_ops, trace.calls
         self.flow_of_call = np.zeros(calls.start_ns.size + 1, dtype=np.int32)  # the last is none
         self.flow_of_call[ops.launch[ops.launch != NONE]] = 1
@@ -108,11 +87,13 @@ class _Tree:
         self._add_gpus(rank)
         return PartLanes(
             node=trace.node,
-            host=_host_of(trace.path),
+            host=trace.host,
+            n_counters=len(trace.tracks),
             origin_ns=trace.origin_ns,
             is_unix=trace.clock is Clock.UNIX,
             lanes=tuple(self.lanes),
-            names=tuple(self.names.codes),
+            names=tuple(name for name, _ in self.names.codes),
+            families=tuple(family for _, family in self.names.codes),
             details=tuple(self.details.codes),
             arrows=self._arrows(),
             steps=no_steps() if told is None else _step_times(told),
@@ -142,7 +123,9 @@ class _Tree:
             return is_step
         told = step_rows(trace)
         if told is not None:
-            name = self.names.of_rows([told.number], "step {}".format)
+            name = self.names.of_rows(
+                [told.number], lambda number: (f"step {number}", Family.ANNOTATIONS)
+            )
             strips = strips_of(told.start_ns, told.period_ns, name)
             self.add(LaneKind.STEPS, f"steps, from {told.source}", rank, strips=strips)
         return np.zeros(slices.start_ns.size, dtype=np.bool_)
@@ -150,10 +133,32 @@ class _Tree:
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
         if rows.size:
             slices = self.trace.slices
-            strips = strips_of(
-                slices.start_ns[rows], slices.duration_ns[rows], slices.name[rows], source=rows
-            )
+            name = self._named(slices.name[rows], Family.ANNOTATIONS)
+            strips = strips_of(slices.start_ns[rows], slices.duration_ns[rows], name, source=rows)
             self.add(kind, label, parent, strips=strips)
+
+    def _named(self, names: Rows, family: Family) -> Codes:
+        return self.names.of_rows([names], lambda name: (self.trace.names[name], family))
+
+    def _named_operators(self, names: Rows) -> Codes:
+        def keyed(code: int) -> tuple[str, Family]:
+            name = self.trace.names[code]
+            is_exchange = is_exchange_name(name) or is_communication(name)
+            return name, Family.COMMUNICATION if is_exchange else Family.OPERATORS
+
+        return self.names.of_rows([names], keyed)
+
+    def _named_ops(self) -> Codes:
+        """Return the names of GPU operations with the families that every table gives them."""
+        ops = self.trace.gpu_ops
+        family = np.where(ops.kind == GpuKind.KERNEL, 0, _OF_OPS.index(Family.COPIES))
+        is_exchange = communication_rows(self.trace, self.communication)
+        family[is_exchange] = _OF_OPS.index(Family.COMMUNICATION)
+        n, names = len(_OF_OPS), self.trace.names
+        return self.names.of_rows(
+            [ops.name.astype(np.int64) * n + family],
+            lambda key: (names[key // n], _OF_OPS[key % n]),
+        )
 
     def _add_host(self, rank: int, rows: Rows) -> None:
         slices, calls = self.trace.slices, self.trace.calls
@@ -188,7 +193,12 @@ class _Tree:
         return strips_of(
             both(slices.start_ns, calls.start_ns),
             both(slices.duration_ns, calls.duration_ns),
-            lambda: both(slices.name, calls.name),
+            lambda: np.concatenate(
+                [
+                    self._named_operators(_picked(slices.name, own)),
+                    self._named(calls.name[called], Family.RUNTIME),
+                ]
+            ),
             detail=lambda: np.concatenate([detail, np.zeros(called.size, np.int32)]),
             flow=lambda: np.concatenate([np.zeros(own.size, np.int32), self.flow_of_call[called]]),
             source=lambda: np.concatenate([own, called + slices.start_ns.size], dtype=np.int32),
@@ -222,7 +232,7 @@ class _Tree:
         detail = self.details.of_rows(
             (ops.shape, ops.bytes, ops.collective, ops.annotation, compiled), self._said_of_op
         )
-        memory = trace.memory
+        name, memory = self._named_ops(), trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
         for codes, places in grouped(np.concatenate([ops.device, syncs.device, on_memory])):
             gpu = self.add(LaneKind.GPU, _gpu_label(codes, names), rank)
@@ -235,7 +245,7 @@ class _Tree:
                 strips = strips_of(
                     ops.start_ns[rows],
                     ops.duration_ns[rows],
-                    ops.name[rows],
+                    name[rows],
                     detail=detail[rows],
                     flow=self.flow_of_call[ops.launch[rows]],
                     source=rows + (trace.slices.start_ns.size + trace.calls.start_ns.size),
@@ -246,7 +256,9 @@ class _Tree:
                 self.add(LaneKind.STREAM, label, gpu, strips=strips)
             if waits.size:
                 strips = strips_of(
-                    syncs.start_ns[waits], syncs.duration_ns[waits], syncs.name[waits]
+                    syncs.start_ns[waits],
+                    syncs.duration_ns[waits],
+                    self._named(syncs.name[waits], Family.RUNTIME),
                 )
                 self.add(LaneKind.STREAM, "waits for streams and events", gpu, strips=strips)
             held = self._memory_tracks(is_host=False, device=codes[0]) if len(codes) == 1 else ()
@@ -310,8 +322,15 @@ class _Tree:
         counters = self.trace.counters
         for code in np.unique(counters.track).tolist():
             rows = counters.track == code
-            track = Track(time_ns=counters.time_ns[rows], value=counters.value[rows])
-            yield self.trace.tracks[code], track
+            label = self.trace.tracks[code]
+            yield (
+                label,
+                Track(
+                    time_ns=counters.time_ns[rows],
+                    value=counters.value[rows],
+                    family=family_of_counter(label),
+                ),
+            )
 
     def _memory_tracks(self, *, is_host: bool, device: int = NONE) -> Iterator[tuple[str, Track]]:
         memory = self.trace.memory
@@ -326,7 +345,15 @@ class _Tree:
             if rows.size:
                 rows = np.flatnonzero(is_here & (total >= 0))
                 value = total[rows].astype(np.float64)
-                yield label, Track(time_ns=memory.time_ns[rows], value=value, unit="bytes")
+                yield (
+                    label,
+                    Track(
+                        time_ns=memory.time_ns[rows],
+                        value=value,
+                        unit="bytes",
+                        family=Family.FUNCTIONS if is_host else Family.COPIES,
+                    ),
+                )
 
     def _arrows(self) -> Arrows:
         """Return the arrow from its call to each operation that has one."""
@@ -356,12 +383,6 @@ def _step_times(told: StepRows) -> StepTimes:
     return StepTimes(
         number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
     )
-
-
-def _host_of(path: str) -> str:
-    """Return the machine that TensorBoard's name of a file says: ``<host>_<process>.<time>``."""
-    found = _BY_HOST.fullmatch(PurePosixPath(path).name)
-    return found["host"] if found else ""
 
 
 def _gpu_label(codes: Sequence[int], names: Mapping[int, str]) -> str:

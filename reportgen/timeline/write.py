@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reportgen.facts.device_busy import is_far_apart
 from reportgen.results import timeline_file
+from reportgen.results.timeline_file import Family
 from reportgen.text import format_count
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
@@ -162,11 +163,11 @@ class _File:
         self.marks = _placed(marks, parts, axis)
         first = 1 if self.marks else 0
         self.parts: list[PackedPart] = []
-        self.machines: dict[int, int] = {}
+        self.machines: dict[int, str] = {}
         hosts = machines_of(parts)
         for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
             if hosts and (not self.parts or part.about.host != self.parts[-1].about.host):
-                self.machines[first] = hosts.index(part.about.host) + 1
+                self.machines[first] = part.about.host
                 first += 1
             packed = PackedPart(part, self.blocks, shift_ns=shift_ns, lane=first, most=most)
             self.parts.append(packed)
@@ -233,8 +234,10 @@ class _File:
             "is_unix": self.axis.is_unix,
             "length_ns": self.axis.length_ns,
             "resolution_ns": resolution_ns,
-            "names": self.blocks.texts(self.blocks.names),
-            "details": self.blocks.texts(self.blocks.details),
+            "n_counters": sum(part.about.n_counters for part in self.parts),
+            "names": self.blocks.texts(self.blocks.names.texts),
+            "families": self.blocks.texts(self.blocks.names.families),
+            "details": self.blocks.texts(self.blocks.details.texts),
             "lanes": lanes,
             "windows": [window.said() for window in windows],
             "arrows": self.arrows,
@@ -247,12 +250,16 @@ class _File:
         for part in self.parts:
             if part.lane - 1 in self.machines:
                 machine = part.lane - 1
-                yield _group(machine, f"node {self.machines[machine]}")
+                yield _group(machine, self.machines[machine])
             for number, lane in enumerate(part.lanes, start=part.lane):
                 parent = machine if lane.parent is None else lane.parent + part.lane
                 staged = part.about.lanes[lane.members[0][0]]
-                of_counter = {"unit": staged.unit, "most": staged.most}
-                of_joined = {"streams_from": lane.streams_from}
+                of_counter = {
+                    "unit": staged.unit,
+                    "family": staged.family,
+                    "least": staged.least,
+                    "most": staged.most,
+                }
                 yield {
                     "id": number,
                     "parent": parent,
@@ -263,7 +270,6 @@ class _File:
                     "node": part.about.node,
                     "blocks": self.of_lane[number],
                     **(of_counter if lane.kind == LaneKind.COUNTER else {}),
-                    **(of_joined if lane.streams_from is not None else {}),
                 }
 
     def _findings(self) -> dict[str, Any]:
@@ -275,7 +281,7 @@ class _File:
             )
         )
         strips = strips_of(start_ns, duration_ns, np.arange(start_ns.size))
-        titles = [self.blocks.names.of(mark.title) for mark in self.marks]
+        titles = [self.blocks.names.of(mark.title, _family_of(mark)) for mark in self.marks]
         rules = [self.blocks.details.of(mark.said_by) for mark in self.marks]
         columns: list[NDArray[Any]] = [
             timeline_file.differences(strips.start_ns, 0),
@@ -287,8 +293,6 @@ class _File:
         ]
         at = self.blocks.add(timeline_file.pack_columns(columns))
         block = {"level": 0, "from": 0, "to": self.axis.length_ns, "n": strips.n, "at": at}
-        found = zip(titles, self.marks, strict=True)
-        severities = {str(title): mark.severity for title, mark in found if mark.severity}
         return {
             "id": 0,
             "parent": None,
@@ -298,8 +302,11 @@ class _File:
             "rows": int(strips.row.max()) + 1,
             "node": "",
             "blocks": [block],
-            "severities": severities,
         }
+
+
+def _family_of(mark: Mark) -> Family:
+    return Family(mark.severity or Family.CRITICAL)
 
 
 def _group(number: int, label: str) -> dict[str, Any]:

@@ -88,9 +88,7 @@ def _whole_rows(report: Report, whole: str) -> list[Fact]:
 
 
 def _interval(interval_ms: int) -> str:
-    return (
-        f"{interval_ms} ms" if interval_ms < _MS_PER_S else format_duration(interval_ms / _MS_PER_S)
-    )
+    return format_duration(interval_ms / _MS_PER_S)
 
 
 def _nodes(report: Report, *, most: int) -> Fact:

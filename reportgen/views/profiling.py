@@ -81,7 +81,11 @@ def _interval(profiling: Profiling) -> str:
     if profiling.is_disabled:
         return _NOT_CONFIGURED
     interval_ms = profiling.interval_ms
-    return "the profiler's default" if interval_ms is None else f"every {interval_ms:,} ms"
+    return (
+        "the profiler's default"
+        if interval_ms is None
+        else f"every {format_duration(interval_ms / 1e3)}"
+    )
 
 
 def _instant(time_s: float) -> str:

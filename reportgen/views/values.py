@@ -143,7 +143,7 @@ def format_value(value: Scalar, unit: str) -> str:
     if isinstance(value, str):
         return clean(value)
     if unit in SECONDS_PER:
-        return _format_seconds(value, SECONDS_PER[unit])
+        return format_duration(value * SECONDS_PER[unit])
     if unit in BYTES:
         return format_bytes(_three_digits(value))
     if unit in BYTE_RATES:
@@ -154,13 +154,6 @@ def format_value(value: Scalar, unit: str) -> str:
     if number == "1" and _COUNTED.search(counted):
         counted = counted[:-1]  # 1 step
     return f"{number} {counted}".rstrip() if unit else number
-
-
-def _format_seconds(duration: float, s_per_unit: float) -> str:
-    if not duration:
-        return "0 s"
-    is_short = abs(duration * s_per_unit) < 1
-    return format_duration((_three_digits(duration) if is_short else duration) * s_per_unit)
 
 
 def _three_digits(value: float) -> float:

@@ -1,6 +1,7 @@
 /** The time axis: its buttons, fields and keys, the range in words, and the functions of a range. */
-import { clockText, lengthText } from "./axis_words.js";
+import { clockText } from "./axis_words.js";
 import { all, byId, first, make } from "./dom.js";
+import { durationText } from "./durations.js";
 import { bytesOf } from "./packing.js";
 import { currentRange, facts, main, setRange, shownOffsetMs, whole } from "./range.js";
 
@@ -46,7 +47,7 @@ function functionRow({ name, sum_s }, most_s) {
   ink.style.width = `${(100 * sum_s) / most_s}%`;
   const bar = make("span", { className: "rg-function-bar" }, ink);
   const head = make("th", { scope: "row", textContent: name });
-  return make("tr", {}, head, make("td", { textContent: lengthText(sum_s) }), make("td", {}, bar));
+  return make("tr", {}, head, make("td", { textContent: durationText(sum_s) }), make("td", {}, bar));
 }
 
 /** @param {[number, number]} now */

@@ -1,20 +1,6 @@
 /** The time axis in words: instants, lengths, and the steps of the job. */
 
 /**
- * A length of time as people say it.
- * @param {number} length_s
- */
-export function lengthText(length_s) {
-  if (length_s < 1) return `${(length_s * 1000).toPrecision(3)} ms`;
-  if (length_s < 60) return `${Number(length_s.toPrecision(3))} s`;
-  const whole_s = Math.round(length_s);
-  const minutes = Math.floor(whole_s / 60);
-  const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
-  if (minutes < 60) return `${minutes} min ${two(whole_s % 60)} s`;
-  return `${Math.floor(minutes / 60)} h ${two(minutes % 60)} min`;
-}
-
-/**
  * An instant: a clock where times are those of the world, else seconds.
  * @param {number} shown_ms with the offset of the zone that is shown
  * @param {boolean} isLong whether the job is so long that tenths say nothing

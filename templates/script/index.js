@@ -1,7 +1,8 @@
 /** The table of many jobs: sorted, filtered and grouped in the reader's browser. The rows come packed;
  * whatever their number, a few hundred are in the page. */
 import { all, byId, first, make } from "./dom.js";
-import { cellText, grouped, jobOrder, numberText, passes, timeText, trendPath } from "./job_rows.js";
+import { cellText, grouped, jobOrder, passes, trendPath } from "./job_rows.js";
+import { durationText } from "./durations.js";
 import { bytesOf, unpacked } from "./packing.js";
 
 /** @typedef {import("./job_rows.js").Job} Job */
@@ -40,7 +41,7 @@ async function readJobs() {
 function sparkline(values) {
   const svg = document.createElementNS(SVG, "svg");
   const path = document.createElementNS(SVG, "path");
-  const label = `Step time from ${numberText(values[0])} s to ${numberText(values[values.length - 1])} s`;
+  const label = `Step time from ${durationText(values[0])} to ${durationText(values[values.length - 1])}`;
   const attributes = { class: "rgi-trend", viewBox: "0 0 120 24", role: "img", "aria-label": label };
   for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
   path.setAttribute("d", trendPath(values));
@@ -85,7 +86,7 @@ function draw() {
   });
   more.hidden = found.length <= nShown;
   const hours = found.reduce((sum, job) => sum + (job.wasted_gpu_hours || 0), 0);
-  const count = `${found.length.toLocaleString("en")} shown, ${timeText(hours * 3600)} of GPU time without work`;
+  const count = `${found.length.toLocaleString("en")} shown, ${durationText(hours * 3600)} of GPU time without work`;
   first(".rgi-count")?.replaceChildren(count);
 }
 

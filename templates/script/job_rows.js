@@ -1,4 +1,5 @@
 /** Rows of many jobs: their order, filters and groups, and how their values are written. */
+import { durationText } from "./durations.js";
 
 /**
  * @typedef {Record<string, any>} Job a row of `profiler-index.json`
@@ -76,15 +77,6 @@ export function grouped(jobs) {
   });
 }
 
-/** @param {number} length_s */
-export function timeText(length_s) {
-  if (length_s < 1) return `${numberText(length_s * 1000)} ms`;
-  if (length_s < 120) return `${numberText(length_s)} s`;
-  const minutes = Math.round(length_s / 60);
-  if (minutes < 120) return `${minutes} min`;
-  return `${Math.floor(minutes / 60)} h ${String(minutes % 60).padStart(2, "0")} min`;
-}
-
 /**
  * The text of a cell.
  * @param {Job} job
@@ -93,8 +85,8 @@ export function timeText(length_s) {
 export function cellText(job, { name, isNumber }) {
   const value = job[name];
   if (isAbsent(value)) return "–";
-  if (name.endsWith("_s") && !name.endsWith("_per_s")) return timeText(value);
-  if (name === "wasted_gpu_hours") return timeText(value * 3600);
+  if (name.endsWith("_s") && !name.endsWith("_per_s")) return durationText(value);
+  if (name === "wasted_gpu_hours") return durationText(value * 3600);
   if (name === "created") return value.slice(0, 16).replace("T", " ");
   return isNumber ? numberText(value) : value;
 }

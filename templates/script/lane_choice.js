@@ -1,6 +1,5 @@
 /** The chosen strip: its details as text, its launch and what it started, its operator and its step. */
 import { make } from "./dom.js";
-import { isRuntime } from "./lane_colours.js";
 import { enclosing } from "./lane_rows.js";
 import {
   arrowsOf, canvas, describe, isRun, isSame, linkAt, loadAll, nameOf, partOf, pathOf, rankOf, request,
@@ -97,7 +96,7 @@ function* relatedRows(strip, links) {
   if (step) yield row("Step", leadTo(step));
   if (launch && !isLaunch) yield row("Launch", leadTo(launch));
   const call = launch ?? (strip.level ? null : strip);
-  const operator = call && enclosing(call, (name) => !isRuntime(stage.names[name] ?? ""));
+  const operator = call && enclosing(call, (name) => stage.families[name] !== "runtime");
   if (operator) yield row(launch && !isLaunch ? "Operator of the launch" : "Operator", leadTo(operator));
   const runs = links.map(([, run]) => run).filter((run) => !isSame(run, strip));
   if (runs.length) {

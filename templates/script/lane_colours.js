@@ -1,6 +1,5 @@
-/** Colours of strips: a family by what a strip is, a shade by its name. */
+/** Colours of strips: a family, which the file says for each name, and a shade by the name. */
 
-/** @typedef {import("./lane_rows.js").Lane} Lane */
 /** @typedef {{fill: string, ink: string, bits: number}} Colour */
 /**
  * @typedef {{ground: string, raised: string, line: string, grid: string, text: string, muted: string,
@@ -28,49 +27,6 @@ const HUES = {
 };
 /** Tokens of the theme that are taken as they are. */
 const PLAIN = ["surface", "raised", "line", "grid", "text", "muted", "link"];
-/** @type {Record<string, string>} */
-const OF_KIND = {
-  steps: "annotations",
-  annotations: "annotations",
-  phases: "phases",
-  findings: "critical"
-};
-const COMMUNICATION = /nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d/i;
-const COPY = /memcpy|memset/i;
-const WAIT = / Sync$|^Stream Wait /;
-const RUNTIME = /^(cuda|hip|cu[A-Z])/;
-
-/** Whether a name is of a call of the GPU's runtime or driver. @param {string} name */
-export const isRuntime = (name) => RUNTIME.test(name);
-
-/**
- * @param {Lane} lane
- * @param {string} name
- */
-export function familyOf(lane, name) {
-  if (lane.kind === "functions") return familyOfFunctions(lane);
-  if (OF_KIND[lane.kind]) return OF_KIND[lane.kind];
-  if (COMMUNICATION.test(name)) return "communication";
-  if (lane.kind === "stream") return COPY.test(name) ? "copies" : WAIT.test(name) ? "runtime" : "compute";
-  return isRuntime(name) ? "runtime" : "operators";
-}
-
-/** @param {{label: string}} lane of framework events */
-function familyOfFunctions({ label }) {
-  if (/^step/i.test(label)) return "annotations";
-  if (/load|fetch|input/i.test(label)) return "loading";
-  if (/gpu/i.test(label)) return "compute";
-  return /cpu/i.test(label) ? "operators" : "functions";
-}
-
-/** @param {{label: string}} counter */
-export function familyOfCounter({ label }) {
-  if (/gpu.*mem|^memory/i.test(label)) return "copies";
-  if (/mem/i.test(label)) return "functions";
-  if (/gpu/i.test(label)) return "compute";
-  return /cpu|host/i.test(label) ? "operators" : "runtime";
-}
-
 /** @param {string} hex */
 const channels = (hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
 

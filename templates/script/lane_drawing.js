@@ -1,6 +1,6 @@
 /** Draws the lanes: strips as pixels of one row each, stretched to their height, texts and lines above
  * them. The cost of a frame depends on the size of the canvas, hardly on the number of events. */
-import { familyOf, familyOfCounter, hashOf } from "./lane_colours.js";
+import { hashOf } from "./lane_colours.js";
 import { above, lowest } from "./lane_numbers.js";
 import { eachMark, longest, piecesOf, spanOf } from "./lane_rows.js";
 import {
@@ -29,6 +29,8 @@ const LEAST_MARK_PX = 1.5;
 const MOST_ARROWS = 400;
 const FEW_ARROWS = 60;
 const BUSY_LEVELS = 6;
+const COUNTER_PX = 26;
+const SEVERITIES = ["critical", "warning", "info"];
 
 const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
 const texture = /** @type {CanvasRenderingContext2D} */ (
@@ -40,33 +42,25 @@ let pixels = null;
 let words = [];
 /** The mean width of a letter of each text. @type {Map<string, number>} */
 const widths = new Map();
-/** @type {Map<string, Int16Array>} */
-let inks = new Map();
+let inks = new Int16Array();
 /** @type {Lane | undefined} */
 let overviewLane;
 
 /** Forgets colours: those of another theme come. */
 export function forgetInks() {
-  inks = new Map();
+  inks = new Int16Array();
 }
 
-/** @param {Lane} lane @param {number} depth @param {number} number */
-function inkOf(lane, depth, number) {
-  const kind = depth >= (lane.streams_from ?? Infinity) ? "stream" : lane.kind;
-  const key = kind === "functions" ? lane.label : kind;
-  let known = inks.get(key);
-  if (!known) {
-    known = new Int16Array(stage.names.length).fill(-1);
-    inks.set(key, known);
-  }
-  if (known[number] < 0) {
-    const name = stage.names[number] ?? "";
-    const severity = lane.severities?.[number];
+/** @param {number} number of a name */
+function inkOf(number) {
+  if (!inks.length) inks = new Int16Array(stage.names.length).fill(-1);
+  if (inks[number] < 0) {
     const { first, n } = stage.palette;
-    const family = severity ?? familyOf({ ...lane, kind }, name);
-    known[number] = first[family] + (severity ? 0 : hashOf(name) % n[family]);
+    const family = stage.families[number];
+    const shade = SEVERITIES.includes(family) ? 0 : hashOf(stage.names[number]) % n[family];
+    inks[number] = first[family] + shade;
   }
-  return known[number];
+  return inks[number];
 }
 
 /* Strips. */
@@ -96,7 +90,7 @@ function paint(band, image, line, { from, to } = stage.view) {
       const x0 = Math.max(0, left);
       const x1 = Math.min(columns, Math.max(x0 + 1, right));
       const name = row.name[isOne ? at : longest(row, at, next)];
-      const ink = inkOf(band.lane, band.depth, name);
+      const ink = inkOf(name);
       const isDim = stage.hits !== null && !stage.hits.isHit[name];
       const alpha = isDim ? 0.16 : isOne && !level ? 1 : density(row, at, next, unit);
       const colour = stage.palette.colours[ink].bits | (Math.round(255 * alpha) << 24);
@@ -328,7 +322,9 @@ function drawLabel({ lane, depth, top, bottom, isFolded }) {
   write(fitted(lane.label, (size.gutter || 240) - x - 17), x + 13, middle, palette.text);
   context.font = `10px ${FONT}`;
   if (lane.kind === "counter" && size.gutter) {
-    write(`up to ${amountText(lane.most ?? 0, lane.unit ?? "")}`, x + 13, middle + 13, palette.muted);
+    const { least = 0, most = 0, unit = "" } = lane;
+    const range = least < 0 ? `${amountText(least, unit)} to` : "up to";
+    write(`${range} ${amountText(most, unit)}`, x + 13, middle + 13, palette.muted);
   }
   context.font = `11px ${FONT}`;
 }
@@ -344,8 +340,10 @@ function drawScrollbar() {
 /** @param {Entry} entry */
 function drawCounter({ lane, bottom }) {
   const { size, palette, view } = stage;
-  const base = HEAD_PX + bottom - stage.scroll_px - 3;
-  const colour = palette.colours[palette.first[familyOfCounter(lane)]].fill;
+  const [least, largest] = [lane.least ?? 0, lane.most ?? 0];
+  const unit = COUNTER_PX / (largest - least || 1);
+  const zero = HEAD_PX + bottom - stage.scroll_px - 3 + least * unit;
+  const colour = palette.colours[palette.first[lane.family ?? "runtime"]].fill;
   need(lane, view.from, view.to);
   for (const [{ time, value }, from, to] of piecesOf(lane, view.from, view.to)) {
     if (!time || !value) continue;
@@ -354,11 +352,13 @@ function drawCounter({ lane, bottom }) {
       const x = Math.max(size.gutter, xOf(Math.max(time[at], from)));
       const next = Math.max(at + 1, lowest(time, timeOf(x + 1)));
       let most = 0;
-      for (; at < Math.min(next, time.length); at++) most = Math.max(most, value[at]);
+      for (; at < Math.min(next, time.length); at++) {
+        if (Math.abs(value[at]) > Math.abs(most)) most = value[at];
+      }
       const right = Math.min(size.width, xOf(Math.min(time[next] ?? to, to)));
-      const height = (26 * most) / (lane.most || 1);
-      faintly(0.45, () => fill(x, base - height, right - x, height, colour));
-      fill(x, base - height, right - x, 1.5, colour);
+      const height = most * unit;
+      faintly(0.45, () => fill(x, zero - height, right - x, height, colour));
+      fill(x, zero - height, right - x, 1.5, colour);
     }
   }
 }

@@ -15,10 +15,11 @@ import { unpackedBytes } from "./packing.js";
 /** @typedef {{start: number, end: number, why: string, nodes?: string[]}} Full */
 /**
  * @typedef {{start_ns: string, is_unix: boolean, length_ns: number, names: number[],
+ *   families: number[],
  *   details: number[], lanes: Lane[], windows: Full[], arrows: Arrows[]}} Header
  */
 
-const MAGIC = "RGTL0001";
+const MAGIC = "RGTL0002";
 const HEAD_BYTES = 12;
 /** The longest number that a block holds, and the most that a list of texts takes. */
 const NUMBER_BYTES = 10;
@@ -63,7 +64,7 @@ export function openFile(bytes) {
     const raw = await rawOf(block.at, block.n * (lane.kind === "counter" ? 2 : 6));
     if (lane.kind === "counter") {
       const [time, value] = decode(raw, block.n, 2);
-      block.value = value.map((thousandths) => thousandths / 1000);
+      block.value = value.map((thousandths) => signed(thousandths) / 1000);
       block.time = summed(time, block.from);
       return;
     }

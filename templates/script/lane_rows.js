@@ -14,9 +14,8 @@ import { above, lowest } from "./lane_numbers.js";
  */
 /**
  * @typedef {{id: number, parent: number | null, kind: string, label: string, node: string,
- *   n_events: number, rows: number, blocks: Block[], unit?: string, most?: number,
- *   streams_from?: number, severities?: Record<string, "critical" | "warning" | "info">,
- *   isGroup: boolean, mini: Lane[]}} Lane
+ *   n_events: number, rows: number, blocks: Block[], unit?: string, family?: string,
+ *   least?: number, most?: number, isGroup: boolean, mini: Lane[]}} Lane
  */
 /**
  * @typedef {{lane: Lane, row: Row, depth: number, at: number, level: number, start: number,

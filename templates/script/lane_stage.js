@@ -45,6 +45,8 @@ export const stage = {
   lanes: [],
   /** @type {string[]} */
   names: [],
+  /** Of each name. @type {string[]} */
+  families: [],
   /** @type {string[]} */
   details: [],
   /** @type {Strip[]} */

@@ -1,16 +1,8 @@
 /** Numbers and names of the timeline as people read them. */
+import { digits, durationText } from "./durations.js";
 
-/** @param {number} value */
-export const digits = (value, most = 4) =>
-  Number(value.toPrecision(most)).toLocaleString("en", { maximumFractionDigits: 6 });
-
-/** A time in its unit: `812.3 µs`. @param {number} time_ns */
-export function timeText(time_ns, most = 4) {
-  for (const [size, unit] of /** @type {[number, string][]} */ ([[1e9, "s"], [1e6, "ms"], [1e3, "µs"]])) {
-    if (Math.abs(time_ns) >= size) return `${digits(time_ns / size, most)} ${unit}`;
-  }
-  return `${digits(time_ns, most)} ns`;
-}
+/** A time in ns: `812.3 µs`. @param {number} time_ns */
+export const timeText = (time_ns, most = 4) => durationText(time_ns / 1e9, most);
 
 /** @param {number} value */
 export const wholeText = (value) => Math.round(value).toLocaleString("en");
@@ -23,7 +15,7 @@ export const wholeText = (value) => Math.round(value).toLocaleString("en");
 export function amountText(value, unit) {
   const [size, per] = unit.split("/");
   if (size !== "bytes") return `${digits(value, 3)} ${unit}`.trim();
-  const at = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(value, 1)) / 3)));
+  const at = Math.min(4, Math.max(0, Math.floor(Math.log10(Math.max(Math.abs(value), 1)) / 3)));
   return `${digits(value / 1000 ** at, 3)} ${["bytes", "kB", "MB", "GB", "TB"][at]}${per ? `/${per}` : ""}`;
 }
 

@@ -33,7 +33,8 @@ async function prepare() {
   stage.file = openFile(bytesOf(partOf("file").textContent ?? ""));
   const { header, texts } = stage.file;
   stage.lanes = header.lanes;
-  [stage.names, stage.details] = await Promise.all([texts(header.names), texts(header.details)]);
+  const { names, families, details } = header;
+  [stage.names, stage.families, stage.details] = await Promise.all([names, families, details].map(texts));
   stage.palette = paletteOf(figure);
   prepareLanes();
   foldFirst();

@@ -483,8 +483,8 @@ def _pixels(page: Page, lane: int, times_ns: list[int]) -> list[str]:
 
 def test_findings_have_the_colours_of_their_severities(browser, tmp_path):
     made = training_file(n_ranks=1)
-    names = {made.name(f"{severity} finding"): severity for severity in ("critical", "info")}
-    lane = made.lane("findings", "findings", severities={str(at): it for at, it in names.items()})
+    names = [made.name(f"{severity} finding", severity) for severity in ("critical", "info")]
+    lane = made.lane("findings", "findings")
     made.strips(lane, [(at * 1_000_000, 500_000, 0, name, 0, 0) for at, name in enumerate(names)])
     path = _page_of(tmp_path, made)
     for scheme in ("light", "dark"):

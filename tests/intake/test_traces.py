@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.errors import AmbiguousJobError, LocationError
+from reportgen.errors import AmbiguousJobError, ConfigError, LocationError
 from reportgen.formats import Diagnostics
 from reportgen.intake import discover, read
 from reportgen.intake.listing import classify
@@ -143,7 +143,7 @@ def test_files_without_a_rank_take_free_numbers(tmp_path: Path) -> None:
     assert ranks_of(tmp_path) == [(0, "rank0.json", True), (1, "x.json", False)]
 
 
-def test_of_several_recordings_the_last_whole_one_is_read_and_the_others_are_named(
+def test_of_several_cycles_the_newest_whole_one_is_read_unless_another_is_chosen(
     tmp_path: Path,
 ) -> None:
     for rank in range(2):
@@ -156,12 +156,24 @@ def test_of_several_recordings_the_last_whole_one_is_read_and_the_others_are_nam
     assert [part.files[0].key for part in job.parts] == [
         "worker0.1694128301545.pt.trace.json", "worker1.1694128301545.pt.trace.json"
     ]  # fmt: skip
-    skipped = [note.path for note in job.notes if Quality.FILES_SKIPPED in note.counts]
-    assert skipped == [
-        "worker0.1694128201545.pt.trace.json", "worker0.1694128401545.pt.trace.json",
-        "worker1.1694128201545.pt.trace.json",
+    (note,) = job.notes
+    assert not note.counts  # a cycle is no input that could not be used
+    assert note.text.startswith("The profiler recorded 2 cycles; this is number 1")
+    first = discover(str(tmp_path), cycle=2)
+    assert [part.files[0].key for part in first.parts] == [
+        "worker0.1694128201545.pt.trace.json", "worker1.1694128201545.pt.trace.json"
     ]  # fmt: skip
-    assert "another recording" in job.notes[0].text
+    with pytest.raises(ConfigError, match="2 recorded cycles"):
+        discover(str(tmp_path), cycle=3)
+
+
+def test_cycles_without_times_are_counted_by_their_names(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        write_trace(tmp_path / f"rank0_{name}.json", ranked(0))
+
+    keys = [discover(str(tmp_path), cycle=at).parts[0].files[0].key for at in (1, 2, 3)]
+
+    assert keys == ["rank0_c.json", "rank0_b.json", "rank0_a.json"]
 
 
 def test_cycles_of_one_process_are_recordings_of_one_rank(tmp_path: Path) -> None:
@@ -175,7 +187,7 @@ def test_cycles_of_one_process_are_recordings_of_one_rank(tmp_path: Path) -> Non
         (0, "host_2113.1795274438415917287.pt.trace.json"),
         (1, "host_2114.1795274438415917299.pt.trace.json"),
     ]
-    assert sum(note.counts.get(Quality.FILES_SKIPPED, 0) for note in job.notes) == 1
+    assert not any(note.counts for note in job.notes)
 
 
 def test_ranks_of_jobs_of_different_sizes_in_one_folder_are_told(tmp_path: Path) -> None:

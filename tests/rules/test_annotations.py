@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from reportgen.profile.trace_tables import SliceKind
-from reportgen.rules.annotations import RULE
+from reportgen.rules.annotations import RULE, Params
+from tests.builders import node_profile, span_table
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
@@ -64,3 +65,50 @@ def test_a_range_owns_what_autograd_launches_meanwhile() -> None:
         "## exchange ##",
     ]
     assert column(result, "annotations", "gpu_time_us") == [10.0 + 100.0 + 1000.0, 0.0, 1000.0]
+
+
+def test_a_range_inside_one_of_its_name_counts_with_it() -> None:
+    slices: list[Any] = [
+        ("walk_1", 0.0, 30.0, ANNOTATION),
+        ("walk_2", 5.0, 10.0, ANNOTATION),
+        ("other", 6.0, 2.0, ANNOTATION),
+        ("walk_3", 40.0, 10.0, ANNOTATION),
+        ("walk_4", 2.0, 5.0, ANNOTATION | {"thread": "second"}),
+    ]
+    gpu = [("k", 100.0, 7.0, {"correlation": 1})]
+    calls: list[Any] = [("c", 6.0, 1.0, {"correlation": 1})]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=slices))
+
+    assert column(result, "annotations", "name") == ["walk_*", "other"]
+    assert column(result, "annotations", "count") == [3, 1]
+    assert column(result, "annotations", "sum_us") == [45.0, 2.0]
+    assert column(result, "annotations", "gpu_time_us") == [7.0, 7.0]
+
+
+def test_ranges_of_a_recording_without_a_trace_have_percentiles_and_a_histogram() -> None:
+    marks = [("annotation", f"load {at}", 10.0 * at, 1.0 + at) for at in range(4)]
+    inside = [("annotation", "load 9", 10.2, 0.5), ("annotation", "once", 0.0, 3.0)]
+    events = [("Step:ModeKeys.TRAIN", "step", 0.0, 9.0), *marks, *inside]
+    spans = span_table([(phase, name, at, at + length_s) for phase, name, at, length_s in events])
+    result = run(RULE, node_profile(spans=spans))
+
+    assert column(result, "annotations", "name") == ["load *", "once"]
+    assert column(result, "annotations", "count") == [4, 1]
+    assert column(result, "annotations", "p50_us") == [2_500_000.0, 3_000_000.0]
+    assert column(result, "annotations", "gpu_time_us") == [None, None]
+    drawn = result.exhibit("histogram_1")
+    assert drawn is not None
+    assert drawn.place.choice is not None
+    assert drawn.place.choice.label == "load *"
+    assert "p95 3.85 s" in drawn.caption
+
+
+def test_any_name_can_be_chosen_for_its_histogram() -> None:
+    slices: list[Any] = [
+        (name, 10.0 * at, 5.0, ANNOTATION)
+        for at, name in enumerate([f"part {letter}" for letter in "abcdefghijklmnopqrst"] * 2)
+    ]
+    result = run(RULE, rank_trace(slices=slices), params=Params(top=3))
+
+    labels = [item.place.choice.label for item in result.exhibits if item.place.choice]
+    assert labels == [f"part {letter}" for letter in "abcdefghijklmnopqrst"]

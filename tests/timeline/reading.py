@@ -54,7 +54,7 @@ class ReadFile:
                 time = block["from"]
                 for change, value in self._rows(block, 2):
                     time += _signed(change)
-                    found.append((time, value / 1000))
+                    found.append((time, _signed(value) / 1000))
         return found
 
     def arrows(self) -> list[tuple[int, int, int, int, int, int]]:
@@ -80,7 +80,7 @@ class ReadFile:
 
 def read_file(content: bytes) -> ReadFile:
     magic, size = struct.unpack("<8sI", content[:12])
-    assert magic == b"RGTL0001"
+    assert magic == b"RGTL0002"
     return ReadFile(json.loads(content[12 : 12 + size]), content[12 + size :])
 
 

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from reportgen.intake import discover, read
 from reportgen.rules.kernel_time import RULE as KERNEL_TIME
-from reportgen.timeline import lanes_of
+from reportgen.timeline import lanes_of, stage, timeline_of
 from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
 from tests.builders import node_profile, system_table
 from tests.rules.samples import column, run
+from tests.timeline.reading import read_file
 from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
 
 
@@ -159,10 +160,11 @@ def test_a_kernel_of_triton_says_the_file_that_it_is_written_in(tmp_path: Path, 
     assert table == ["cabc12.py (triton)"]
 
 
-def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None:
-    def counter(name: str, at: int, **values: object) -> dict[str, object]:
-        return {"ph": "C", "name": name, "pid": 0, "ts": 104_412_345.0 + at, "args": values}
+def counter(name: str, at: int, **values: object) -> dict[str, object]:
+    return {"ph": "C", "name": name, "pid": 0, "ts": 104_412_345.0 + at, "args": values}
 
+
+def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None:
     events = [
         launch(0, 1),
         counter("<b>power</b>", 1, watts=3.5, note="hot"),
@@ -179,6 +181,62 @@ def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None
     assert lanes[0].track is not None
     assert lanes[0].track.time_ns.tolist() == [1000, 2000]
     assert lanes[0].track.value.tolist() == [3.5, 4.0]
+
+
+def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
+    kernels = {
+        "void deep_ep::intranode::dispatch<8>": "communication",
+        "nvshmem_quiet": "communication",
+        "msccl_kernel": "communication",
+        "hcclAllReduce": "communication",
+        "cross_device_reduce_1stage": "communication",
+        "my_exchange": "communication",
+        "aten::broadcast_tensors": "compute",
+        "triton_poi_fused_add_0": "compute",
+    }
+    events = [
+        span("cpu_op", "aten::broadcast_tensors", 0, 10),
+        span("cpu_op", "c10d::allreduce_", 10, 10),
+        span("cpu_op", "triton_poi_fused_add_0", 20, 10),
+        span("user_annotation", "nccl:all_reduce", 30, 10),
+        launch(40, 1),
+        *(kernel(50 + 10 * at, 5, at + 1, name=name) for at, name in enumerate(kernels)),
+        span("gpu_memcpy", "Memcpy HtoD", 200, 5, pid=0, tid=7, device=0, stream=7),
+    ]
+    path = write_trace(tmp_path / "f.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+
+    found = lanes_of(read(part), "^my_")
+
+    told = {
+        (lane.kind.value, found.names[code]): found.families[code]
+        for lane in found.lanes
+        if lane.strips is not None
+        for code in lane.strips.name.tolist()
+    }
+    assert {name: told["stream", name] for name in kernels} == kernels
+    assert told["stream", "Memcpy HtoD"] == "copies"
+    assert told["thread", "aten::broadcast_tensors"] == "operators"
+    assert told["thread", "c10d::allreduce_"] == "communication"
+    assert told["thread", "triton_poi_fused_add_0"] == "operators"
+    assert told["thread", "cudaLaunchKernel"] == "runtime"
+    assert told["annotations", "nccl:all_reduce"] == "annotations"
+
+
+def test_negative_values_of_counters_stay(tmp_path: Path) -> None:
+    events = [
+        launch(0, 1),
+        *(counter("drift", at, ms=it) for at, it in ((1, -2.5), (2, 1), (3, -4))),
+    ]
+    path = write_trace(tmp_path / "c.pt.trace.json", trace_text(events))
+    (part,) = discover(str(path)).parts
+    stage(lanes_of(read(part)), tmp_path / "staged")
+
+    file = read_file(b"".join(timeline_of([tmp_path / "staged"], [])))
+
+    (lane,) = (it for it in file.header["lanes"] if it["label"].startswith("drift"))
+    assert (lane["least"], lane["most"]) == (-4, 1)
+    assert [value for _, value in file.values(lane)] == [-2.5, 1, -4]
 
 
 @pytest.mark.parametrize(

@@ -27,14 +27,16 @@ class LaneFile:
     is_unix: bool = False
     length_ns: int = 1_000_000
     names: list[str] = field(default_factory=lambda: [""])
+    families: dict[str, str] = field(default_factory=dict)
     details: list[str] = field(default_factory=lambda: [""])
     lanes: list[dict[str, Any]] = field(default_factory=list)
     windows: list[dict[str, Any]] = field(default_factory=list)
     arrows: list[dict[str, Any]] = field(default_factory=list)
     _blocks: bytearray = field(default_factory=bytearray)
 
-    def name(self, text: str) -> int:
+    def name(self, text: str, family: str = "operators") -> int:
         """Return the number of a name."""
+        self.families.setdefault(text, family)
         if text not in self.names:
             self.names.append(text)
         return self.names.index(text)
@@ -65,10 +67,15 @@ class LaneFile:
     def counter(self, lane: int, times_ns: Sequence[int], values: Sequence[float]) -> None:
         """Add the values of a counter."""
         times = zigzag(np.diff(np.asarray(times_ns, dtype=np.int64), prepend=0))
-        scaled = np.rint(np.maximum(values, 0) * np.float64(1000)).astype(np.int64)
+        scaled = zigzag(np.rint(np.multiply(values, 1000.0)).astype(np.int64))
         block = {"level": 0, "from": 0, "to": self.length_ns, "n": len(times)}
         self.lanes[lane]["blocks"].append({**block, "at": self._add(_packed([times, scaled]))})
-        self.lanes[lane] |= {"n_events": len(times), "most": max(values), "rows": 1}
+        self.lanes[lane] |= {
+            "n_events": len(times),
+            "least": min(*values, 0),
+            "most": max(values),
+            "rows": 1,
+        }
 
     def arrow(self, lane: int, rows: Sequence[tuple[int, int, int, int, int]]) -> None:
         """Add arrows of a rank: flow, lane and start of the call, lane and start of the run."""
@@ -91,18 +98,21 @@ class LaneFile:
 
     def packed(self) -> bytes:
         """Return the bytes of the file."""
+        families = [self.families.get(name, "operators") for name in self.names]
         header = {
             "start_ns": str(self.start_ns),
             "is_unix": self.is_unix,
             "length_ns": self.length_ns,
+            "n_counters": sum(lane["kind"] == "counter" for lane in self.lanes),
             "names": self._add(gzip.compress(json.dumps(self.names).encode(), mtime=0)),
+            "families": self._add(gzip.compress(json.dumps(families).encode(), mtime=0)),
             "details": self._add(gzip.compress(json.dumps(self.details).encode(), mtime=0)),
             "lanes": self.lanes,
             "windows": self.windows,
             "arrows": self.arrows,
         }
         text = json.dumps(header).encode()
-        return b"RGTL0001" + struct.pack("<I", len(text)) + text + bytes(self._blocks)
+        return b"RGTL0002" + struct.pack("<I", len(text)) + text + bytes(self._blocks)
 
     def _add(self, block: bytes) -> list[int]:
         self._blocks += block
@@ -166,29 +176,33 @@ def _add_rank(
     arrows = []
     for step in range(n_steps):
         t0 = step * 1_000_000
-        rows[steps].append((t0, 990_000, 0, made.name(f"ProfilerStep#{step}"), 0, 0))
-        rows[notes].append((t0 + 20_000, 400_000, 0, made.name("forward"), 0, 0))
-        rows[notes].append((t0 + 440_000, 300_000, 0, made.name("backward"), 0, 0))
+        rows[steps].append((t0, 990_000, 0, made.name(f"ProfilerStep#{step}", "annotations"), 0, 0))
+        rows[notes].append((t0 + 20_000, 400_000, 0, made.name("forward", "annotations"), 0, 0))
+        rows[notes].append((t0 + 440_000, 300_000, 0, made.name("backward", "annotations"), 0, 0))
         for at in range(8):
             begin, flow = t0 + 20_000 + at * 90_000, step * 10 + at + 1
             operator = made.name(f"aten::{('mm', 'add_', 'relu', 'sum')[at % 4]}")
             rows[thread].append((begin, 60_000, 0, operator, 0, 0))
             rows[thread].append((begin + 5_000, 40_000, 1, made.name("aten::inner"), 0, 0))
             is_graph = step == 2 and at == 3
-            launch = made.name("cudaGraphLaunch" if is_graph else "cudaLaunchKernel")
+            launch = made.name("cudaGraphLaunch" if is_graph else "cudaLaunchKernel", "runtime")
             rows[thread].append((begin + 10_000, 9_000, 2, launch, 0, flow))
             for part in range(3 if is_graph else 1):
                 start = begin + 30_000 + part * 25_000 + late_ns
                 duration = 20_000 if is_graph else 70_000
-                kernel = made.name(f"void gemm_{at % 3}<float, 4>(float*)")
+                kernel = made.name(f"void gemm_{at % 3}<float, 4>(float*)", "compute")
                 rows[compute].append((start, duration, 0, kernel, 1, flow))
                 arrows.append((flow, thread, begin + 10_000, compute, start))
         begin, flow = t0 + 760_000, step * 10 + 9
-        rows[thread].append((begin, 30_000, 0, made.name("c10d::allreduce_"), 0, 0))
-        rows[thread].append((begin + 8_000, 9_000, 1, made.name("cudaLaunchKernel"), 0, flow))
+        rows[thread].append(
+            (begin, 30_000, 0, made.name("c10d::allreduce_", "communication"), 0, 0)
+        )
+        rows[thread].append(
+            (begin + 8_000, 9_000, 1, made.name("cudaLaunchKernel", "runtime"), 0, flow)
+        )
         start = begin + 20_000 + late_ns
         duration = t0 + 985_000 - start
-        nccl = made.name("ncclDevKernel_AllReduce_Sum_f32")
+        nccl = made.name("ncclDevKernel_AllReduce_Sum_f32", "communication")
         rows[network].append((start, duration, 0, nccl, 2, flow))
         arrows.append((flow, thread, begin + 8_000, network, start))
     for lane, strips in rows.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,13 @@ from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Plac
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
-from reportgen.rules.collectives.faults import Params, RankCollectives, faults_of, measure
+from reportgen.rules.collectives.faults import (
+    Params,
+    RankCollectives,
+    faults_of,
+    hosts_of,
+    measure,
+)
 from reportgen.text import write
 from reportgen.units import NS_PER_US, ratio_of
 
@@ -70,6 +76,7 @@ class Straggler:
     rank: int = kit.col()
     wait_ns: int = kit.col("us", name="total_wait_us", per=NS_PER_US)
     last_arrivals: int = kit.col()
+    host: str | None = kit.col()
 
 
 def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
@@ -80,7 +87,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         return Outcome(missing=missing or "No kernel communicates with other GPUs.")
     ranks, items, meetings, shifts = clocks.align(ranks)
     shared = comparable(meetings)
-    stragglers = _stragglers(shared)
+    stragglers = _stragglers(shared, hosts_of(ranks))
     waits_ns, every_ns = int(shared.wait_ns.sum()), int(shared.members.duration_ns.sum())
     communication_ns = sum(rank.communication_ns for rank in ranks)
     metrics: dict[str, float | int | None] = {
@@ -124,13 +131,13 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     )
 
 
-def _stragglers(meetings: Meetings) -> list[Straggler]:
+def _stragglers(meetings: Meetings, hosts: Mapping[int, str]) -> list[Straggler]:
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     waits_ns = sums_by_code(place, meetings.wait_ns, ranks.size)
     n_last = np.bincount(np.searchsorted(ranks, meetings.last_rank), minlength=ranks.size)
     columns = (ranks.tolist(), waits_ns.tolist(), n_last.tolist())
     return [
-        Straggler(rank=rank, wait_ns=wait_ns, last_arrivals=n)
+        Straggler(rank=rank, host=hosts[rank] or None, wait_ns=wait_ns, last_arrivals=n)
         for rank, wait_ns, n in zip(*columns, strict=True)
     ]
 

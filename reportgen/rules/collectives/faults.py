@@ -16,7 +16,7 @@ from reportgen.facts.slow_transfers import Located, SlowTransfers
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.facts.waiting import LateRank, Waiting, late_ranks, waiting_of_groups
 from reportgen.merging import sums_by_code
-from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.rules import kit
 from reportgen.rules.base import param
 from reportgen.text import join_names, write
@@ -201,12 +201,9 @@ def faults_of(
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
-    """Return the host of each rank, ``""`` where the names of the files do not say it.
-
-    A name for each rank is no name of a host: worker0_step_12, worker1_step_12.
-    """
-    are_hosts = len({rank.host for rank in ranks}) < len(ranks)
-    return {rank.rank: rank.host if are_hosts else "" for rank in ranks}
+    """Return the host of each rank, ``""`` where the names of the files do not say it."""
+    hosts = told_hosts([rank.host for rank in ranks])
+    return dict(zip((rank.rank for rank in ranks), hosts, strict=True))
 
 
 def _usual_window_ns(

@@ -13,8 +13,8 @@ from reportgen.merging import merge, merge_by, merged, sum_by_key
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import numbers_of
 from reportgen.rules.kit import col, columns_of, derived, floats, row, table
-from reportgen.text import join_names, write
-from reportgen.units import NS_PER_MS, NS_PER_S, NS_PER_US, percentages
+from reportgen.text import format_ns, join_names, write
+from reportgen.units import NS_PER_S, NS_PER_US, percentages
 
 MOST_OPERATORS = 20
 OTHER_OPERATORS = "others"
@@ -428,7 +428,7 @@ def sampling(interval_ns: int | None) -> str:
     """Say how often system metrics were sampled, after a space; empty where it is unknown."""
     if interval_ns is None:
         return ""
-    return f" System metrics were sampled every {interval_ns // NS_PER_MS:,} ms."
+    return f" System metrics were sampled every {format_ns(interval_ns)}."
 
 
 @row

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from reportgen.errors import FormatError
 from reportgen.results import Where
-from reportgen.results.timeline_file import read_timeline
+from reportgen.results.timeline_file import Family, read_timeline
 from reportgen.text import format_count, plural
 from reportgen.units import NS_PER_S
 from reportgen.views.cell_output import Block, block_of
@@ -21,6 +21,7 @@ from reportgen.views.tables import TableInfo
 from reportgen.views.timeline.still import still_of
 
 _TITLE, _TITLE_WITHOUT_GPU = "Events, from host to device", "Events and metrics"
+_ON_GPU = frozenset({Family.COMPUTE, Family.COPIES})
 _GROUPS = frozenset({"node", "rank", "host", "gpu"})
 
 
@@ -42,13 +43,12 @@ def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
         FormatError: the file is none, or of another version.
     """
     file = read_timeline(content)
-    has_streams = any(
-        lane["kind"] == "stream" or "streams_from" in lane for lane in file.header["lanes"]
-    )
+    has_ranks = any(lane["kind"] == "rank" for lane in file.header["lanes"])
+    has_gpus = has_ranks and not _ON_GPU.isdisjoint(file.texts("families"))
     packed = base64.b64encode(content).decode("ascii")
     return block_of(
         "lanes",
-        title=_TITLE if has_streams else _TITLE_WITHOUT_GPU,
+        title=_TITLE if has_gpus else _TITLE_WITHOUT_GPU,
         caption=_caption(file.header),
         label=_label(file.header["lanes"]),
         still=still_of(file),
@@ -86,6 +86,11 @@ def _header(content: bytes) -> Mapping[str, Any] | None:
 
 
 def _caption(header: Mapping[str, Any]) -> str:
+    without = "" if header["n_counters"] else " No counters were recorded."
+    return f"{_said_of_events(header)}{without}"
+
+
+def _said_of_events(header: Mapping[str, Any]) -> str:
     lanes = header["lanes"]
     n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] != "counter")
     said = f"{format_count(n_events)} events"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from reportgen.results.timeline_file import EVENTS, Numbers, TimelineFile
+from reportgen.results.timeline_file import EVENTS, Family, Numbers, TimelineFile
 from reportgen.text import format_duration
 from reportgen.views.fragments import render
 from reportgen.views.values import shorten
@@ -22,17 +21,18 @@ _LEAST_GAP_PX = 5
 _OF_STRIPS = ("start", "duration", "row", "name", "end")
 _LEAST_TEXT_PX, _LETTER_PX = 46, 6.4
 _KINDS = ("steps", "annotations", "thread", "stream", "phases", "functions")
-_OF_KIND = {"steps": "step", "annotations": "step", "phases": "start"}
-_OF_FUNCTIONS = (("^step", "step"), ("load|fetch|input", "io"), ("gpu", "gpu"), ("cpu", "cpu"))
-"""Words in the label of a lane of framework events, and its hue."""
-_COMMUNICATION = re.compile(
-    r"nccl|rccl|all_?(reduce|gather|to_?all)|reduce_?scatter|broadcast|c10d", re.IGNORECASE
-)
-_COPY = re.compile("memcpy|memset", re.IGNORECASE)
-_RUNTIME = re.compile("(cuda|hip|cu[A-Z])")
-_WAIT = re.compile(" Sync$|^Stream Wait ")
-_OF_LANES = {"stream": ("gpu", "network", "gpu-memory"), "thread": ("cpu", "other")}
-"""Hues that are explained although the picture lacks them: the other lanes have them."""
+_HUES: dict[str, str] = {
+    Family.COMPUTE: "gpu",
+    Family.COMMUNICATION: "network",
+    Family.COPIES: "gpu-memory",
+    Family.OPERATORS: "cpu",
+    Family.RUNTIME: "other",
+    Family.ANNOTATIONS: "step",
+    Family.PHASES: "start",
+    Family.FUNCTIONS: "memory",
+    Family.LOADING: "io",
+}
+"""As in ``templates/script/lane_colours.js``."""
 _KEYS = {
     "gpu": "computation",
     "network": "communication",
@@ -42,7 +42,6 @@ _KEYS = {
     "step": "steps and annotations",
     "start": "phases",
     "memory": "functions",
-    "io": "loading of data",
 }
 
 
@@ -76,6 +75,7 @@ def still_of(file: TimelineFile) -> Markup:
         return Markup("")
     start, end = window["start"], window["end"]
     names = file.texts("names")
+    families = [Family(word) for word in file.texts("families")]
     labels: list[Word] = []
     bars: list[Bars] = []
     words: list[Word] = []
@@ -85,18 +85,15 @@ def still_of(file: TimelineFile) -> Markup:
         if row == 0:
             y += 4
             labels.append(Word(x=0, y=y, hue="", text=shorten(lane["label"], most=26).text))
-        is_stream = row >= lane.get("streams_from", _MOST_ROWS)
-        of = {**lane, "kind": "stream"} if is_stream else lane
         named = file.named(names, columns["name"])
-        hues = np.array([_hue(of, name) for name in named])
+        hues = np.array([_HUES.get(one, "other") for one in file.named(families, columns["name"])])
         begin_px, end_px = (_px(columns[key], start, end) for key in ("start", "end"))
         bars += _bars(hues, begin_px, end_px, y)
         words += _words(hues, begin_px, end_px, named, y)
         y += _ROW_PX
     if not bars:
         return Markup("")
-    explained = {item.hue for item in bars}
-    explained.update(*(_OF_LANES.get(lane["kind"], ()) for lane in file.header["lanes"]))
+    explained = {_HUES.get(family) for family in families}
     return render(
         "lanes_still",
         height=int(y) + 8,
@@ -184,19 +181,3 @@ def _words(
         name = texts[at].removeprefix("void ")
         text = name if len(name) <= most else f"{name[: most - 1]}…"
         yield Word(x=_LEFT_PX + int(begin_px[at]) + 4, y=y + 3.5, hue=hues[at], text=text)
-
-
-def _hue(lane: Mapping[str, Any], name: str) -> str:
-    kind = lane["kind"]
-    if kind == "functions":
-        label = lane["label"].lower()
-        return next((hue for word, hue in _OF_FUNCTIONS if re.search(word, label)), "memory")
-    if kind in _OF_KIND:
-        return _OF_KIND[kind]
-    if _COMMUNICATION.search(name):
-        return "network"
-    if kind == "stream":
-        if _WAIT.search(name):
-            return "other"
-        return "gpu-memory" if _COPY.search(name) else "gpu"
-    return "other" if _RUNTIME.match(name) else "cpu"

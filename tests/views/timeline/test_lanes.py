@@ -102,11 +102,12 @@ def test_the_picture_shows_each_family_of_the_median_step_in_its_colour():
     assert "stream 20" in svg
 
 
-def test_waits_that_the_device_recorded_are_no_computation():
-    made = LaneFile(length_ns=1_000, names=["", "Stream Wait Event", "Context Sync"], details=[""])
+def test_the_picture_takes_families_from_the_file_and_explains_all_of_them():
+    made = LaneFile(length_ns=1_000, details=[""])
+    names = made.name("Stream Wait Event", "runtime"), made.name("mine", "communication")
     lane = made.lane("stream", "waits for streams and events", node="rank 0")
     made.window(0, 1_000, "everything")
-    made.strips(lane, [(0, 400, 0, 1, 0, 0), (500, 400, 0, 2, 0, 0)])
+    made.strips(lane, [(0, 400, 0, names[0], 0, 0)])
     svg = still_of(read_timeline(made.packed()))
     assert re.findall(r'<path[^>]* stroke="var\(--rg-([\w-]+),[^>]*stroke-width="12"', svg) == [
         "other"
@@ -115,12 +116,20 @@ def test_waits_that_the_device_recorded_are_no_computation():
     assert "functions" not in svg
 
 
+def test_a_file_of_an_older_version_names_the_command_that_makes_it_again():
+    content = b"RGTL0001" + training_file().packed()[8:]
+    html = timeline(with_timeline(traces.traced_report(), content))._repr_html_()
+    assert "it is of version 1, not 2" in html
+    assert "make-profiler-report JOB" in html
+
+
 def test_strips_that_touch_are_one_line_and_long_ones_carry_their_names():
-    made = LaneFile(length_ns=1_000_000, names=["", "a", "<b>"], details=[""])
+    made = LaneFile(length_ns=1_000_000, details=[""])
+    a, b = (made.name(name, "compute") for name in ("a", "<b>"))
     lane = made.lane("stream", "stream 7", node="rank 0")
     made.window(0, 1_000_000, "everything")
-    made.strips(lane, [(at * 100, 99, 0, 1, 0, 0) for at in range(1_000)])
-    made.strips(lane, [(500_000, 400_000, 0, 2, 0, 0)])
+    made.strips(lane, [(at * 100, 99, 0, a, 0, 0) for at in range(1_000)])
+    made.strips(lane, [(500_000, 400_000, 0, b, 0, 0)])
     svg = still_of(read_timeline(made.packed()))
     (path,) = re.findall(r'<path d="([^"]*)" stroke="var\(--rg-gpu,', svg)
     assert path.count("M") == 2
@@ -141,7 +150,8 @@ def test_a_file_without_a_window_has_no_picture():
     made = LaneFile(names=["", "a"])
     made.strips(made.lane("thread", "main"), [(0, 5, 0, 1, 3, 5)], level=1)
     assert still_of(read_timeline(made.packed())) == ""
-    assert "are not shown. The lanes are drawn on a screen" in lanes_block(made.packed()).html
+    html = lanes_block(made.packed()).html
+    assert "are not shown. No counters were recorded. The lanes are drawn on a screen" in html
 
 
 @pytest.mark.parametrize(
