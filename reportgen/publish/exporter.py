@@ -71,5 +71,5 @@ def _mathml(latex: str, *, display: str) -> str:
     except Exception:  # noqa: BLE001  # for many mistakes it raises what Python raised in it
         return f"<code>{escape(latex)}</code>"
     for element in formula.iter():
-        element.text = unescape(element.text or "")  # symbols stand there as references
+        element.text = unescape(element.text or "")  # symbols are references in it
     return tostring(formula, encoding="unicode")

@@ -103,7 +103,7 @@ def is_unchanged(path: Path) -> bool:
 
 
 def _execute(notebook: Any, output: Path, report_dir: str, manager: Any) -> Any:
-    """Return the notebook as papermill left it: of one with errors, what it wrote to ``output``."""
+    """Return the notebook with its outputs, which papermill also writes to ``output``."""
     import papermill
 
     try:
