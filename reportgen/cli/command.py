@@ -36,7 +36,6 @@ from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
     from reportgen.pipeline import MadeReport
-    from reportgen.publish import ReadyKernel
     from reportgen.report import Report
     from reportgen.results import Finding
 
@@ -257,7 +256,6 @@ def command(
         raise click.UsageError("--open cannot show a page in a bucket; leave it out.")
     if opens and "html" not in formats:
         raise click.UsageError("--open needs the page; add html to --format.")
-    kernel = _early_kernel(passed_on["notebook"]) if formats - {"md"} else None
     from reportgen.pipeline import (
         Options,
         OutputFormat,
@@ -274,7 +272,6 @@ def command(
         formats=frozenset(map(OutputFormat, formats)),
         timeline=TimelineDetail(timeline),
         force=force,
-        kernel=kernel,
         **passed_on,
     )
     with watching(is_shown=not quiet and not verbose and sys.stderr.isatty()) as watcher:
@@ -295,19 +292,6 @@ def command(
         raise click.exceptions.Exit(EXIT_FAIL_ON)
 
 
-def _early_kernel(notebook: Path | None) -> ReadyKernel | None:
-    """Return a kernel that warms up while the rules are imported, where this process is ours."""
-    context = click.get_current_context()
-    if not context.obj:
-        return None
-    from reportgen.publish import ReadyKernel
-
-    kernel = ReadyKernel(is_ours=notebook is None)
-    context.call_on_close(kernel.close)
-    kernel.prepare()
-    return kernel
-
-
 def _list_files(made: MadeReport, output: Path | str, *, is_wanted: bool) -> None:
     for file in made.files if is_wanted else ():
         say(f"wrote {str(output).rstrip('/')}/{file.as_posix()}")
@@ -322,18 +306,18 @@ def main() -> None:
     """Run the command and leave with its code."""
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     open_closed_streams()
-    leave_with(_run(owns_process=True))
+    leave_with(_run())
 
 
-def _run(*, owns_process: bool = False) -> int:
-    return run_command(command, owns_process=owns_process)
+def _run() -> int:
+    return run_command(command)
 
 
-def run_command(called: click.Command, *, owns_process: bool = False) -> int:
+def run_command(called: click.Command) -> int:
     """Run a command and return its code; errors become messages, never tracebacks."""
     try:
         with interrupts_spare_imports():
-            answer = called.main(standalone_mode=False, obj=owns_process)
+            answer = called.main(standalone_mode=False)
     except click.ClickException as err:
         shown = io.StringIO()
         err.show(shown)

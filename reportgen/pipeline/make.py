@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,22 +29,13 @@ from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
 from reportgen.profile.mapped import free_at_once, give_back_memory
-from reportgen.publish import ReadyKernel
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.runner import MANY_PARTS
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
-from reportgen.store import (
-    OUTPUT_FOLDER,
-    TIMELINE_FILE,
-    Staging,
-    copy_results,
-    load,
-    open_staging,
-    save,
-)
+from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, open_staging, save
 
 _LARGE_BYTES = 256 << 10
 """Results of many parts and texts of their page, which are made one after the other, are larger."""
@@ -115,7 +105,7 @@ def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Wat
     with open_staging(options.output) as staging, ThreadPoolExecutor(1) as later:
         lanes = StagedAt(folder=staging.folder / "lanes", n_parts=len(job.parts))
         work = replace(work, lanes=chosen_lanes(chosen, lanes), later=later)
-        with _kernel(options, staging) as kernel:
+        with kernel_for(options.formats, staging.folder) as kernel:
             report = _report_of(work, options, watcher)
             report = add_timeline(report, job, lanes, options.timeline, watcher)
             give_back_memory()
@@ -152,12 +142,6 @@ def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
     return report
 
 
-def _kernel(options: Options, staging: Staging) -> AbstractContextManager[ReadyKernel | None]:
-    return kernel_for(
-        options.formats, staging.folder, notebook=options.notebook, prepared=options.kernel
-    )
-
-
 def _rules(job: JobProfile, options: Options) -> tuple[AnyRule, ...]:
     """Return all rules, or only those of samples where no other can run or be named."""
     has_ranks = any(part.rank is not None for part in job.parts)
@@ -182,7 +166,7 @@ def _import(options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeRe
     check_old(options, keeps_results=False)
     with (
         open_staging(options.output) as staging,
-        _kernel(options, staging) as kernel,
+        kernel_for(options.formats, staging.folder) as kernel,
     ):
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
@@ -201,7 +185,7 @@ def _remake(saved: Path, options: Options, watcher: Watcher) -> MadeReport:
     check_old(options, keeps_results=keeps_results)
     with (
         open_staging(options.output) as staging,
-        _kernel(options, staging) as kernel,
+        kernel_for(options.formats, staging.folder) as kernel,
     ):
         copy_results(saved, staging.results)
         if report.timeline_data is not None:

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from reportgen.publish import ReadyKernel
 from reportgen.report import Report
 from reportgen.storage import TrainingJob
 from reportgen.text import format_bytes, format_count
@@ -58,7 +57,6 @@ class Options:
         cache: a folder for what was measured, ``"off"``, or ``None`` for the user's own where the
             job is large.
         described: the job as SageMaker describes it, where it was named.
-        kernel: one that warms up already; else one is started.
     """
 
     path: str
@@ -83,7 +81,6 @@ class Options:
     allows_missing: bool = False
     cache: str | None = None
     described: TrainingJob | None = None
-    kernel: ReadyKernel | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,12 @@ from reportgen.errors import ConfigError
 from reportgen.storage import is_remote, open_location
 from reportgen.store import OUTPUT_FOLDER, REPORT_FILE, fetched_report, put_back, report_folder
 
+_OF_SAGEMAKER = "rule-output"
+"""SageMaker writes reports below this folder of a job; formats read nothing there.
+
+Source: docs/rules.md, Result files.
+"""
+
 _RAW_SIGNS = ("system/incremental", "framework/pevents", "system/training_job_end.ts")
 
 
@@ -35,12 +41,13 @@ def saved_report(path: str) -> Iterator[Path | None]:
 
 
 def check_upload(url: str, *, job: str) -> None:
-    """Refuse to upload a report into the job itself.
+    """Refuse to upload a report into the job itself, but for its ``rule-output/``.
 
     Raises:
         ConfigError: ``url`` is, or lies under, the path of the job.
     """
-    if f"{url}/".startswith(job.rstrip("/") + "/"):
+    root = job.rstrip("/") + "/"
+    if f"{url}/".startswith(root) and _OF_SAGEMAKER not in url.removeprefix(root).split("/"):
         raise ConfigError(
             f"The output {url} lies in the raw data of a job ({job}).",
             hint="Choose another prefix with --output.",
@@ -51,12 +58,16 @@ def check_upload(url: str, *, job: str) -> None:
 def check_output(output: Path, *, job_root: Path | None) -> None:
     """Refuse to write into the folder that holds a local job's ``system/`` or ``framework/``.
 
+    SageMaker's own place, ``rule-output/`` in that folder, is free.
+
     Raises:
         ConfigError: ``output`` is, or lies under, a folder of raw profiler data.
     """
     target = output.resolve()
     for folder in (target, *target.parents):
         is_job = job_root is not None and folder == job_root.resolve()
+        if _OF_SAGEMAKER in target.relative_to(folder).parts:
+            continue
         if is_job or any((folder / sign).exists() for sign in _RAW_SIGNS):
             raise ConfigError(
                 f"The output folder {output} lies in the raw data of a job ({folder}).",

@@ -32,18 +32,12 @@ FILES = {
 
 
 @contextmanager
-def kernel_for(
-    formats: frozenset[OutputFormat],
-    folder: Path,
-    *,
-    notebook: Path | None = None,
-    prepared: ReadyKernel | None = None,
-) -> Iterator[ReadyKernel | None]:
+def kernel_for(formats: frozenset[OutputFormat], folder: Path) -> Iterator[ReadyKernel | None]:
     """Start the kernel that will run our or the user's notebook; a summary alone needs none."""
     if formats <= {OutputFormat.MD}:
         yield None
         return
-    kernel = prepared or ReadyKernel(is_ours=notebook is None)
+    kernel = ReadyKernel()
     try:
         kernel.start(folder)
         yield kernel

@@ -131,14 +131,18 @@ def _plotly_text() -> str:
 
 
 def _plotly_path() -> Path:
-    """Return the file of the library.
+    return package_data() / "plotly.min.js"
+
+
+def package_data() -> Path:
+    """Return the folder of plotly's files.
 
     The package is found, not imported: importing plotly costs more than making the page.
     """
     spec = importlib.util.find_spec("plotly")
     assert spec is not None
     assert spec.origin is not None
-    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
+    return Path(spec.origin).parent / "package_data"
 
 
 def _unwrapped(text: str) -> str:

@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from reportgen.errors import OutputError, PluginError, writing
 from reportgen.plain_files import read_named
-from reportgen.publish.lean import import_papermill
+from reportgen.text_safety import clean
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +50,8 @@ def read_notebook(path: Path) -> Any:
 
 def _valid_notebook(path: Path) -> Any:
     """Return a notebook that obeys the schema of its format, which all that follows relies on."""
-    nbformat = _nbformat()
+    import nbformat
+
     try:
         tree = json.loads(read_named(path, most_bytes=_MOST_BYTES).decode("utf-8-sig"))
         version, minor = tree["nbformat"], tree.get("nbformat_minor", 0)
@@ -74,29 +75,22 @@ def run_notebook(
 ) -> Any:
     """Run a notebook from top to bottom, write it with its outputs, and return it.
 
+    A cell that raises an error keeps the error as its output, a warning names the cell, and the
+    cells after it run.
+
     ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
     of ``output``. ``keeps_mark``: the notebook is run in its place, so that it stays an edited one
     if it is one; otherwise what is written is a copy that may be replaced.
 
     Raises:
-        PluginError: a cell raised an error; ``cell`` is its number, counted from 1.
         OutputError: the kernel died, or the notebook cannot be written.
     """
     mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
-    executed = _execute(notebook, report_dir, manager)
+    executed = _execute(notebook, output, report_dir, manager)
     _tidy(executed, report_dir, mark)
-    with writing(output), output.open("w", encoding="utf-8") as file:
-        _write(executed, file)
+    with writing(output):
+        import_module("nbformat").write(executed, str(output))
     return executed
-
-
-def _write(notebook: Any, file: IO[str]) -> None:
-    """Write what ``nbformat.writes`` returns, which as one text takes three times its size."""
-    form = import_module("nbformat.v4.rwbase")
-    tree = form.strip_transient(form.split_lines(notebook))
-    json.dump(tree, file, indent=1, sort_keys=True, separators=(",", ": "), ensure_ascii=False)
-    form.rejoin_lines(notebook)
-    file.write("\n")
 
 
 def is_unchanged(path: Path) -> bool:
@@ -111,17 +105,14 @@ def is_unchanged(path: Path) -> bool:
         return False
 
 
-def _nbformat() -> Any:
-    import_papermill()
-    return import_module("nbformat")
+def _execute(notebook: Any, output: Path, report_dir: str, manager: Any) -> Any:
+    """Return the notebook with its outputs, which papermill also writes to ``output``."""
+    import papermill
 
-
-def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
-    papermill = import_papermill()
     try:
         return papermill.execute_notebook(
             notebook,
-            None,
+            str(output).replace("{", "{{").replace("}", "}}"),  # papermill fills in parameters
             parameters={PARAMETER: report_dir},
             kernel_name="python3",
             language="python",
@@ -129,14 +120,15 @@ def _execute(notebook: Any, report_dir: str, manager: Any) -> Any:
             request_save_on_cell_execute=False,
             km=manager,
             record_timing=False,
+            allow_errors=True,
         )
     except papermill.PapermillExecutionError as err:
-        number = err.cell_index + 1
-        raise PluginError(
-            f"Cell {number} of the notebook failed: {err.ename}: {err.evalue}.",
-            hint="Run the notebook in Jupyter to see the traceback, then mend that cell.",
-            cell=number,
-        ) from err
+        logger.warning(
+            "warning: Cell %d of the notebook failed: %s: %s. The page shows the error.",
+            err.cell_index + 1, clean(err.ename), clean(err.evalue),
+        )  # fmt: skip
+        executed = import_module("nbformat").read(str(output), 4)
+        return import_module("papermill.execute").remove_error_markers(executed)
     except RuntimeError as err:
         raise OutputError(
             f"The notebook's kernel died ({err}).",

@@ -123,6 +123,20 @@ async function giveRoom(figure, plot) {
   }
 }
 
+const OWN_COLOURS = ["gpu", "cpu", "network", "io", "memory", "step", "gpu-memory", "other"];
+
+/**
+ * A template in the page's colours, for a figure whose author chose none.
+ * @param {(token: string) => string} colorOf
+ */
+function pageTemplate(colorOf) {
+  const [text, grid, line] = ["--rg-text", "--rg-grid", "--rg-line"].map(colorOf);
+  const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, automargin: true };
+  const plain = "rgba(0,0,0,0)";
+  const colorway = OWN_COLOURS.map((name) => colorOf(`--rg-${name}`));
+  return { layout: { font: { color: text }, paper_bgcolor: plain, plot_bgcolor: plain, colorway, xaxis: axis, yaxis: axis } };
+}
+
 /**
  * The figure as plotly takes it, in the reader's colours and zone.
  * @param {HTMLElement} figure
@@ -130,9 +144,13 @@ async function giveRoom(figure, plot) {
  */
 function madeFor(figure, plot) {
   const written = JSON.parse(texts.get(figure) ?? "{}");
-  if (isOwn(figure)) return written;
   const style = getComputedStyle(document.documentElement);
-  const unfold = unfolder(written.pool ?? [], (token) => style.getPropertyValue(token).trim());
+  const colorOf = (/** @type {string} */ token) => style.getPropertyValue(token).trim();
+  if (isOwn(figure)) {
+    const { data, layout = {} } = written;
+    return { data, layout: { template: pageTemplate(colorOf), ...layout } };
+  }
+  const unfold = unfolder(written.pool ?? [], colorOf);
   const { data, layout = {} } = placed({ data: unfold(written.data), layout: unfold(written.layout) });
   layout.height = plot.clientHeight;
   if (figure.classList.contains("rg-timeline")) layout.hovermode = false;

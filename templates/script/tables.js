@@ -49,8 +49,8 @@ function keyOf(cell) {
   if (key !== undefined) return key === "" ? null : Number(key);
   if (value !== undefined) return Number(value);
   const text = wordsOf(first("abbr[title]", cell) ?? cell);
-  if (text === ABSENT || text === "") return null;
-  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text;
+  if (text === ABSENT || text === "" || text === "NaN") return null;
+  return /^-?\d+(\.\d+)?(e[-+]?\d+)?$/.test(text) ? Number(text) : text;
 }
 
 /**
@@ -213,6 +213,28 @@ function equipAll(root) {
   }
 }
 
+/**
+ * Gives a table of pandas the place that our tables have. The names of its index join the first row
+ * of its head; one with cells over several rows or columns stays as it is.
+ * @param {HTMLTableElement} table
+ */
+function adopt(table) {
+  if (first("[rowspan], [colspan]", table)) return;
+  const [head, names] = table.tHead?.rows ?? [];
+  if (names) {
+    for (const cell of names.cells) {
+      if (cell.textContent) head.cells[cell.cellIndex].textContent = cell.textContent;
+    }
+    names.remove();
+  }
+  const scroll = make("div", { className: "rg-scroll", tabIndex: 0 });
+  scroll.setAttribute("role", "region");
+  scroll.setAttribute("aria-label", "A table of the notebook's author");
+  table.replaceWith(scroll);
+  scroll.append(table);
+}
+
+for (const table of all(".rg-html table.dataframe")) adopt(/** @type {HTMLTableElement} */ (table));
 equipAll(document);
 /* On paper a table has one head, and its columns are as wide in each row. */
 addEventListener("beforeprint", () => {

@@ -84,7 +84,7 @@ def test_packages_that_do_not_fit_together_are_a_message_at_once(
     def import_half_a_package() -> None:
         raise AttributeError("module 'jinja2' has no attribute 'contextfilter'")
 
-    monkeypatch.setattr(kernel_module, "import_papermill", import_half_a_package)
+    monkeypatch.setattr(kernel_module, "import_libraries", import_half_a_package)
     with closing(ReadyKernel()) as ready:
         ready.start(tmp_path)
         with pytest.raises(OutputError, match="AttributeError: module 'jinja2' has no attribute"):
@@ -92,14 +92,22 @@ def test_packages_that_do_not_fit_together_are_a_message_at_once(
 
 
 @pytest.mark.notebook
-def test_a_cell_that_fails_is_named(tmp_path: Path, kernel: ReadyKernel) -> None:
-    source = write_notebook(tmp_path / "mine.ipynb", "1 / 0")
+def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
+    tmp_path: Path, kernel: ReadyKernel, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write_notebook(tmp_path / "mine.ipynb", "1 / 0", "print('still here')")
+    output = tmp_path / "{out}.ipynb"
 
-    manager = kernel.manager()
-    with pytest.raises(PluginError, match=r"Cell 4 .* ZeroDivisionError: division by zero"):
-        run_notebook(
-            read_notebook(source), output=tmp_path / "out.ipynb", report_dir="x", manager=manager
-        )
+    executed = run_notebook(
+        read_notebook(source), output=output, report_dir="x", manager=kernel.manager()
+    )
+
+    assert "Cell 4 of the notebook failed: ZeroDivisionError: division by zero" in caplog.text
+    failed, after = executed.cells[-2:]
+    assert failed.outputs[0].ename == "ZeroDivisionError"
+    assert after.outputs[0].text == "still here\n"
+    assert nbformat.read(output, 4) == executed
+    assert is_unchanged(output)
 
 
 @pytest.mark.notebook

@@ -5,12 +5,18 @@ from __future__ import annotations
 import base64
 import gzip
 import html as markup
+import json
 import re
+from pathlib import Path
 
 import pytest
-from nbformat.v4 import new_code_cell, new_output
+from nbconvert.exporters.templateexporter import TemplateExporter
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+from plotly.utils import PlotlyJSONEncoder
 
+from reportgen.assets import templates_dir
 from reportgen.publish import page as publish_page
+from reportgen.publish.exporter import PageExporter
 from reportgen.publish.library import own_library, whole_library
 from reportgen.publish.policy import digest
 from tests.views import pages, reports
@@ -30,6 +36,54 @@ def test_the_policy_lists_just_the_scripts_of_the_page(page):
     library = own_library().digest
     assert allowed[1].split() == [*map(digest, inline), library]
     assert len(inline) == 2
+
+
+def test_nbconvert_makes_the_page_with_our_template_alone(monkeypatch, tmp_path):
+    asked = []
+    make = PageExporter.from_notebook_node
+
+    def from_notebook_node(self, notebook, *args, **more):
+        asked.append((self.template_name, [Path(path) for path in self.template_paths]))
+        return make(self, notebook, *args, **more)
+
+    monkeypatch.setattr(TemplateExporter, "from_notebook_node", from_notebook_node)
+    page = pages.write_page(tmp_path, reports.report_of(()))
+    assert asked == [("page", [templates_dir() / "page"])]
+    assert "<main" in page.read_text(encoding="utf-8")
+
+
+def test_a_formula_is_mathml_and_one_that_cannot_be_read_is_its_text(tmp_path):
+    cells = [
+        new_markdown_cell("$x^2 < y$\n\n\\begin{align} a &= b \\end{align}"),
+        new_markdown_cell("$\\frac{a$ and $}{<$"),
+    ]
+    page = pages.write_page(tmp_path, reports.report_of(()), own_cells=cells)
+    text = page.read_text(encoding="utf-8")
+    assert "<msup><mi>x</mi><mn>2</mn></msup><mo>&lt;</mo>" in text
+    assert '<mtable displaystyle="true"' in text
+    assert "$x^2" not in text
+
+
+@pytest.mark.parametrize("template", ["plotly", "seaborn"])
+def test_only_the_template_that_plotly_gives_to_each_figure_is_left_out(tmp_path, template):
+    import plotly.graph_objects as go
+
+    figure = go.Figure(go.Bar(y=[1]), layout_template=template).to_plotly_json()
+    plain = json.loads(json.dumps(figure, cls=PlotlyJSONEncoder))
+    shown = new_output("display_data", data={"application/vnd.plotly.v1+json": plain})
+    cell = new_code_cell("mine()", outputs=[shown])
+    page = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
+    has_template = '"colorway"' in page.read_text(encoding="utf-8").partition("data-own>")[2]
+    assert has_template is (template == "seaborn")
+
+
+def test_what_was_printed_bit_by_bit_is_one_text(tmp_path):
+    bits = [
+        new_output("stream", name="stdout", text=text) for text in ("10 %\r", "90 %\r", "d", "one")
+    ]
+    cell = new_code_cell("mine()", outputs=bits)
+    page = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
+    assert ">done</pre>" in page.read_text(encoding="utf-8")
 
 
 def test_no_script_is_written_into_an_attribute(page):
