@@ -547,7 +547,7 @@ def test_an_imported_step_of_each_phase_counts_once() -> None:
     params = replace(RULE.params(), n_outliers=5)
     found = present_details(RULE, Counters(rule_triggered=1, violations=14), details, params)
 
-    assert found.findings[0].title.startswith("7 of 7 slow TRAIN steps are among the first 10")
+    assert found.findings[0].title.startswith("7 of 7 slow training steps are among the first 10")
 
 
 def test_the_time_axis_knows_which_step_began_when() -> None:

@@ -268,7 +268,9 @@ def test_most_kernel_time_has_a_precision(name: str) -> None:
     rows = rows_of(name, "KernelPrecision", "precision")
 
     agree(sum(row["pct"] for row in rows), 100.0)
-    assert sum(row["pct"] for row in rows if row["precision"] == "Unknown") < 10
+    # MIOpen's transposes move elements of any 16-bit type: their names do not say which.
+    most_pct = 30 if name.startswith("mi300x") else 10
+    assert sum(row["pct"] for row in rows if row["precision"] == "Unknown") < most_pct
 
 
 @every_set
