@@ -67,12 +67,13 @@ def read_computing(name: str) -> Reading:
         >>> read_computing("volta_sgemm_64x64_nt")
         Reading(precision=<Precision.FP32: 'FP32'>, tensor_core=False)
     """
+    is_mfma = "mfma" in name.lower()
     for pattern, read in _LIBRARIES:
         if (match := pattern.search(name)) and (reading := read(match)):
-            return reading
+            return Reading(reading.precision, tensor_core=reading.tensor_core or is_mfma)
     precision = _by_types(name)
     is_matrix = precision in _MATRIX_TYPES and _MATRIX_HINT.search(name) is not None
-    return Reading(precision, tensor_core=is_matrix)
+    return Reading(precision, tensor_core=is_matrix or is_mfma)
 
 
 # Names that libraries of matrix kernels write, each in its own way
@@ -254,14 +255,11 @@ _WHOLE = (
     (re.compile(r"\bshort\b"), Precision.INT16),
     (re.compile(r"(?<!unsigned )\bint(32_t)?\b"), Precision.INT32),
 )
-_TRANSPOSED = r"batched_transpose_(?:(?!batched_transpose_)\w)*?"
-_OPAQUE = re.compile(rf"OpaqueType<|{_TRANSPOSED}half|^transpose_(NCHW|CNHW)", re.IGNORECASE)
-"""Copies that move bytes of any 16- or 32-bit type."""
-_MOVED = re.compile(rf"OpaqueType<(\d)|{_TRANSPOSED}(half)", re.IGNORECASE)
-FLOATING_BITS = {Precision(name): bits for name, bits in _BITS.items() if name[0] != "I"} | {
-    Precision.TF32: 32
-}
-"""How long elements of floating formats are in memory."""
+_OPAQUE = re.compile(
+    r"OpaqueType<|batched_transpose_(?:(?!batched_transpose_)\w)*?half|^transpose_(NCHW|CNHW)",
+    re.IGNORECASE,
+)
+"""Copies that move bytes of any type of their length."""
 _MATRIX_HINT = re.compile(
     r"fmha|flash_(fwd|bwd)|flash::(?:(?!flash::).)*?(fwd|bwd)|grouped_gemm|GroupedGemm|FlashAttn|mha_(fwd|bwd)"
 )
@@ -279,18 +277,6 @@ def _by_types(name: str) -> Precision:
                 if pattern.search(text):
                     return precision
     return Precision.UNKNOWN
-
-
-def moved_bits(name: str) -> int | None:
-    """Return how long the elements are that a kernel of any type moves, ``None`` if untold."""
-    found = _MOVED.search(name)
-    return None if found is None else 8 * int(found[1] or 2)
-
-
-def floating_type(text: str) -> Precision:
-    """Return the precision that one type says (``c10::BFloat16``), ``UNKNOWN`` if not floating."""
-    found = (precision for pattern, precision in _FLOATING if pattern.search(text))
-    return next(found, Precision.UNKNOWN)
 
 
 def _split_parameters(name: str) -> tuple[str, str]:

@@ -1,12 +1,12 @@
-"""Which operator launched a GPU operation, its precision by that operator, durations by name.
+"""Which operator launched a GPU operation, its number format by its name, durations by name.
 
 Durations are kept by key as each distinct value and its count, so that ranks add up exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -16,17 +16,13 @@ from reportgen.arrays import Counts, Integers, Mask, Rows
 from reportgen.facts import kernel_names
 from reportgen.facts.device_busy import communication_rows
 from reportgen.facts.intervals import ROUNDING_NS, innermost_at, nest
-from reportgen.facts.kernel_names import Precision, Reading
-from reportgen.merging import concat, distinct_codes, merged, rows_by_code, sum_by_key, sums_by_code
+from reportgen.facts.kernel_names import Reading
+from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
 
 Key = tuple[str, ...]
-ONLY_RATIO = 0.9
-"""A format that makes at least this share of the time with a known format is the only one of a
-rank: training in half
-precision keeps a few kernels in single precision."""
 
 
 @fact
@@ -85,82 +81,20 @@ def _are_operators(trace: RankTrace) -> Mask:
     return np.asarray(trace.slices.kind == SliceKind.OPERATOR)
 
 
-# The precision of a rank's kernels: by name, else by the inputs of the launching operators
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KernelReading:
-    """Number format of one kernel of a rank, and its source.
-
-    Attributes:
-        time_ns: ns by precision, at least one: that of the name, else those of the inputs of the
-            operators that launched it, else the only one of the rank.
-    """
-
-    name: str
-    by_name: Reading
-    time_ns: Mapping[Precision, int]
-
-    @property
-    def reading(self) -> Reading:
-        """Return the precision in which it spent most of its time."""
-        most = max(self.time_ns, key=self.time_ns.__getitem__)
-        return Reading(most, tensor_core=self.by_name.tensor_core)
-
-
 @fact
-def kernel_readings(trace: RankTrace, also: str | None) -> tuple[KernelReading, ...]:
-    """Return the format of each kernel of a rank, by its name and by operators' inputs."""
-    ops = trace.gpu_ops
-    rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
-    codes, place = distinct_codes(ops.name[rows])
-    communicating = set(ops.name[communication_rows(trace, also)].tolist())
-    types = [Precision.UNKNOWN, *(kernel_names.floating_type(text) for text in trace.input_types)]
-    operator = launching_operators(trace)[rows]
-    # Types are known as far as shapes were recorded; ``NONE`` becomes the first.
-    type_of = np.append(trace.slices.input_type, NONE)[operator] + 1
-    spent_ns = sums_by_code(
-        place * len(types) + type_of, ops.duration_ns[rows], codes.size * len(types)
-    ).reshape(codes.size, len(types))
-    found = []
-    for code, spent in zip(codes.tolist(), spent_ns, strict=True):
-        name = trace.names[code]
-        by_name = kernel_names.COMM if code in communicating else kernel_names.read_computing(name)
-        time_ns = {by_name.precision: int(spent.sum())}
-        if by_name.precision is Precision.UNKNOWN:
-            time_ns = _by_precision(types, spent)
-        found.append(KernelReading(name=name, by_name=by_name, time_ns=time_ns))
-    return _with_the_only_format(found)
+def kernel_readings(trace: RankTrace, also: str | None) -> dict[str, Reading]:
+    """Return the number format of each kernel of a rank, as its name says it.
 
-
-def _with_the_only_format(readings: Sequence[KernelReading]) -> tuple[KernelReading, ...]:
-    """Return readings in which kernels of unknown format have the format of nearly all others.
-
-    Of kernels that move elements of 16 or 32 bits it is a floating format of that size.
+    ``also`` is a regular expression of further names of communication.
     """
-    known, bits_of = sum_by_key(item.time_ns for item in readings), kernel_names.FLOATING_BITS
-    found = list[KernelReading]()
-    for item in readings:
-        bits, spent_ns = kernel_names.moved_bits(item.name), dict(item.time_ns)
-        usual = {its: known.get(its, 0) for its in bits_of if bits in (None, bits_of[its])}
-        most = max(usual, key=usual.__getitem__)
-        if usual[most] and usual[most] >= ONLY_RATIO * sum(usual.values()):
-            lost_ns = spent_ns.pop(Precision.UNKNOWN, 0)
-            spent_ns = sum_by_key([spent_ns, {most: lost_ns} if lost_ns else {}])
-        found.append(replace(item, time_ns=spent_ns or item.time_ns))
-    return tuple(found)
-
-
-def _by_precision(types: Sequence[Precision], spent_ns: Times) -> dict[Precision, int]:
-    """Return ns by precision; where all launches with a known format agree, the others have it too.
-
-    ``types`` and ``spent_ns`` are (n,): precision and durations of each input type.
-    """
-    totals = sum_by_key({types[at]: int(spent_ns[at])} for at in np.flatnonzero(spent_ns).tolist())
-    known = [precision for precision in totals if precision is not Precision.UNKNOWN]
-    if len(known) == 1:
-        return {known[0]: sum(totals.values())}
-    return totals or {Precision.UNKNOWN: 0}
+    codes = np.unique(trace.gpu_ops.name[trace.gpu_ops.kind == GpuKind.KERNEL])
+    communicating = set(trace.gpu_ops.name[communication_rows(trace, also)].tolist())
+    return {
+        (name := trace.names[code]): kernel_names.COMM
+        if code in communicating
+        else kernel_names.read_computing(name)
+        for code in codes.tolist()
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,8 @@ class JobRow:
         path: where its report lies; ``page`` is the page as seen from the index, empty without one.
         version: identity of ``report.json`` when it was read: size and time, or ETag.
         created: start of the job, ISO 8601 in UTC.
-        status: in SageMaker's words; ``Unreadable`` with the reason in ``problem``.
+        status: in SageMaker's words; ``Unreadable`` where the report cannot be read.
+        problem: why there is no finding: the reason, or the command that makes the report.
         n_findings: of warnings and worse.
         top_cause, top_finding, top_severity: of the most important finding.
         top_saves_pct: share of the time that mending that finding may save at most.
@@ -48,7 +49,7 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Index:
-    """All jobs, those that waste most first, and the sums of those whose waste is known."""
+    """All jobs, those that waste or could save most first, and the sums of known waste."""
 
     jobs: tuple[JobRow, ...]
     wasted_gpu_hours: float

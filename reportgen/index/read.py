@@ -61,9 +61,12 @@ def read_index(
 
 
 def index_of(rows: Collection[JobRow]) -> Index:
-    """Return rows in order, with their sums: by waste, the newest first, by name and path."""
+    """Return rows in order, with their sums.
+
+    The order is by waste, by what the first finding may save, the newest first, by name and path.
+    """
     jobs = sorted(rows, key=lambda row: (row.job, row.path))
-    jobs.sort(key=lambda row: (row.wasted_gpu_hours or 0.0, row.created or ""), reverse=True)
+    jobs.sort(key=_rank_of, reverse=True)
     prices = [row.wasted_usd for row in jobs if row.wasted_usd is not None]
     return Index(
         jobs=tuple(jobs),
@@ -71,6 +74,10 @@ def index_of(rows: Collection[JobRow]) -> Index:
         wasted_usd=math.fsum(prices) if prices else None,
         n_unreadable=sum(row.status == UNREADABLE for row in jobs),
     )
+
+
+def _rank_of(row: JobRow) -> tuple[float, float, str]:
+    return row.wasted_gpu_hours or 0.0, row.top_saves_pct or 0.0, row.created or ""
 
 
 def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
@@ -82,10 +89,12 @@ def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow
 def _listed(job: TrainingJob) -> JobRow:
     started_ns = job.started_ns or job.created_ns
     ended = job.ended_ns is not None and started_ns is not None
+    path = f"sagemaker:{job.region}/{job.name}"
     return JobRow(
         job=job.name,
         group=group_of(job.name),
-        path=f"sagemaker:{job.region}/{job.name}",
+        path=path,
+        problem=f"No report yet: make-profiler-report {path}",
         created=None if job.created_ns is None else iso_utc(job.created_ns),
         status=job.status,
         duration_s=seconds(job.ended_ns - started_ns) if ended else None,  # type: ignore[operator]  # both are there

@@ -12,8 +12,9 @@ from reportgen import results
 from reportgen.facts.device_busy import windows_of
 from reportgen.facts.kernel_names import Precision, Reading, short_name, short_names
 from reportgen.facts.operators import kernel_readings
-from reportgen.merging import least
+from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -42,9 +43,8 @@ _ORDINARY = Reading(Precision.FP32, tensor_core=False)
 ABOUT = About(
     checks="""In which number formats kernels compute, and how much runs on tensor cores (AMD:
         matrix cores).""",
-    reading="""The precision is taken from the name of the kernel. If the name does not show it, it
-        is taken from the inputs of the launching operator, then from the other kernels of the rank
-        if nearly all agree; otherwise it is Unknown. Communication is not included.""",
+    reading="""The precision is what the name of the kernel says; if the name does not say it, it is
+        Unknown. Communication is not included.""",
     advice="Let matrix products run on these cores: TF32 (NVIDIA), BF16 or FP16.",
     section=results.Section(id="kernels", title="Kernels", order=60),
 )
@@ -79,7 +79,7 @@ LOW_ADVICE = """The model already runs in a reduced precision; fuse kernels that
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
-        """“Kernels” says how the precision is known.""",
+        "Unknown is the time of kernels whose names do not say their precision.",
     ),
     "precision_shares_folded": (
         "Kernel time by SageMaker Profiler's formats",
@@ -150,20 +150,22 @@ class MatrixKernel:
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
+    kernels = trace.gpu_ops.kind == GpuKind.KERNEL
+    codes, place = distinct_codes(trace.gpu_ops.name[kernels])
+    spent_ns = sums_by_code(place, trace.gpu_ops.duration_ns[kernels], codes.size).tolist()
+    times_ns = {trace.names[code]: ns for code, ns in zip(codes.tolist(), spent_ns, strict=True)}
     n_devices = np.unique(trace.gpu_ops.device).size
     is_amd = any(name.startswith(("hip", "roc")) for name in trace.versions)
     return RankPrecision(
         n_ops=trace.gpu_ops.start_ns.size,
         times_ns=kit.sum_by_key(
-            {(precision, item.by_name.tensor_core): spent_ns}
-            for item in readings
-            for precision, spent_ns in item.time_ns.items()
+            {(reading.precision, reading.tensor_core): times_ns[name]}
+            for name, reading in readings.items()
         ),
         fp32_matrix_ns={
-            item.name: spent_ns
-            for item in readings
-            if item.by_name == _ORDINARY and (spent_ns := item.time_ns[Precision.FP32])
-            if _MATRIX.search(short_name(item.name))
+            name: times_ns[name]
+            for name, reading in readings.items()
+            if reading == _ORDINARY and times_ns[name] and _MATRIX.search(short_name(name))
         },
         window_ns=windows[0].length_ns * n_devices if windows else 0,
         # AMD's numbers mean something else.

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from reportgen.facts import operators
 from reportgen.facts.device_busy import unions_of, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
 from reportgen.facts.intervals import gaps_of
-from reportgen.facts.kernel_names import UNKNOWN, Precision, Reading, short_names
+from reportgen.facts.kernel_names import Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
 from reportgen.merging import distinct_codes
 from reportgen.profile.trace import RankTrace
@@ -128,8 +129,7 @@ CAPTIONS = {
     Grouping.NAME: """All ranks together, sorted by total time. pct_of_kernel_time is the share of
         the time of all kernels. pct_of_profile_time is the share of the time from the first to the
         last GPU operation, added up over the GPUs ({profile:ns}); kernels that run at the same time
-        all count. The precision comes from the name of the kernel or, if that does not show it,
-        from the inputs of the operator.""",
+        all count. The precision is what the name of the kernel says.""",
     Grouping.SHAPE: "Each kernel with each size of its launches, sorted by total time.",
     Grouping.OPERATOR: ("Kernels by the innermost operator that launched them."),
     Grouping.CATEGORY: "Kernels that exchange data with other GPUs, and all others.",
@@ -149,17 +149,12 @@ class Params:
     communication_names: str | None = kit.communication_names()
 
 
-def _first_known(ranks: Sequence[Mapping[str, Reading]]) -> dict[str, Reading]:
-    """Return the reading of each name on the first rank where it has one."""
-    found: dict[str, Reading] = {}
-    for name, reading in (item for rank in ranks for item in rank.items()):
-        if found.get(name, UNKNOWN).precision is Precision.UNKNOWN:
-            found[name] = reading
-    return found
+_Said = TypeVar("_Said", str, Reading)
 
 
-def _first_caller(ranks: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {name: caller for rank in reversed(ranks) for name, caller in rank.items()}
+def _first(ranks: Sequence[Mapping[str, _Said]]) -> dict[str, _Said]:
+    """Return what the first rank that knows a name says of it."""
+    return {name: item for rank in reversed(ranks) for name, item in rank.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,9 +173,9 @@ class RankKernels:
 
     n_ops: int = kit.merged(sum)
     durations: tuple[Mapping[Grouping, DurationValues], ...] = kit.merged(kit.concat)
-    readings: Mapping[str, Reading] = kit.merged(_first_known)
-    callers: Mapping[str, str] = kit.merged(_first_caller)
-    files: Mapping[str, str] = kit.merged(_first_caller)
+    readings: Mapping[str, Reading] = kit.merged(_first)
+    callers: Mapping[str, str] = kit.merged(_first)
+    files: Mapping[str, str] = kit.merged(_first)
     profile_ns: int = kit.merged(sum)
     n_launched: int = kit.merged(sum)
     n_tiny: int = kit.merged(sum)
@@ -204,8 +199,7 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         is_before = np.isin(gaps.end_ns, ops.start_ns[is_tiny & (ops.device == unions.device)])
         idle_ns += int((gaps.end_ns - gaps.start_ns)[is_before].sum())
         profile_ns += window.length_ns
-    known = operators.kernel_readings(trace, params.communication_names)
-    readings = {item.name: item.reading for item in known}
+    readings = operators.kernel_readings(trace, params.communication_names)
     launched_by = operators.launching_operators(trace)
     return RankKernels(
         n_ops=ops.start_ns.size,

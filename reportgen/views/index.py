@@ -17,6 +17,7 @@ from reportgen.views.fragments import render
 from reportgen.views.values import ABSENT, format_number, format_value
 
 _S_PER_HOUR = 3600
+NOT_RECORDED = "not recorded"
 _FIRST_ROWS = 100
 """Number of rows in the page for readers without scripts."""
 _SHEETS = ("style/tokens.css", "style/components.css", "style/index.css")
@@ -73,7 +74,9 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
 
 def _facts(index: Index) -> Iterator[tuple[str, str]]:
     yield "Jobs", format_count(len(index.jobs))
-    yield "GPU time without work", format_value(index.wasted_gpu_hours * _S_PER_HOUR, "s")
+    is_known = any(row.wasted_gpu_hours is not None for row in index.jobs)
+    wasted = format_value(index.wasted_gpu_hours * _S_PER_HOUR, "s") if is_known else NOT_RECORDED
+    yield "GPU time without work", wasted
     if index.wasted_usd is not None:
         yield "They cost", f"{index.wasted_usd:,.2f} USD"
     if index.n_unreadable:

@@ -85,8 +85,10 @@ function draw() {
     head.setAttribute("aria-sort", columns[at].name === sorted.name ? order : "none");
   });
   more.hidden = found.length <= nShown;
-  const hours = found.reduce((sum, job) => sum + (job.wasted_gpu_hours || 0), 0);
-  const count = `${found.length.toLocaleString("en")} shown, ${durationText(hours * 3600)} of GPU time without work`;
+  const known = found.filter((job) => job.wasted_gpu_hours !== null);
+  const hours = known.reduce((sum, job) => sum + job.wasted_gpu_hours, 0);
+  const wasted = known.length ? `, ${durationText(hours * 3600)} of GPU time without work` : "";
+  const count = `${found.length.toLocaleString("en")} shown${wasted}`;
   first(".rgi-count")?.replaceChildren(count);
 }
 

@@ -22,14 +22,16 @@ const inOrder = (one, other) => (one < other ? -1 : Number(one > other));
 const isAbsent = (value) => value === null || value === undefined || value === "";
 
 /**
- * The order of two jobs by a column: absent values come last, equal jobs by time, newest first.
+ * The order of two jobs by a column: absent values come last; equal ones by what the first finding may
+ * save, then the newest first.
  * @param {Job} one
  * @param {Job} other
  * @param {Sorting} sorting
  */
 export function jobOrder(one, other, { name, sign }) {
   const [a, b] = [one[name], other[name]];
-  if (a === b) return inOrder(other.created || "", one.created || "") || inOrder(one.job, other.job);
+  const more = (other.top_saves_pct || 0) - (one.top_saves_pct || 0);
+  if (a === b) return more || inOrder(other.created || "", one.created || "") || inOrder(one.job, other.job);
   if (isAbsent(a) || isAbsent(b)) return Number(isAbsent(a)) - Number(isAbsent(b));
   return (a < b ? -1 : 1) * sign;
 }
@@ -70,7 +72,7 @@ export function grouped(jobs) {
       ...latest,
       job: members.length === 1 ? latest.job : `${name} (${members.length} jobs)`,
       duration_s: total("duration_s"),
-      wasted_gpu_hours: total("wasted_gpu_hours"),
+      wasted_gpu_hours: members.some((job) => job.wasted_gpu_hours !== null) ? total("wasted_gpu_hours") : null,
       wasted_usd: members.some((job) => job.wasted_usd !== null) ? total("wasted_usd") : null,
       trend: timed.map((job) => job.step_period_p50_s)
     };

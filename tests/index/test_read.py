@@ -203,3 +203,12 @@ def test_a_report_of_format_1_has_a_row_without_figures(tmp_path: Path) -> None:
     assert len(rows) == 2
     assert {row.status for row in rows} == {"Unknown"}
     assert all(row.top_finding and row.wasted_gpu_hours is None for row in rows)
+
+
+def test_jobs_without_known_waste_stand_by_what_their_first_finding_may_save(
+    tmp_path: Path,
+) -> None:
+    for name, share in (("a", 0.1), ("b", 0.4), ("c", 0.2)):
+        save(tmp_path / name, report_of(name=name, findings={"A": [finding("A-2", share=share)]}))
+
+    assert [row.job for row in read_index([str(tmp_path)]).jobs] == ["b", "c", "a"]

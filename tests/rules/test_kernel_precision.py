@@ -13,26 +13,26 @@ from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
 
-def test_a_name_that_says_nothing_is_read_off_the_operators_inputs() -> None:
+def test_what_a_name_does_not_say_is_unknown_whatever_stands_beside_it() -> None:
+    """Neither the operator's inputs nor the other kernels of the rank tell it."""
     trace = rank_trace(
         gpu=[
-            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
-            ("triton_poi_0", 10.0, 2.0, {"external_id": 2}),
-            ("triton_poi_1", 20.0, 10.0, {"correlation": 9}),
+            ("void k<c10::BFloat16>()", 0.0, 95.0, {"external_id": 1}),
+            ("triton_poi_0", 100.0, 2.0, {"external_id": 1}),
+            ("void CatArrayBatchedCopy<OpaqueType<8>, 3>()", 110.0, 2.0),
+            ("void fill<long>(int)", 120.0, 1.0, {"external_id": 1}),
         ],
-        calls=[("cuLaunchKernel", 19.0, 1.0, {"correlation": 9, "external_id": 2})],
-        slices=[
-            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
-            ("op", 2.0, 1.0, {"external_id": 2, "input_type": "float"}),
-        ],
+        slices=[("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"})],
     )
     result = run(RULE, trace)
 
-    assert column(result, "precision", "precision") == ["FP32", "BF16"]
-    assert column(result, "precision", "time_us") == [12.0, 8.0]
+    assert column(result, "precision", "precision") == ["BF16", "Unknown", "INT64"]
+    assert column(result, "precision", "time_us") == [95.0, 4.0, 1.0]
+    assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
+    assert "For 4.0 % of this time the precision is unknown" in result.findings[0].text
     names = column(run(kernel_time.RULE, trace), "kernels", "name")
     labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
-    assert dict(zip(names, labels, strict=True)) == {"triton_poi_0": "BF16", "triton_poi_1": "FP32"}
+    assert dict(zip(names, labels, strict=True))["triton_poi_0"] == "Unknown"
 
 
 def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
@@ -47,61 +47,6 @@ def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
 
     assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
     assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("other", "expected"),
-    [("c10::BFloat16", {"BF16": 12.0}), ("float", {"BF16": 8.0, "FP32": 3.0, "Unknown": 1.0})],
-)
-def test_launches_that_agree_tell_the_precision_of_those_that_say_nothing(
-    other: str, expected: dict[str, float]
-) -> None:
-    trace = rank_trace(
-        gpu=[
-            ("triton_poi_0", 0.0, 8.0, {"external_id": 1}),
-            ("triton_poi_0", 10.0, 3.0, {"external_id": 2}),
-            ("triton_poi_0", 20.0, 1.0),
-        ],
-        slices=[
-            ("op", 0.0, 1.0, {"external_id": 1, "input_type": "c10::BFloat16"}),
-            ("op", 2.0, 1.0, {"external_id": 2, "input_type": other}),
-        ],
-    )
-    result = run(RULE, trace)
-    rows = zip(
-        column(result, "precision", "precision"),
-        column(result, "precision", "time_us"),
-        strict=True,
-    )
-
-    assert dict(rows) == expected
-
-
-@pytest.mark.parametrize(
-    ("fp32_us", "expected"),
-    [
-        (9.0, {"BF16": 100.0, "FP32": 9.0}),
-        (10.5, {"BF16": 95.0, "FP32": 10.5, "Unknown": 5.0}),
-    ],
-)
-def test_what_nothing_tells_has_the_only_format_of_the_rank(
-    fp32_us: float, expected: dict[str, float]
-) -> None:
-    """Elements of 16 bits are BF16 in both cases: no other format of that size is there."""
-    gpu = [
-        ("void k<c10::BFloat16>()", 0.0, 85.0),
-        ("void k<float>()", 100.0, fp32_us),
-        ("attn_fwd", 200.0, 5.0),
-        ("void CatArrayBatchedCopy<OpaqueType<2u>, 3>()", 300.0, 10.0),
-    ]
-    result = run(RULE, rank_trace(gpu=gpu))
-
-    found = zip(
-        column(result, "precision", "precision"),
-        column(result, "precision", "time_us"),
-        strict=True,
-    )
-    assert dict(found) == expected
 
 
 @pytest.mark.parametrize(

@@ -527,7 +527,27 @@ def test_an_imported_step_of_two_epochs_is_named_once() -> None:
         RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
     )
 
-    assert "step 1, 3, 4, 8, 9, 10, 11, 12 and 3 more." in presented.findings[0].text
+    found = presented.findings[0]
+    assert "step 1, 3, 4, 8, 9, 10, 11, 12 and 3 more." in found.text
+    assert (found.measured, found.title[:8]) == (11.0, "11 of 21")
+
+
+def test_an_imported_step_of_each_phase_counts_once() -> None:
+    """SageMaker lists slow steps once for TRAIN and once for EVAL under the same number."""
+    details: Details = {
+        "step_details": {
+            "algo-1-27": {
+                "phase": "ModeKeys.TRAIN",
+                "step_stats": {"p50": 0.02, "max": 34.0},
+                "step_numbers": [str(number % 7) for number in range(14)],
+                "probs": [199],
+            }
+        }
+    }
+    params = replace(RULE.params(), n_outliers=5)
+    found = present_details(RULE, Counters(rule_triggered=1, violations=14), details, params)
+
+    assert found.findings[0].title.startswith("7 of 7 slow training steps are among the first 10")
 
 
 def test_the_time_axis_knows_which_step_began_when() -> None:

@@ -278,13 +278,16 @@ def _slow(series: StepSeries, job: NodeSteps, params: Params) -> SlowSeries:
 
 def _slow_of_details(details: Details) -> Iterator[SlowSeries]:
     for worker, entry in tables.workers_of(details).items():
-        stats, numbers, bins = entry["step_stats"], entry.get("step_numbers"), entry.get("probs")
-        if not (isinstance(numbers, list) and isinstance(bins, list)):
+        stats, listed_numbers = entry["step_stats"], entry.get("step_numbers")
+        bins = entry.get("probs")
+        if not (isinstance(listed_numbers, list) and isinstance(bins, list)):
             continue
+        # SageMaker lists a step once per phase.
+        numbers = list(dict.fromkeys(listed_numbers))
         yield SlowSeries(
             worker=worker,
             phase=phase_word(str(entry.get("phase"))),
-            n_steps=sum(count for count in bins if isinstance(count, int)) + len(numbers),
+            n_steps=sum(count for count in bins if isinstance(count, int)) + len(listed_numbers),
             n_outliers=len(numbers),
             steps=tuple(int(str(number)) for number in numbers if str(number).isdigit()),
             p50_s=tables.number(stats.get("p50")) or 0.0,
