@@ -3,7 +3,7 @@
 The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
 History of ``format``: 1, first version; 2, the needs of the page and of later readers are declared:
 ``about`` (a table among the exhibits before), ``data``, and of exhibits and columns ``depth``,
-``role``, ``row_roles`` and ``place``.
+``role``, ``row_roles`` and ``place``; 3, ``about`` says which exhibits are shown ``at_a_glance``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import msgspec
 from reportgen.errors import FormatError
 from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
 
-FORMAT, FIRST_FORMAT = 2, 1
+FORMAT, FIRST_FORMAT = 3, 1
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
 _COUNTERS = {"rule_triggered": AWS_KEYS[0], "violations": AWS_KEYS[1], "datapoints": AWS_KEYS[3]}
 _TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "bool": bool}
@@ -138,7 +138,7 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
     """
     with reading(path, of="rule result"):
         tree = _parts(raw)
-        ours, known = _parts(tree["reportgen"]), (FIRST_FORMAT, FORMAT)
+        ours, known = _parts(tree["reportgen"]), tuple(range(FIRST_FORMAT, FORMAT + 1))
         check_format(msgspec.json.decode(ours["format"]), known, path=path, of="result")
         texts = msgspec.json.decode(ours.pop("exhibits"), type=list[msgspec.Raw])
         trees: Iterable[Any] = map(msgspec.json.decode, texts)
@@ -152,6 +152,11 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         parts["details"] = msgspec.json.decode(tree["Details"])
         parts["rule_parameters"] = msgspec.json.decode(tree["RuleParameters"])
         return replace(msgspec.convert(parts, RuleResult), exhibits=tuple(map(_exhibit, trees)))
+
+
+def is_current(raw: bytes) -> bool:
+    """Return whether a file is surely of the newest format; one that others wrote may be, too."""
+    return f'{{"format":{FORMAT},'.encode() in raw
 
 
 def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:
