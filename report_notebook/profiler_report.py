@@ -55,14 +55,14 @@ views.section(report, "overview")
 # ```
 
 # %% [markdown] tags=["notebook-only"]
-# ## Dashboard
+# ## At a glance
 #
-# Pictures of kernel traces: when the GPUs were active and with what, which kernels took the time,
-# how long steps took. Jobs without traces have no dashboard, and none of the sections that follow
-# it by topic. Curves of single GPUs wait in the legend of the chart over time.
+# The first answers: how long the job, its start and its end took, how much of each resource was
+# used, where the time of the framework went, how long steps took, and what held the GPUs up. Of
+# kernel traces: when the GPUs were active and with what, which kernels took the time.
 
 # %%
-views.section(report, "dashboard")
+views.section(report, "at-a-glance")
 
 # %% [markdown] tags=["notebook-only", "try-this"]
 # **Try this**: how busy each GPU of a trace was, over its recorded steps.
@@ -75,7 +75,7 @@ views.section(report, "dashboard")
 # %% [markdown] tags=["notebook-only"]
 # ## Findings
 #
-# Where the page opens on a dashboard, the findings are below it; else they are in the overview.
+# The findings that follow the one in the overview.
 
 # %%
 views.section(report, "findings")

@@ -82,7 +82,7 @@ def test_results_of_the_oracle_jobs_are_valid(job: str) -> None:
         (["Details"], []),
         (["Extra"], 1),
         (["reportgen", "status"], "fine"),
-        (["reportgen", "format"], 3),
+        (["reportgen", "format"], 4),
         (["reportgen", "reason"], {"code": "bored", "text": ""}),
         (["reportgen", "metrics"], {"a": "1"}),
         (["reportgen", "findings", 0, "severity"], "bad"),

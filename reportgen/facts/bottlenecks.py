@@ -17,17 +17,29 @@ from reportgen.facts.samples import Counts, count_where, minutes_of, training_lo
 from reportgen.facts.starving import Starving
 from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sums_by_code
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_MINUTE
 
 NEIGHBOUR_INTERVALS = 2.5
 """Bottlenecks with at most one other tick between them are one stretch: one sample may be late or
 miss the load by chance."""
+GPU_SAMPLE_PARTS = (
+    "a GPU low, a CPU core busy",
+    "a GPU low, a core waits for I/O",
+    "a GPU low, both",
+    "a GPU low, neither",
+    "no GPU low",
+)
+"""Disjoint parts of all ticks with a sample of a GPU."""
 
 
 def _no_ticks() -> Counts:
     return np.zeros(3, dtype=np.int64)
+
+
+def _no_parts() -> Counts:
+    return np.zeros(len(GPU_SAMPLE_PARTS), dtype=np.int64)
 
 
 def _no_minutes() -> Instants:
@@ -73,6 +85,7 @@ class Bottlenecks:
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
             ``BUSY_ABOVE_PCT``; each event once. Both are empty without a bottleneck.
+        gpu_samples: ticks by ``GPU_SAMPLE_PARTS``, if the rule asks.
         starving: of each node, the minutes in which the disk sets the pace, if the rule asks.
     """
 
@@ -92,6 +105,7 @@ class Bottlenecks:
     breakdown: Breakdown = merged(merge, default_factory=Breakdown)
     functions: FunctionSums = merged(merge, default_factory=FunctionSums)
     functions_at_work: FunctionSums = merged(merge, default_factory=FunctionSums)
+    gpu_samples: Counts = merged(sum, default_factory=_no_parts)
     starving: tuple[Starving, ...] = merged(concat, default=())
 
     @property
@@ -178,6 +192,18 @@ def bottlenecks_of(
         functions=function_sums(spans, active),
         functions_at_work=_functions_at_work(part) if time_ns.size else FunctionSums(),
     )
+
+
+def gpu_samples_of(
+    system: SystemTable, *, gpu_below: float, cpu_above: float, io_above: float
+) -> Counts:
+    """Return (5,) how many ticks with a sample of a GPU are in each of ``GPU_SAMPLE_PARTS``."""
+    is_low = low_gpus(system, below=gpu_below) > 0
+    is_busy = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=cpu_above) > 0
+    is_waiting = hot_cores(system, SeriesKind.IO_WAIT, above=io_above) > 0
+    n_sampled = count_where(system.each(SeriesKind.GPU_UTILIZATION), system.n_ticks, np.isfinite)
+    part = np.select([~is_low, is_busy & is_waiting, is_busy, is_waiting], [4, 2, 0, 1], default=3)
+    return np.bincount(part[n_sampled > 0], minlength=len(GPU_SAMPLE_PARTS))
 
 
 @fact

@@ -11,7 +11,7 @@ from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
-from reportgen.rules.aws.imported import has_gpus, judge_imported
+from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
 from reportgen.rules.aws.unused_gpus import gpu_use
 from reportgen.rules.base import AnyRule
 from reportgen.units import NS_PER_US
@@ -58,7 +58,7 @@ def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
     ]
     return compose(
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
-        results,
+        with_gpu_samples(results),
         extent=_extent(folder),
         nodes=_nodes(folder),
         notes=folder.notes,

@@ -30,6 +30,7 @@ from reportgen.results.place import (
     LARGEST_PART,
     NOWHERE,
     OTHERS,
+    AtAGlance,
     Choice,
     DashboardPanel,
     Depth,
@@ -43,10 +44,10 @@ from reportgen.results.place import (
 )
 
 __all__ = [
-    "FIRST_PART", "LARGEST_PART", "MAX_SERIES_POINTS", "NOWHERE", "OTHERS", "About", "Cause",
-    "Choice", "Column", "ColumnType", "Counters", "DashboardPanel", "Depth", "Details", "Estimate",
-    "Evidence", "Exhibit", "ExhibitKind", "Finding", "JsonValue", "PackedColumn", "PackedTable",
-    "PartWords", "Place", "Reason", "ReasonCode", "Role", "RuleId", "RuleResult", "Scalar",
-    "Section", "Severity", "Status", "TimelineTrack", "Track", "Where", "column", "exhibit",
-    "words_for",
+    "FIRST_PART", "LARGEST_PART", "MAX_SERIES_POINTS", "NOWHERE", "OTHERS", "About", "AtAGlance",
+    "Cause", "Choice", "Column", "ColumnType", "Counters", "DashboardPanel", "Depth", "Details",
+    "Estimate", "Evidence", "Exhibit", "ExhibitKind", "Finding", "JsonValue", "PackedColumn",
+    "PackedTable", "PartWords", "Place", "Reason", "ReasonCode", "Role", "RuleId", "RuleResult",
+    "Scalar", "Section", "Severity", "Status", "TimelineTrack", "Track", "Where", "column",
+    "exhibit", "words_for",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
 History of ``format``: 1, first version; 2, the needs of the page and of later readers are declared:
 ``about`` (a table among the exhibits before), ``data``, and of exhibits and columns ``depth``,
-``role``, ``row_roles`` and ``place``.
+``role``, ``row_roles`` and ``place``; 3, ``about`` says which exhibits are shown ``at_a_glance``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from reportgen.masking import json_without_secrets
 from reportgen.results.model import COLUMNAR, Exhibit, RuleResult
 from reportgen.results.packed_columns import check_lengths
 
-FORMAT, FIRST_FORMAT = 2, 1
+FORMAT, FIRST_FORMAT = 3, 1
 AWS_KEYS = ("RuleTriggered", "Violations", "Details", "Datapoints", "RuleParameters")
 _COUNTERS = {"rule_triggered": AWS_KEYS[0], "violations": AWS_KEYS[1], "datapoints": AWS_KEYS[3]}
 _TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "bool": bool}
@@ -145,7 +145,7 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
     """
     with reading(path, of="rule result"):
         tree = _parts(json_without_secrets(raw))
-        ours, known = _parts(tree["reportgen"]), (FIRST_FORMAT, FORMAT)
+        ours, known = _parts(tree["reportgen"]), tuple(range(FIRST_FORMAT, FORMAT + 1))
         check_format(msgspec.json.decode(ours["format"]), known, path=path, of="result")
         texts = msgspec.json.decode(ours.pop("exhibits"), type=list[msgspec.Raw])
         trees: Iterable[Any] = map(msgspec.json.decode, texts)
@@ -161,6 +161,11 @@ def decode(raw: bytes, *, path: str) -> RuleResult:
         result = msgspec.convert(parts, RuleResult)
         check_lengths(result.data)
         return replace(result, exhibits=tuple(map(_exhibit, trees)))
+
+
+def is_current(raw: bytes) -> bool:
+    """Return whether a file is surely of the newest format; one that others wrote may be, too."""
+    return f'{{"format":{FORMAT},'.encode() in raw
 
 
 def _parts(raw: bytes | msgspec.Raw) -> dict[str, msgspec.Raw]:

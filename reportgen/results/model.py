@@ -6,13 +6,13 @@ All types are plain values. Nothing here reads, draws or writes.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NewType
 
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results.causes import Cause
-from reportgen.results.place import NOWHERE, Depth, Place, Role, Section
+from reportgen.results.place import NOWHERE, AtAGlance, Depth, Place, Role, Section
 from reportgen.text import one_line
 
 RuleId = NewType("RuleId", str)
@@ -93,6 +93,8 @@ class About:
         title: The heading people read; the runner takes it from the rule.
         section: The place of its results on the page; ``None`` is a separate section at the end.
         further: Sections for exhibits that are placed in them.
+        at_a_glance: Its parts in the cards at the top of the page; the section that they lead to
+            is open.
         needs: Kinds of input of the rule; the runner takes it from the rule.
         recorded_by: The kind of profiling that records what it reads.
         is_quiet: Whether the rule looks for a fault and nothing else: without one its evidence
@@ -112,6 +114,7 @@ class About:
     title: str = ""
     section: Section | None = None
     further: tuple[Section, ...] = ()
+    at_a_glance: tuple[AtAGlance, ...] = ()
     needs: tuple[str, ...] = ()
     recorded_by: ProfilingKind | None = None
     is_quiet: bool = False
@@ -125,6 +128,8 @@ class About:
         """Make paragraphs of words that are written over several lines of code."""
         for name in ("checks", "reading", "advice"):
             object.__setattr__(self, name, one_line(getattr(self, name)))
+        parts = (replace(part, missing=one_line(part.missing)) for part in self.at_a_glance)
+        object.__setattr__(self, "at_a_glance", tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

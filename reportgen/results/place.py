@@ -68,6 +68,28 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AtAGlance:
+    """A part of a card in the section "At a glance", which leads to the section of its rule.
+
+    Attributes:
+        card: the heading of the card; all parts that name it share it.
+        order: its place, ascending; a card comes where its first part comes.
+        exhibits: patterns of ids of the rule's exhibits; the first that has rows is drawn. None of
+            them for a rule whose section is only linked.
+        missing: how to record the data where none of them is there, one sentence.
+        section: the id of the section that the card leads to, if not that of the rule.
+        is_only_here: whether the section of the rule leaves the exhibit out.
+    """
+
+    card: str
+    order: int
+    exhibits: tuple[str, ...] = ()
+    missing: str = ""
+    section: str = ""
+    is_only_here: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DashboardPanel:
     """A picture of the dashboard.
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
-from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT
-from reportgen.profile import SeriesKind
-from reportgen.results import Cause, RuleId, Section, Severity
+from reportgen.facts.bottlenecks import Bottlenecks, gpu_samples_of
+from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
+from reportgen.rules.aws.bottleneck_tables import BOTTLENECKS
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
@@ -21,6 +23,15 @@ ABOUT = About(
     advice="""Give the data loader more processes and let it prefetch. Preprocess ahead of time or
         on the GPU. Or take an instance with more cores per GPU.""",
     section=Section(id="cpu-bottlenecks", title="CPU bottlenecks", order=210),
+    at_a_glance=(
+        AtAGlance(
+            card=BOTTLENECKS,
+            order=50,
+            exhibits=("gpu_samples", "slices"),
+            missing="""Record a job on a machine with a GPU, with its system metrics, to see how
+                often GPUs wait for the CPU or for I/O.""",
+        ),
+    ),
     is_quiet=True,
     has_counters=True,
 )
@@ -60,13 +71,24 @@ class Params:
         return self.cpu_threshold
 
 
+def measure(part: NodeProfile, limits: Params) -> Bottlenecks:
+    """Measure one node, and what was hot whenever one of its GPUs was low."""
+    samples = gpu_samples_of(
+        part.system,
+        gpu_below=limits.gpu_threshold,
+        cpu_above=limits.cpu_threshold,
+        io_above=IO_HOT_PCT,
+    )
+    return replace(bottleneck.measure(part, limits, words=WORDS), gpu_samples=samples)
+
+
 RULE = Rule(
     id=RuleId("CPUBottleneck"),
     title="CPU bottlenecks",
     about=ABOUT,
     needs=(Need.SYSTEM,),
     params=Params,
-    measure=partial(bottleneck.measure, words=WORDS),
+    measure=measure,
     judge=partial(bottleneck.judge, words=WORDS),
     from_details=partial(bottleneck.from_details, words=WORDS),
     folded=("intervals",),

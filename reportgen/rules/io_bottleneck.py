@@ -8,8 +8,9 @@ from functools import partial
 from reportgen.facts.starving import starved_by_disk
 from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
-from reportgen.results import Cause, RuleId, Section, Severity
+from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
+from reportgen.rules.aws.bottleneck_tables import BOTTLENECKS
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import patience, percentage
 
@@ -21,6 +22,7 @@ ABOUT = About(
     advice="""Read fewer and larger files, use faster storage or stream the data, and prefetch or
         cache what is read again.""",
     section=Section(id="io-bottlenecks", title="I/O bottlenecks", order=220),
+    at_a_glance=(AtAGlance(card=BOTTLENECKS, order=51, exhibits=("gpu_samples",)),),
     is_quiet=True,
     has_counters=True,
 )

@@ -300,7 +300,7 @@ def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
 
 def _shares_place(formats: str) -> Place:
     return Place(
-        dashboard=DashboardPanel(order=120, headline=results.LARGEST_PART, row_of="pct"),
+        dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct"),
         choice=Choice(group="precision_shares", question="Formats", label=formats),
     )
 

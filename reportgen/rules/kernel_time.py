@@ -497,5 +497,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={**_places("time", 100), **_places("launches", 110), **_TABLES},
+    places={**_places("time", 62), **_places("launches", 64), **_TABLES},
 )

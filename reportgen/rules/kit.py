@@ -6,9 +6,9 @@ parameters, the rows that it measures and shows, ``measure``, ``judge``, ``RULE`
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -36,12 +36,15 @@ __all__ = [
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
-    "intervals", "left_out", "longest_minutes", "merge", "merged", "patience", "percentage",
-    "ranking", "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row", "share_limit",
-    "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k", "unusual_only", "window",
-    "window_name",
+    "intervals", "left_out", "longest_minutes", "low_middle_high", "merge", "merged", "patience",
+    "percentage", "ranking", "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row",
+    "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
+    "unusual_only", "window", "window_name",
 ]  # fmt: skip
 
+T = TypeVar("T")
+MOST_SHOWN = 4
+"""More nodes or training processes than this would be a long table at the top of the page."""
 CRITICAL_FROM_RATIO = 0.5
 """A fault that may cost half of the time is critical: mending it may double the speed."""
 CHEAP_RATIO = 0.03
@@ -137,6 +140,17 @@ def unusual_only(nouns: str, *, shown: int, every: int) -> str:
     """Return a sentence on what ``many_ranks.unusual`` leaves out; empty if nothing."""
     text = " Of {every:n} %s, only the median one and those that differ most from it are shown."
     return left_out(text % nouns, shown=shown, every=every)
+
+
+def low_middle_high(items: Sequence[T], key: Callable[[T], float]) -> list[T]:
+    """Return those with the highest, the middle and the lowest value, at most four of them.
+
+    Four or fewer items are returned as they are.
+    """
+    if len(items) <= MOST_SHOWN:
+        return list(items)
+    ranked = sorted(items, key=key)
+    return [ranked[-1], ranked[len(ranked) // 2], ranked[0]]
 
 
 def fault_severity(recoverable_ratio: float | None) -> Severity:

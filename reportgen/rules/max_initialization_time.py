@@ -47,6 +47,16 @@ ABOUT = About(
     advice="""Stream the data instead of copying them first, use a smaller image, cache downloads
         and compiled code, and move preprocessing out of the training job.""",
     section=results.Section(id="initialization", title="Initialization", order=250),
+    at_a_glance=(
+        results.AtAGlance(
+            card="Job summary",
+            order=10,
+            exhibits=("phases",),
+            section="job-summary",
+            missing="""Record the training steps (for example with `reportgen record`) to see how
+                long initialization, training loop and finalization took.""",
+        ),
+    ),
     is_quiet=True,
     has_counters=True,
 )

@@ -340,7 +340,7 @@ def _advice_across_the_link(copies: Sequence[Copies], *, can_hide: bool) -> str 
     return PINNED_ADVICE if is_pinned else None
 
 
-SHARES_PANEL = results.DashboardPanel(order=140, headline=results.LARGEST_PART, row_of="pct")
+SHARES_PANEL = results.DashboardPanel(order=68, headline=results.LARGEST_PART, row_of="pct")
 RULE = Rule(
     id=results.RuleId("MemoryOperations"),
     title="Memory operations",

@@ -15,6 +15,7 @@ from reportgen.facts.samples import minutes_of
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, starved_by_network, worst_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
+from reportgen.rules.aws.bottleneck_tables import BOTTLENECKS
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.units import NS_PER_S, seconds
 
@@ -30,6 +31,11 @@ ABOUT = About(
     advice="""Send less: smaller or compressed records, a local copy or cache of data that are read
         again. Or take an instance with more network bandwidth.""",
     section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
+    at_a_glance=(
+        results.AtAGlance(
+            card=BOTTLENECKS, order=52, exhibits=("network_share",), is_only_here=True
+        ),
+    ),
     is_quiet=True,
 )
 _TEXT = """In {n_episodes:count episode} a GPU was below {gpu_threshold:pct} while its node received
@@ -231,7 +237,10 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         details=_details(nodes, params),
         metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
         findings=in_gaps or ([_finding(felt, felt_share, worst, params)] if is_found else []),
-        exhibits=_exhibits(felt) if felt else [],
+        exhibits=[
+            *([_share(share)] if counters.datapoints else []),
+            *(_exhibits(felt) if felt else []),
+        ],
     )
 
 
@@ -311,6 +320,22 @@ def _in_gaps(nodes: Sequence[NodeNetwork]) -> list[results.Finding]:
         worst=worst,
     )
     return [found]
+
+
+def _share(ratio: float) -> results.Exhibit:
+    return results.exhibit(
+        "network_share",
+        results.ExhibitKind.BARS,
+        title="Network",
+        caption="Share of the samples of GPU and network.",
+        columns=[
+            results.column(
+                "name", "", ["a GPU low, the network at its limit"], type=results.ColumnType.TEXT
+            ),
+            *kit.floats(("pct", "%", [round(100 * ratio, 3)])),
+        ],
+        role=results.Role.NETWORK,
+    )
 
 
 def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:

@@ -123,11 +123,16 @@ def _is_there(path: Path) -> bool:
 def _loaded(folder: Path, raw: bytes) -> Report:
     named = codec.decode(raw, path=str(folder / REPORT_FILE), results={})
     results: dict[RuleId, RuleResult] = {}
+    are_current = True
     present = {path.name: path for path in folder.glob("*.json")}
     for rule_id, entry in named.rules.items():
         path = present.get(Path(entry.file).name)
         if path is not None:
-            results[rule_id] = _declared(result_codec.decode(_read(path), path=str(path)))
+            content = _read(path)
+            are_current &= result_codec.is_current(content)
+            results[rule_id] = result_codec.decode(content, path=str(path))
+    if not are_current:
+        results = _declared(results)
     return _timeline_read(
         codec.decode(raw, path=str(folder / REPORT_FILE), results=results), folder
     )
@@ -151,15 +156,11 @@ def _timeline_read(report: Report, folder: Path) -> Report:
     return replace(report, data_quality=quality)
 
 
-def _declared(result: RuleResult) -> RuleResult:
-    """Return a result with what it does not declare: in format 1 only the page knew its place."""
-    if result.about is not None and result.about.needs:
-        return result
-    from reportgen.rules.registry import BUILTIN_RULES
-    from reportgen.rules.runner import with_about
+def _declared(results: Mapping[RuleId, RuleResult]) -> dict[RuleId, RuleResult]:
+    """Return results of format 1 or 2 with what they do not declare, and with their cards."""
+    from reportgen.rules.aws.imported import with_cards
 
-    rule = next((rule for rule in BUILTIN_RULES if rule.id == result.id), None)
-    return with_about(result, rule) if rule else result
+    return with_cards(results)
 
 
 def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> Iterable[bytes]:

@@ -152,17 +152,19 @@ def outputs(section: PageSection) -> Iterator[Output]:
     for block in _joined(section.blocks):
         if block.is_for_notebook:
             named = {METADATA_KEY: {**metadata, **NOTEBOOK_ONLY}}
-            yield Output(data={"text/html": block.html}, metadata=named)
+            yield Output(data={"text/html": block.html, **_chart(block)}, metadata=named)
             metadata = {}
             continue
         place = "rg rg-panel" if block.is_panel else "rg"
-        data: dict[str, Any] = {"text/html": _narrow(f'<div class="{place}">{block.html}</div>')}
-        if block.figure is not None:
-            data[PLOTLY_MIME] = resolved(block.figure)
+        data = {"text/html": _narrow(f'<div class="{place}">{block.html}</div>'), **_chart(block)}
         if block.fold:
             metadata["fold"] = block.fold
         yield Output(data=data, metadata={METADATA_KEY: metadata})
         metadata = {}
+
+
+def _chart(block: Block) -> dict[str, Any]:
+    return {} if block.figure is None else {PLOTLY_MIME: resolved(block.figure)}
 
 
 def _narrow(html: str) -> str:

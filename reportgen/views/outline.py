@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 
 from reportgen.report import Report
-from reportgen.results import About, Exhibit, ExhibitKind, Finding, RuleId, Section, Status
+from reportgen.results import (
+    About,
+    AtAGlance,
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    RuleId,
+    RuleResult,
+    Section,
+    Status,
+)
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of
 from reportgen.views.tables import MOST_CELLS
@@ -47,6 +58,11 @@ def section_with(rule_id: str, finding: Finding, report: Report) -> Section:
     return next(places, section_of(rule_id, report))
 
 
+def leads_to_own(about: About) -> bool:
+    """Return whether a card "At a glance" leads to the section of a rule, which is then open."""
+    return any(not part.section for part in about.at_a_glance)
+
+
 def link_of(rule_id: str, finding: Finding, report: Report) -> str:
     """Return where a finding's evidence stands: its exhibit if there is one, else its section."""
     result = report.results.get(RuleId(rule_id))
@@ -58,6 +74,17 @@ def link_of(rule_id: str, finding: Finding, report: Report) -> str:
 def is_drawn(item: Exhibit | None) -> bool:
     """Return whether an exhibit is there, has rows, and can be drawn as its kind."""
     return item is not None and item.n_rows > 0 and has_shape(item)
+
+
+def exhibit_of(result: RuleResult, part: AtAGlance) -> Exhibit | None:
+    """Return the exhibit that a part of a card shows: the first of its patterns with rows."""
+    fitting = (
+        item
+        for pattern in part.exhibits
+        for item in result.exhibits
+        if fnmatchcase(item.id, pattern) and is_drawn(item)
+    )
+    return next(fitting, None)
 
 
 def exhibits_of(report: Report) -> Iterator[tuple[RuleId, Exhibit]]:

@@ -35,7 +35,7 @@ def test_the_page_opens_on_the_dashboard_and_asks_for_nothing(browser, traced_pa
     with opened(browser, traced_page) as watched:
         page = watched.page
         sections = page.eval_on_selector_all("main .rg-section", "all => all.map(it => it.id)")
-        assert sections[:3] == ["overview", "dashboard", "findings"]
+        assert sections[:3] == ["overview", "at-a-glance", "findings"]
         assert sections[-3:] == ["not-recorded", "data-quality", "appendix"]
         scroll_through(page)
         assert watched.requests == []
@@ -109,7 +109,7 @@ def test_charts_over_the_same_time_begin_and_end_at_the_same_place(browser, trac
 def test_the_first_screen_holds_verdict_budget_and_the_first_picture(browser, traced_page):
     with opened(browser, traced_page, viewport={"width": 1280, "height": 900}) as watched:
         tops = watched.page.evaluate(
-            "['.rg-verdict', '.rg-budget', '#dashboard figure']"
+            "['.rg-verdict', '.rg-budget', '#at-a-glance figure']"
             ".map(it => document.querySelector(it).getBoundingClientRect().top)"
         )
         assert tops == sorted(tops)
@@ -159,8 +159,10 @@ def test_the_table_stands_beside_its_pie_and_on_a_phone_below(
 def test_every_name_lies_within_its_pie_and_no_two_meet(browser, traced_page):
     with opened(browser, traced_page) as watched:
         page = watched.page
-        page.locator("#dashboard .rg-deeper > summary").click()
-        shown = "[...document.querySelectorAll('#dashboard .rg-pie')].filter(it => it.offsetParent)"
+        page.locator("#at-a-glance .rg-deeper > summary").click()
+        shown = (
+            "[...document.querySelectorAll('#at-a-glance .rg-pie')].filter(it => it.offsetParent)"
+        )
         for figure_id in page.evaluate(f"{shown}.map(pie => pie.closest('[id]').id)"):
             draw(page, figure_id)
         boxes = page.evaluate(
@@ -228,7 +230,7 @@ def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, tra
     )
     with opened(browser, traced_page, java_script_enabled=False) as watched:
         page = watched.page
-        page.locator("#dashboard .rg-deeper > summary").click()
+        page.locator("#at-a-glance .rg-deeper > summary").click()
         choice = page.locator(".rg-choices").first
         assert _seen(page, *rankings) == [True, False, False]
         choice.locator("label", has_text="operator").click()

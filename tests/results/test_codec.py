@@ -236,9 +236,9 @@ def test_what_is_no_result_of_ours_is_named(raw: bytes) -> None:
 
 
 def test_a_newer_format_asks_for_an_update() -> None:
-    raw = encode(full_result()).replace(b'"format":2', b'"format":3')
+    raw = encode(full_result()).replace(b'"format":3', b'"format":4')
 
-    with pytest.raises(FormatError, match=r"format 3.*pip install -U make-profiler-report"):
+    with pytest.raises(FormatError, match=r"format 4.*pip install -U make-profiler-report"):
         decode(raw, path="x.json")
 
 

@@ -289,7 +289,7 @@ def test_an_imported_result_is_read_from_its_details() -> None:
     presented = present_details(RULE, result.counters, result.details, RULE.params())
 
     assert [item.id for item in presented.findings] == ["SYS-1"]
-    assert [item.id for item in presented.exhibits] == ["usage"]
+    assert [item.id for item in presented.exhibits] == ["usage", "percentiles"]
 
 
 def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> None:

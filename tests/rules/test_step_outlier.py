@@ -486,7 +486,7 @@ def test_an_imported_result_names_the_slow_steps() -> None:
     assert "every 50th step" in presented.findings[0].title
     assert presented.findings[0].estimate is None
     ids = [item.id for item in presented.exhibits]
-    assert ids[:2] == ["steps", "step_histogram"]
+    assert ids[:3] == ["steps", "step_percentiles", "step_histogram"]
     assert "outlier_phase_shares" in ids
 
 

@@ -17,7 +17,7 @@ from reportgen.views.cell_output import outputs
 
 SECTIONS = (
     "overview",
-    "dashboard",
+    "at-a-glance",
     "findings",
     "timeline",
     "job-summary",

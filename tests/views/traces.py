@@ -21,7 +21,7 @@ SECTIONS = (
     "device-memory",
     "findings",
     "gpu-activity",
-    "dashboard",
+    "at-a-glance",
     "host-threads",
     "idle-time",
     "kernels",

@@ -157,7 +157,13 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
         findings=[
             _larger(_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None), starved)
         ],
-        exhibits=exhibits_of(job, counters, gpu_below=limits.gpu_threshold, part=words.part)
+        exhibits=exhibits_of(
+            job,
+            counters,
+            gpu_below=limits.gpu_threshold,
+            hot_above=limits.hot_threshold,
+            part=words.part,
+        )
         if job.n_gpus
         else (),
     )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from reportgen.facts.bottlenecks import Bottlenecks, stretches_of
-from reportgen.facts.usage import BUSY_ABOVE_PCT
+from reportgen.facts.bottlenecks import GPU_SAMPLE_PARTS, Bottlenecks, stretches_of
+from reportgen.facts.usage import BUSY_ABOVE_PCT, IO_HOT_PCT
 from reportgen.results import ColumnType, Counters, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions
@@ -18,12 +18,21 @@ from reportgen.units import NS_PER_S
 MAX_SPANS = 1000
 """More stretches than this cannot be distinguished on an axis of time."""
 DURING = " during bottlenecks"
+BOTTLENECKS = "Bottlenecks"
+"""The card "At a glance" that the bottleneck rules share."""
 
 
 def exhibits_of(
-    job: Bottlenecks, counters: Counters, *, gpu_below: float, part: str
+    job: Bottlenecks, counters: Counters, *, gpu_below: float, hot_above: float, part: str
 ) -> Iterator[Exhibit]:
     """Yield all evidence of a job with GPUs."""
+    if job.gpu_samples.any():
+        yield gpu_samples(
+            job.gpu_samples.tolist(),
+            caption=f"""All samples with a GPU, each in one part. Low is a GPU below
+                {format_pct(gpu_below)}; a core is busy above {format_pct(hot_above)}, and waits for
+                I/O above {format_pct(IO_HOT_PCT)}.""",
+        )
     yield slices(
         counters,
         gpu_below=gpu_below,
@@ -46,6 +55,18 @@ def exhibits_of(
             caption=f"""count, mean_s and share_pct are of samples that are bottlenecks; the columns
                 “other …” are of samples in which a GPU was above {format_pct(BUSY_ABOVE_PCT)}.""",
         )
+
+
+def gpu_samples(counts: Sequence[int], *, caption: str) -> Exhibit:
+    """Return all samples with a GPU in the disjoint ``GPU_SAMPLE_PARTS``."""
+    return ranking(
+        "gpu_samples",
+        list(zip(GPU_SAMPLE_PARTS, counts, strict=True)),
+        title="GPU samples by what may have held them up",
+        caption=caption,
+        amount=("ticks", ""),
+        roles=(Role.CPU, Role.IO, Role.WARNING, Role.IDLE, Role.GPU),
+    )
 
 
 def slices(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from reportgen import results
 from reportgen.errors import ConfigError
 from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Status
+from reportgen.rules.aws.bottleneck_tables import gpu_samples
 from reportgen.rules.aws.remarks import remarks_on
 from reportgen.rules.aws.unused_gpus import GpuUse, felt_details
 from reportgen.rules.base import AnyRule, Presentation, param_specs, param_values
@@ -21,6 +22,9 @@ _BALANCE = "LoadBalancing"
 _SAMPLED_GPU_RULES = frozenset({"GPUMemoryIncrease", _BALANCE, "LowGPUUtilization"})
 """Their datapoints are samples of a GPU."""
 _GPU_RULES = _SAMPLED_GPU_RULES | {"BatchSize", "CPUBottleneck", "IOBottleneck"}
+_BOTTLENECK_RULES = ("CPUBottleneck", "IOBottleneck")
+_SAMPLES_BY_TIME = """All samples, each in one part, by the times that both rules list. The
+    thresholds are those of the rules."""
 _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 MISSHAPEN = """SageMaker's rule triggered {n:count time}, but its details are not of the shape that
     it writes and cannot be shown. ({why})"""
@@ -72,6 +76,72 @@ def judge_imported(
         exhibits=shown.exhibits,
     )
     return with_about(result, rule)
+
+
+def with_cards(
+    found: Mapping[RuleId, results.RuleResult],
+) -> dict[RuleId, results.RuleResult]:
+    """Return results of formats before 3 with the declarations of the built-in rules.
+
+    Exhibits that only the cards "At a glance" show are made of SageMaker's five keys.
+    """
+    from reportgen.rules.registry import BUILTIN_RULES
+
+    rules, renewed = {rule.id: rule for rule in BUILTIN_RULES}, []
+    for result in found.values():
+        rule = rules.get(result.id)
+        if rule is None:
+            renewed.append(result)
+            continue
+        if result.about is None or not result.about.needs:
+            result = with_about(result, rule)  # noqa: PLW2901 - the same, declared
+        if rule.about.at_a_glance and result.about is not None:
+            about = replace(result.about, at_a_glance=rule.about.at_a_glance)
+            result = replace(  # noqa: PLW2901
+                result, about=about, exhibits=(*result.exhibits, *_for_cards(rule, result))
+            )
+        renewed.append(result)
+    return {result.id: result for result in with_gpu_samples(renewed)}
+
+
+def _for_cards(rule: AnyRule, result: results.RuleResult) -> list[results.Exhibit]:
+    """Return the exhibits that are only at a glance and that an old result does not have."""
+    patterns = [
+        pattern
+        for part in rule.about.at_a_glance
+        if part.is_only_here
+        for pattern in part.exhibits
+        if result.exhibit(pattern) is None
+    ]
+    params, _ = parse_parameters(rule, result.rule_parameters)
+    shown = guarded(rule, "present", present_details, rule, result.counters, result.details, params)
+    made = shown.exhibits if isinstance(shown, Presentation) else ()
+    return [item for item in made if item.id in patterns and result.exhibit(item.id) is None]
+
+
+def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:
+    """Add the pie of both bottleneck rules, from the times that SageMaker's details list."""
+    by_id = {item.id: item for item in found}
+    pair = [by_id.get(RuleId(name)) for name in _BOTTLENECK_RULES]
+    cpu, io = pair
+    if cpu is None or io is None or cpu.exhibit("gpu_samples"):
+        return tuple(found)
+    busy, waiting = (_moments(item.details) for item in (cpu, io))
+    n_low = cpu.details.get("low_gpu_utilization")
+    if busy is None or waiting is None or not isinstance(n_low, int):
+        return tuple(found)
+    counts = [len(busy - waiting), len(waiting - busy), len(busy & waiting)]
+    counts += [n_low - sum(counts), cpu.counters.datapoints - n_low]
+    if min(counts) < 0 or not sum(counts):
+        return tuple(found)
+    made = gpu_samples(counts, caption=_SAMPLES_BY_TIME)
+    shown = replace(cpu, exhibits=(made, *cpu.exhibits))
+    return tuple(shown if item is cpu else item for item in found)
+
+
+def _moments(details: Details) -> set[str] | None:
+    times = details.get("bottlenecks")
+    return set(times) if isinstance(times, dict) else None
 
 
 def _presented(

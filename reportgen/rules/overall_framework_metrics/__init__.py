@@ -41,6 +41,22 @@ ABOUT = About(
         another memory layout.""",
     section=results.Section(id="framework", title="Framework", order=130),
     has_counters=True,
+    at_a_glance=(
+        results.AtAGlance(
+            card="Framework",
+            order=30,
+            exhibits=("phase_shares",),
+            missing="""Record framework events (for example with `reportgen record`) to see the
+                phases of training, and data loading, forward and backward passes.""",
+        ),
+        results.AtAGlance(
+            card="Framework",
+            order=31,
+            exhibits=("loop_shares", "forward_backward"),
+            missing="""Record framework events with data loading and passes (for example with
+                `reportgen record`) to see their shares.""",
+        ),
+    ),
     further=(OPERATORS,),
 )
 
@@ -198,6 +214,7 @@ def _missing(job: FrameworkSums) -> results.Reason | str | None:
 def _exhibits(job: FrameworkSums) -> Iterator[Exhibit]:
     yield from tables.exhibit_of_stages(job.stages)
     yield from aws.exhibits_of_breakdown(job.breakdown, with_others=True)
+    yield from tables.exhibit_of_loop(job.loop_parts)
     yield from tables.exhibits_of_operators(job.cpu_operators, role=Role.CPU)
     yield from tables.exhibits_of_operators(job.gpu_operators, role=Role.GPU)
     yield from tables.exhibits_of_between(job.between)

@@ -92,6 +92,7 @@ class FrameworkSums:
     paces: tuple[Pace, ...] = merged(concat, default=())
     functions: tuple[tables.FunctionTime, ...] = merged(concat, default=())
     stages: tuple[StageTime, ...] = merged(each_stage_once, default=())
+    loop_parts: tuple[tables.LoopParts, ...] = merged(concat, default=())
     overheads: tuple[tables.Overhead, ...] = merged(concat, default=())
     interval_ns: int | None = merged(lambda values: next(filter(None, values), None), default=None)
     lost_ns: int = merged(sum, default=0)
@@ -112,6 +113,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
         paces=paces_of(spans),
         functions=tuple(functions_of(part)),
         stages=stages_of(spans),
+        loop_parts=tuple(loop_parts_of(spans)),
         overheads=tuple(overheads_of(spans)),
         interval_ns=part.system.interval_ns,
         lost_ns=_lost_ns(part),
@@ -279,6 +281,41 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
         ]
     )
     return found
+
+
+def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
+    """Yield the parts of the loop of each worker."""
+    steps, masks = spans.steps(), _masks(spans)
+    order = (Stage.FORWARD, Stage.BACKWARD, Stage.WAIT)
+    for worker, rows in rows_by_code(steps.worker):
+        own, is_own = steps.where(rows), spans.worker == worker
+        parts = [spans.where(masks[stage] & is_own) for stage in order]
+        in_steps = intervals.union_of(own.start_ns, own.end_ns)
+        begin_ns, last_ns = in_steps.start_ns, in_steps.end_ns[-1:]
+        until_ns = np.append(begin_ns[1:], last_ns)
+        is_seen = np.zeros(begin_ns.size, dtype=np.bool_)
+        for events in parts[:2]:
+            is_seen |= intervals.overlaps_any(
+                begin_ns, in_steps.end_ns, events.start_ns, events.end_ns
+            )
+        if not is_seen.any() or is_seen.sum() >= WHOLE_FROM_RATIO * begin_ns.size:
+            is_seen[:] = True
+        windows = intervals.union_of(begin_ns[is_seen], until_ns[is_seen])
+        starts, ends = (np.empty(0, dtype=np.int64) for _ in range(2))
+        found_ns = [0]
+        for events in parts:
+            starts = np.concatenate([starts, events.start_ns])
+            ends = np.concatenate([ends, events.end_ns])
+            found_ns.append(intervals.overlap_ns(windows, intervals.union_of(starts, ends)))
+        forward_ns, backward_ns, loading_ns = np.diff(found_ns).tolist()
+        yield tables.LoopParts(
+            forward_ns=forward_ns,
+            backward_ns=backward_ns,
+            loading_ns=loading_ns,
+            whole_ns=windows.length_ns,
+            n_steps=int(is_seen.sum()),
+            n_all_steps=begin_ns.size,
+        )
 
 
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:

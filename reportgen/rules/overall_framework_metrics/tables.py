@@ -12,7 +12,7 @@ from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.aws.breakdown import numbers_of
-from reportgen.rules.kit import col, columns_of, derived, floats, row, table
+from reportgen.rules.kit import col, columns_of, derived, floats, ranking, row, table
 from reportgen.text import format_ns, join_names, write
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
 
@@ -267,6 +267,57 @@ def exhibit_of_stages(stages: Sequence[StageTime]) -> Iterator[Exhibit]:
             these steps. Stages may overlap, so
             the shares need not add up to 100. A stage without recorded events has no numbers: its
             time is unknown, not 0.""",
+    )
+
+
+@row
+class LoopParts:
+    """The time of training processes in disjoint parts, in ns.
+
+    Of steps with recorded passes, each with the time up to the next step; of the whole loop where
+    no pass was recorded. What runs at the same time counts for the first of the parts.
+    """
+
+    forward_ns: int = merged(sum)
+    backward_ns: int = merged(sum)
+    loading_ns: int = merged(sum)
+    whole_ns: int = merged(sum)
+    n_steps: int = merged(sum)
+    n_all_steps: int = merged(sum)
+
+
+def exhibit_of_loop(parts: Sequence[LoopParts]) -> Iterator[Exhibit]:
+    """Yield the pie of data loading and passes; nothing where neither was recorded."""
+    if not parts:
+        return
+    job: LoopParts = merge(parts)
+    named = {
+        "data loading": (job.loading_ns, Role.IO),
+        "forward": (job.forward_ns, Role.GPU),
+        "backward": (job.backward_ns, Role.STEP),
+    }
+    shown = {name: part for name, part in named.items() if part[0]}
+    if not shown:
+        return
+    others_ns = job.whole_ns - sum(time_ns for time_ns, _ in shown.values())
+    shown["others"] = (others_ns, Role.IDLE)
+    lacking = [name for name in named if name not in shown]
+    caption = "From the first to the last step, the time between steps included."
+    if job.n_steps < job.n_all_steps:
+        caption = write(
+            "In {of.n_steps:n} of {of.n_all_steps:count step}, with the time up to the next one.",
+            of=job,
+        )
+    if lacking:
+        caption += f" No {join_names(lacking)} was recorded."
+    yield ranking(
+        "loop_shares",
+        [(name, time_ns) for name, (time_ns, _) in shown.items()],
+        title="Data loading, forward, backward",
+        caption=caption,
+        amount=("time_s", "s"),
+        per=NS_PER_S,
+        roles=[role for _, role in shown.values()],
     )
 
 

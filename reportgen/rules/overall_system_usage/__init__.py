@@ -37,6 +37,16 @@ ABOUT = About(
     advice="""Choose the instance by the resource that is fully used; you also pay for the others,
         used or not.""",
     section=results.Section(id="system-usage", title="System usage", order=10),
+    at_a_glance=(
+        results.AtAGlance(
+            card="Utilization percentiles",
+            order=20,
+            exhibits=("percentiles",),
+            missing="""Record system metrics (for example with `reportgen record`) to see how much
+                of GPU, CPU, memory, I/O and network was used.""",
+            is_only_here=True,
+        ),
+    ),
     has_counters=True,
 )
 BOTH_HAVE_ROOM = kit.Message(
@@ -97,6 +107,14 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
+_RESOURCES = {
+    Quantity.GPU: "GPU",
+    Quantity.CPU: "CPU",
+    Quantity.GPU_MEMORY: "GPU memory",
+    Quantity.HOST_MEMORY: "Host memory",
+    Quantity.IO_WAIT: "I/O",
+    Quantity.NETWORK: "Network",
+}
 _TOGETHER = {Quantity.GPU: "the GPUs together", Quantity.CPU: "the cores together"}
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
 
@@ -108,6 +126,21 @@ class UsageRow:
     node: str = col()
     metric: str = col()
     unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
+    max: float = col()
+    p99: float = col()
+    p95: float = col()
+    p50: float = col()
+    p5: float | None = col()
+    min: float = col()
+
+
+@row
+class Percentiles:
+    """A ``UsageRow`` for the card "At a glance"."""
+
+    resource: str = col()
+    node: str = col()
+    unit: str = col()
     max: float = col()
     p99: float = col()
     p95: float = col()
@@ -225,11 +258,31 @@ def _tables(
         caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
             the training container exist."""
     yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
+    yield _percentiles(rows)
     if absences:
         title = "When nodes were not sampled"
         caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
             sample of the job."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
+
+
+def _percentiles(rows: Sequence[UsageRow]) -> results.Exhibit:
+    """Return the same by resource; of many nodes those with the lowest, middle and highest p50."""
+    shown, n_nodes = [], len({item.node for item in rows})
+    for quantity, name in _RESOURCES.items():
+        own = [item for item in rows if item.metric == quantity]
+        values = ("node", "unit", "max", "p99", "p95", "p50", "p5", "min")
+        shown += [
+            Percentiles(resource=name, **{key: getattr(item, key) for key in values})
+            for item in kit.low_middle_high(own, lambda item: item.p50)
+        ]
+    caption = (
+        f"""Of {n_nodes:,} nodes those with the highest, the middle and the lowest median of
+        each resource."""
+        if n_nodes > kit.MOST_SHOWN
+        else ""
+    )
+    return kit.table("percentiles", shown, Percentiles, title="Percentiles", caption=caption)
 
 
 def _readings(rows: Sequence[UsageRow]) -> Iterator[results.Finding]:

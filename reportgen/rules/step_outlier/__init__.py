@@ -49,6 +49,18 @@ ABOUT = About(
     advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
         read); run it less often or in a separate thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
+    at_a_glance=(
+        results.AtAGlance(
+            card="Step durations",
+            order=40,
+            exhibits=("step_histogram", "step_histogram_*"),
+            missing="""Record the training steps (for example with `reportgen record`) to see how
+                long they take.""",
+        ),
+        results.AtAGlance(
+            card="Step durations", order=41, exhibits=("step_percentiles",), is_only_here=True
+        ),
+    ),
     has_counters=True,
 )
 SLOW = kit.Message(

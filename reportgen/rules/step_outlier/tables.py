@@ -54,10 +54,29 @@ def exhibits_of_series(
     """Yield all evidence; nothing without steps."""
     if not series:
         return
+    main, is_few = main_series(series), len(series) <= kit.MOST_SHOWN
+
+    def is_other(item: StepSeries) -> bool:
+        return item.phase != main[0].phase
+
     yield _statistics(series, batch_size)
+    yield _percentiles(
+        [
+            StepPercentiles(
+                worker=item.worker,
+                phase=item.word,
+                steps=item.n_steps,
+                p50_s=item.p50_s,
+                p95_s=item.p95_s,
+                p99_s=item.p99_s,
+                slow=max(len(item.outliers), item.slow.n_steps),
+            )
+            for item in (sorted(series, key=is_other) if is_few else main)
+        ]
+    )
     yield _histogram(series)
     yield _over_time(series)
-    yield from _pace_over_time(main_series(series), batch_size)
+    yield from _pace_over_time(main, batch_size)
     yield _numbers(preferred(series))
     yield kit.table(
         "outliers",
@@ -78,6 +97,39 @@ def exhibits_of_series(
         title="Functions in slow steps and in the others",
         caption="""Only training processes and phases with too many slow steps. count, mean_s and
             share_pct are of slow steps; the columns “other …” are of the other steps.""",
+    )
+
+
+@kit.row
+class StepPercentiles:
+    """One training process and phase in the card "At a glance".
+
+    ``slow`` counts outliers, or the steps that are slow for their time if those are more.
+    """
+
+    worker: str = kit.col(name="training process")
+    phase: str = kit.col()
+    steps: int | None = kit.col()
+    p50_s: float | None = kit.col("s")
+    p95_s: float | None = kit.col("s")
+    p99_s: float | None = kit.col("s")
+    slow: int | None = kit.col(name="slow steps")
+
+
+def _percentiles(rows: Sequence[StepPercentiles]) -> Exhibit:
+    """Return the rows of few series; of many the slowest, the middle and the fastest."""
+    n_slow, n_all = (sum(getattr(row, name) or 0 for row in rows) for name in ("slow", "steps"))
+    caption = write("{slow:n} slow of {all:count step}.", slow=n_slow, all=n_all)
+    if len(rows) > kit.MOST_SHOWN:
+        caption += f""" Of {len(rows):,} training processes those with the slowest, the middle and
+            the fastest median."""
+    shown = kit.low_middle_high(rows, lambda row: row.p50_s or 0.0)
+    return kit.table(
+        "step_percentiles",
+        shown,
+        StepPercentiles,
+        title="Percentiles",
+        caption=caption,
     )
 
 
@@ -288,6 +340,7 @@ def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
     workers = workers_of(details)
     if workers:
         yield _steps_of_details(workers)
+        yield _percentiles([_percentiles_of(*item) for item in workers.items()])
     for worker, entry in workers.items():
         yield _histogram_of_details(worker, entry, is_alone=len(workers) == 1)
     yield from exhibits_of_members(details, prefix=_PREFIX, during=_DURING)
@@ -325,6 +378,18 @@ def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
             *kit.floats(*stats_s),
             column("outliers", "", n_outliers, type=ColumnType.INT),
         ],
+    )
+
+
+def _percentiles_of(worker: str, entry: Mapping[str, Any]) -> StepPercentiles:
+    bins, n_slow = entry.get("probs"), number(entry.get("number_of_outliers"))
+    counts = [count for count in map(number, bins if isinstance(bins, list) else []) if count]
+    return StepPercentiles(
+        worker=worker,
+        phase=phase_word(str(entry.get("phase"))),
+        steps=round(sum(counts) + (n_slow or 0)) if counts else None,
+        **{f"{name}_s": number(entry["step_stats"].get(name)) for name in ("p50", "p95", "p99")},
+        slow=None if n_slow is None else round(n_slow),
     )
 
 

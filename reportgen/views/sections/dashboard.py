@@ -10,7 +10,7 @@ from itertools import takewhile
 from reportgen.report import Report
 from reportgen.results import Column, DashboardPanel, Exhibit, ExhibitKind, RuleId, RuleResult
 from reportgen.text import format_pct
-from reportgen.views.cell_output import Block, PageSection, headed_section
+from reportgen.views.cell_output import Block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
@@ -19,8 +19,9 @@ from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
 
-_AT_ONCE = 6
-"""Open pictures: when the GPUs worked, with what, why they idled, how long steps took."""
+_AT_ONCE = 10
+"""Open pictures: when the GPUs worked, with what, why they idled, how long steps took, and the
+kernels, number formats and copies that took the time."""
 _MOST_NAMED = 4
 _FEW_BOXES = 4
 _LONGEST_PART = 48
@@ -41,17 +42,16 @@ class Panel:
         return self.options[0]
 
 
-def gpu_dashboard(report: Report) -> PageSection:
-    """Show what the GPUs did in pictures; nothing where no exhibit opens a dashboard."""
+def dashboard_blocks(report: Report) -> list[Block]:
+    """Return pictures of the work of the GPUs; nothing where no exhibit opens a dashboard."""
     panels = panels_of(report)
     first, rest = panels[:_AT_ONCE], panels[_AT_ONCE:]
     words = words_of([panel.exhibit for panel in rest])
-    blocks = [
+    return [
         replace(_block(panel, panels, report), is_panel=not _stands_alone(at, group), fold=fold)
         for group, fold in ((first, ""), (rest, words))
         for at, panel in enumerate(group)
     ]
-    return headed_section("dashboard", "Dashboard", blocks, lead="")
 
 
 def panels_of(report: Report) -> list[Panel]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reportgen.report import JobSummary, Report
 from reportgen.results import ExhibitKind, Severity, exhibit
-from reportgen.text import format_duration, plural
+from reportgen.text import plural
 from reportgen.views.cell_output import Block, PageSection, State, headed_section, pairs_block
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import anchor_of, exhibit_block
@@ -17,7 +17,7 @@ from reportgen.views.hero import picture_of, whole_lines_of
 from reportgen.views.outline import has_dashboard, is_of_traces
 from reportgen.views.profiling import profiling_table
 from reportgen.views.recording import recording_table
-from reportgen.views.values import format_iso, shorten
+from reportgen.views.values import shorten
 from reportgen.views.verdict import named_finding, verdict_of
 
 CARDS_AT_ONCE = 5
@@ -52,9 +52,10 @@ def header(report: Report) -> PageSection:
         picture=whole_lines_of(picture_of(report)),
         facts=facts_of(report),
         warning=f"Part of the input could not be used: {losses}." if losses else "",
-        faults=_faults(cards, report) if is_on_dashboard else [],
-        **({} if is_on_dashboard else _findings_of(cards)),
+        faults=_faults(cards, report) if is_on_dashboard else _faults_of(cards[1:]),
+        **({} if is_on_dashboard else _findings_of(cards[:1])),
         has_dashboard=is_on_dashboard,
+        has_more=len(cards) > 1,
     )
     style = Block(html=notebook_style(), is_for_notebook=True)
     state = State(kind=verdict.kind, word=verdict.headline)
@@ -64,11 +65,13 @@ def header(report: Report) -> PageSection:
 
 
 def findings(report: Report) -> PageSection:
-    """Show the findings after the dashboard; without one they are in the overview."""
-    if not has_dashboard(report):
+    """Show the findings below the cards: all of a kernel trace, else all but the first."""
+    cards, has_all = apart(cards_of(report)), has_dashboard(report)
+    if not has_all and len(cards) < 2:
         return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
-    cards = apart(cards_of(report))
-    html = render("findings", **_findings_of(cards), has_dashboard=True)
+    told = _findings_of(cards if has_all else cards[1:])
+    told |= {} if has_all else {"findings_title": "Further findings"}
+    html = render("findings", **told, has_dashboard=True)
     return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
 
 
@@ -85,9 +88,13 @@ def _findings_of(cards: Sequence[Card]) -> dict[str, object]:
 
 def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
     """Return further faults and gains, for lines below the verdict, which names one."""
-    told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
     is_named = named_finding(report) is not None
-    return told[is_named : CARDS_AT_ONCE + is_named]
+    return _faults_of(cards, first=int(is_named))
+
+
+def _faults_of(cards: Sequence[Card], *, first: int = 0) -> list[Card]:
+    told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
+    return told[first : CARDS_AT_ONCE + first]
 
 
 def job_summary(report: Report) -> PageSection:
@@ -101,10 +108,7 @@ def job_summary(report: Report) -> PageSection:
         blocks.append(exhibit_block(profiling_table(report.profiling), _CONTEXT))
     if report.recording is not None:
         blocks.append(exhibit_block(recording_table(report.recording), _CONTEXT))
-    duration_s = report.summary.job_duration_in_seconds
-    start = f" from {format_iso(report.summary.start_time)}" if report.job.clock == "unix" else ""
-    said = f"{format_duration(duration_s)}{start}" if duration_s else ""
-    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead, said=said)
+    return headed_section(_JOB_SUMMARY, "Job summary", blocks, lead=lead)
 
 
 def losses_of(report: Report) -> list[str]:

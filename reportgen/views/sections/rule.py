@@ -22,7 +22,14 @@ from reportgen.views.charts.layout import ChartContext
 from reportgen.views.choices import choice_block
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
 from reportgen.views.findings import apart, card_of, cards_of
-from reportgen.views.outline import about_of, context_of, section_of, title_of
+from reportgen.views.outline import (
+    about_of,
+    context_of,
+    exhibit_of,
+    leads_to_own,
+    section_of,
+    title_of,
+)
 from reportgen.views.sections.dashboard import hosted_ids, panels_of, words_of
 from reportgen.views.status import hint_of, is_applicable, rule_state
 from reportgen.views.timeline.tracks import drawn_ids
@@ -66,6 +73,11 @@ def rule_blocks(report: Report, rule_id: str) -> list[Block]:
     if result is None:
         return blocks
     elsewhere = guests | hosted_ids(result, report) | drawn_ids(result, report)
+    elsewhere |= {
+        item.id
+        for part in about.at_a_glance
+        if part.is_only_here and (item := exhibit_of(result, part))
+    }
     evidence = evidence_blocks(
         [item for item in result.exhibits if item.id not in elsewhere], rule_id, report
     )
@@ -138,7 +150,9 @@ def _top_of(table: Exhibit) -> Exhibit:
 def _is_quiet(rule_id: str, report: Report) -> bool:
     """Return whether a rule that looks for a fault found nothing."""
     is_ok = report.rules[RuleId(rule_id)].status is Status.OK
-    return about_of(rule_id, report).is_quiet and is_ok and not findings_of(rule_id, report)
+    about = about_of(rule_id, report)
+    is_quiet = about.is_quiet and not leads_to_own(about)
+    return is_quiet and is_ok and not findings_of(rule_id, report)
 
 
 def _pictures(rule_id: str, report: Report) -> list[Block]:

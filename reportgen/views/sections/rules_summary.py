@@ -52,7 +52,8 @@ def rules_summary(report: Report) -> PageSection:
     """Show every check with its status, counters, parameters and advice."""
     rows = rule_rows(report)
     blocks = [block_of("rules_table", rows=rows)] if rows else []
-    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=_LEAD, said=_said(rows, report))
+    lead = f"{_said(rows, report)}. {_LEAD}" if rows else ""
+    return headed_section(ALL_CHECKS_ID, "All checks", blocks, lead=lead)
 
 
 def _said(rows: Sequence[RuleRow], report: Report) -> str:

@@ -9,12 +9,12 @@ from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
 from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
 from reportgen.views.findings import LONGEST_TITLE
-from reportgen.views.outline import about_of, section_of, section_with
+from reportgen.views.outline import about_of, leads_to_own, section_of, section_with
 from reportgen.views.profiling import why_not_recorded
 from reportgen.views.recording import TRACE_HINT
 from reportgen.views.sections import rule
+from reportgen.views.sections.at_a_glance import at_a_glance
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
-from reportgen.views.sections.dashboard import gpu_dashboard
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
@@ -24,7 +24,7 @@ from reportgen.views.verdict import named_finding
 
 WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
     "overview": header,
-    "dashboard": gpu_dashboard,
+    "at-a-glance": at_a_glance,
     "findings": findings,
     "timeline": timeline,
     "job-summary": job_summary,
@@ -34,6 +34,8 @@ WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
     "appendix": appendix,
 }
 """Sections of no rule, by their ids."""
+_FORMER = {"dashboard": "at-a-glance"}
+"""Names in notebooks of earlier versions."""
 _CELLS = (
     "system-usage gpu-time gpu-activity idle-time steps kernels traced-operators communication "
     "device-memory launches host-threads annotations framework operators step-durations "
@@ -58,6 +60,7 @@ def section(report: Report, section_id: str) -> PageSection:
     Raises:
         PluginError: there is no such section; the message lists those of the report.
     """
+    section_id = _FORMER.get(section_id, section_id)
     if section_id in WHOLE_PAGE:
         return WHOLE_PAGE[section_id](report)
     known = (*WHOLE_PAGE, *section_ids(report))
@@ -118,6 +121,7 @@ def rules_section(section_id: str, report: Report) -> PageSection:
     named = named_finding(report)
     is_bad = worst is not None and worst.kind in _OPEN
     is_open = is_bad or (named is not None and named.rule in shown)
+    is_open |= any(leads_to_own(about_of(rule_id, report)) for rule_id in shown)
     return headed_section(
         section_id,
         title,

@@ -1,0 +1,320 @@
+"""Pies, histograms, bars and spreads as inline SVG and HTML: they need no script, and print."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from reportgen.results import Column, ColumnType, Exhibit
+from reportgen.views.charts import histogram, shares
+from reportgen.views.charts.arrays import numbers
+from reportgen.views.charts.layout import unit_scale
+from reportgen.views.charts.shares import SharePart
+from reportgen.views.color_roles import PLAIN, Ink, hue_of, inks_of_columns
+from reportgen.views.tables import UNIT_COLUMN
+from reportgen.views.theme import N_SHADES, on
+from reportgen.views.values import ABSENT, Shown, format_value, heading_of, shorten
+
+RADIUS, _LABEL_AT, _LABELLED_FROM_PCT = 50.0, 32.0, 11.0
+"""Of a pie, in its own units: its radius, how far from the middle a label is, and the least share
+that has room for one."""
+_LONGEST_NAME = 16
+_MARKED = {"p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
+_TOP_PCT = 100.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sector:
+    """One part of a pie: its path, paint, and label with its place; no label without room."""
+
+    path: str
+    fill: str
+    opacity: float
+    label: str
+    label_fill: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PieDrawing:
+    """A pie, the rows of its legend, and the words for those who do not see it."""
+
+    title: str
+    caption: str
+    alt: str
+    sectors: tuple[Sector, ...]
+    parts: tuple[SharePart, ...]
+    has_amounts: bool
+
+
+def pie_of(exhibit: Exhibit) -> PieDrawing:
+    """Return the pie of a ``shares`` exhibit, clockwise from twelve o'clock."""
+    info = shares.info(exhibit)
+    said = ", ".join(f"{part.name.text} {part.pct.text}" for part in info.parts)
+    return PieDrawing(
+        title=exhibit.title,
+        caption=exhibit.caption,
+        alt=f"Pie: {exhibit.title}. {said}.",
+        sectors=tuple(_sectors([part for part in info.parts if part.width_pct > 0])),
+        parts=info.parts,
+        has_amounts=info.has_amounts,
+    )
+
+
+def _sectors(parts: Sequence[SharePart]) -> Iterator[Sector]:
+    whole, done_pct = sum(part.width_pct for part in parts) or 1.0, 0.0
+
+    def at(pct: float, radius: float) -> tuple[float, float]:
+        angle = math.tau * pct / whole
+        return round(radius * math.sin(angle), 2), round(-radius * math.cos(angle), 2)
+
+    for part in parts:
+        end_pct, middle_pct = done_pct + part.width_pct, done_pct + part.width_pct / 2
+        # In two halves: an arc whose ends are the same point would be none.
+        arcs = "".join(
+            "A{0:g} {0:g} 0 0 1 {1[0]} {1[1]}".format(RADIUS, at(pct, RADIUS))
+            for pct in (middle_pct, end_pct)
+        )
+        start = at(done_pct, RADIUS)
+        x, y = (0.0, 0.0) if len(parts) == 1 else at(middle_pct, _LABEL_AT)
+        step = part.colour.index % N_SHADES
+        yield Sector(
+            path=f"M0 0L{start[0]} {start[1]}{arcs}z",
+            fill=part.colour.colour,
+            opacity=0.6 if part.is_hatched else 1.0,
+            label=part.pct.text if part.width_pct >= _LABELLED_FROM_PCT else "",
+            label_fill=on(part.colour.hue, step),
+            x=x,
+            y=y,
+        )
+        done_pct = end_pct
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """A value on the axis of a histogram: how far from its left end, and its words."""
+
+    name: str
+    left_pct: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramDrawing:
+    """Stacked bars, 100 units wide and high: a path and a paint for each group, and the axis."""
+
+    title: str
+    caption: str
+    alt: str
+    groups: tuple[tuple[str, str, str], ...]
+    first: str
+    last: str
+    most: str
+    marks: tuple[Mark, ...] = ()
+    marks_of: str = ""
+
+
+def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
+    """Return the histogram of an exhibit with at least one bin; its groups are stacked."""
+    found = histogram.info(exhibit)
+    start, end = (numbers(column.values) for column in exhibit.columns[:2])
+    low, high = start[0] or 0.0, end[-1] or 0.0
+    width = (high - low) or 1.0
+    lefts = [100 * ((value or 0.0) - low) / width for value in start]
+    rights = [100 * ((value or 0.0) - low) / width for value in end]
+    heights = [0.0] * len(lefts)
+    totals = [sum(group.counts[at] or 0.0 for group in found.groups) for at in range(len(lefts))]
+    top = max(totals, default=0.0) or 1.0
+    groups = []
+    for group in found.groups:
+        path = []
+        for at, count in enumerate(group.counts):
+            if count:
+                tall = 100 * count / top
+                y = 100 - heights[at] - tall
+                gap = 0.06 * (rights[at] - lefts[at])
+                path.append(
+                    f"M{lefts[at]:.2f} {y:.2f}h{rights[at] - lefts[at] - gap:.2f}v{tall:.2f}"
+                    f"H{lefts[at]:.2f}z"
+                )
+                heights[at] += tall
+        groups.append((group.name, group.ink.colour, "".join(path)))
+    unit = exhibit.columns[0].unit
+    ends = [format_value(value, unit) for value in (low, high)]
+    return HistogramDrawing(
+        title=exhibit.title,
+        caption=exhibit.caption,
+        alt=f"Histogram: {exhibit.title}, from {ends[0]} to {ends[1]}.",
+        groups=tuple(groups),
+        first=ends[0],
+        last=ends[1],
+        most=format_value(int(top), exhibit.columns[2].unit) if len(exhibit.columns) > 2 else "",
+    )
+
+
+def with_marks(
+    drawing: HistogramDrawing, exhibit: Exhibit, percentiles: Exhibit
+) -> HistogramDrawing:
+    """Add the percentiles in the first row of a table as lines to a histogram of its values."""
+    low, high = (numbers(exhibit.columns[side].values) for side in (0, 1))
+    first, width = low[0] or 0.0, (high[-1] or 0.0) - (low[0] or 0.0)
+    columns = {column.name: column for column in percentiles.columns}
+    known = [(said, columns[name]) for name, said in _MARKED.items() if name in columns]
+    marks = [
+        Mark(
+            name=said,
+            left_pct=round(min(max(100 * (value - first) / (width or 1.0), 0.0), 100.0), 2),
+            text=format_value(value, column.unit),
+        )
+        for said, column in known
+        for value in numbers(column.values[:1])
+        if value is not None
+    ]
+    texts = [item for item in percentiles.columns if item.type is ColumnType.TEXT]
+    of = " ".join(str(item.values[0]) for item in texts if len(set(item.values)) > 1)
+    return replace(drawing, marks=tuple(marks), marks_of=of)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """A small bar from p5 to p95 with a line at p50, in percent of its width."""
+
+    left_pct: float
+    width_pct: float
+    middle_pct: float
+    ink: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadRow:
+    """A row of a table of percentiles: names, a small bar, numbers.
+
+    ``span`` is the number of rows that its first name stands for, 0 where one above holds it.
+    """
+
+    span: int
+    names: tuple[Shown, ...]
+    unit: str
+    spread: Spread | None
+    values: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpreadTable:
+    """A short table of percentiles, with a small bar in each row where it has the ends for one."""
+
+    title: str
+    caption: str
+    name_heads: tuple[str, ...]
+    heads: tuple[str, ...]
+    has_bars: bool
+    rows: tuple[SpreadRow, ...]
+
+
+def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
+    """Return a ``table`` exhibit; columns of names that all say the same are left out."""
+    columns = {column.name: column for column in exhibit.columns}
+    row_units = columns.pop(UNIT_COLUMN, None)
+    names = [item for item in columns.values() if item.type is ColumnType.TEXT]
+    names = [item for item in names if len(set(item.values)) > 1]
+    values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
+    n_rows = min(exhibit.n_rows, most_rows)
+    firsts = [str(value) for value in names[0].values] if names else [""] * n_rows
+    rows = []
+    for at in range(n_rows):
+        unit = str(row_units.values[at]) if row_units else ""
+        own = [row for row in range(n_rows) if firsts[row] == firsts[at]]
+        is_new = at == 0 or firsts[at - 1] != firsts[at]
+        written, label = _written(values, at, unit, own)
+        rows.append(
+            SpreadRow(
+                span=firsts[at:n_rows].count(firsts[at]) if is_new else 0,
+                names=tuple(shorten(str(item.values[at]), most=_LONGEST_NAME) for item in names),
+                unit=label,
+                spread=_spread(columns, at, unit, own, hue_of(firsts[at]) or PLAIN),
+                values=written,
+            )
+        )
+    return SpreadTable(
+        title=exhibit.title,
+        caption=exhibit.caption,
+        name_heads=tuple(heading_of(item.name) for item in names),
+        heads=tuple(heading_of(item.name) for item in values),
+        has_bars=any(row.spread for row in rows),
+        rows=tuple(rows),
+    )
+
+
+def _written(
+    columns: Sequence[Column], at: int, unit: str, alike: Sequence[int]
+) -> tuple[tuple[str, ...], str]:
+    """Return the numbers of a row, and the unit that they have in common."""
+    cells = [numbers(column.values[at : at + 1])[0] for column in columns]
+    if not unit:
+        texts = [format_value(column.values[at], column.unit) for column in columns]
+        return tuple(texts), ""
+    every = [value for column in columns for row in alike for value in [column.values[row]]]
+    scale = unit_scale(unit, numbers(every))
+    digits = ".1f" if scale.is_percent else ",.3g"
+    texts = [ABSENT if value is None else f"{value * scale.factor:{digits}}" for value in cells]
+    return tuple(texts), scale.label
+
+
+def _spread(
+    columns: Mapping[str, Column], at: int, unit: str, alike: Sequence[int], hue: str
+) -> Spread | None:
+    if not {"min", "p50", "p95", "max"} <= columns.keys():
+        return None
+    tops = numbers([columns["max"].values[row] for row in alike])
+    top = _TOP_PCT if unit == "%" else max((value or 0.0 for value in tops), default=0.0) or 1.0
+    lows = columns["p5"] if "p5" in columns else columns["min"]
+    low, middle, high, least = (
+        numbers(column.values[at : at + 1])[0]
+        for column in (lows, columns["p50"], columns["p95"], columns["min"])
+    )
+    ends = [
+        round(min(max(100 * value / top, 0.0), 100.0), 1)
+        for value in (least if low is None else low, middle, high)
+        if value is not None
+    ]
+    if len(ends) < 3:
+        return None
+    left, at_middle, right = ends
+    return Spread(
+        left_pct=left,
+        width_pct=round(right - left, 1),
+        middle_pct=at_middle,
+        ink=Ink(hue=hue, index=0).css_class,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BarList:
+    """Named bars below each other: name, value, length in percent, paint."""
+
+    title: str
+    caption: str
+    rows: tuple[tuple[Shown, str, float, str], ...]
+
+
+def bars_of(exhibit: Exhibit, *, most_rows: int) -> BarList:
+    """Return the first group of a ``bars`` exhibit; shares reach from 0 to 100 %."""
+    names, group = exhibit.columns[0], exhibit.columns[1]
+    values = [value or 0.0 for value in numbers(group.values[:most_rows])]
+    top = _TOP_PCT if group.unit == "%" else max(map(abs, values), default=0.0) or 1.0
+    (ink,) = inks_of_columns(exhibit, [group])
+    return BarList(
+        title=exhibit.title,
+        caption=exhibit.caption,
+        rows=tuple(
+            (
+                shorten(str(name)),
+                format_value(value, group.unit),
+                round(min(100 * abs(value) / top, 100.0), 2),
+                ink.css_class,
+            )
+            for name, value in zip(names.values[:most_rows], values, strict=True)
+        ),
+    )

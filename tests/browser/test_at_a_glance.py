@@ -1,0 +1,94 @@
+"""The cards below the verdict: open, in order, with their pies, however the page is shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sample_data.make import make_job
+from sample_data.spec import NAMED_JOBS
+from tests.end_to_end.command import run_command
+
+pytestmark = pytest.mark.browser
+
+CARDS = ["Job summary", "Utilization percentiles", "Framework", "Step durations", "Bottlenecks"]
+N_PIES = [1, 0, 2, 0, 1]
+MOST_PX = 1400
+# The arrow of a heading that sorts reaches some pixels beyond its table.
+_SCROLLING = """[...document.querySelectorAll('main .rg-scroll')]
+    .filter(it => it.scrollWidth > it.clientWidth + 5).map(it => it.ariaLabel)"""
+_OPEN_ALL = "document.querySelectorAll('main details').forEach(it => { it.open = true; })"
+
+
+@pytest.fixture(scope="module", params=sorted(NAMED_JOBS))
+def page_file(request, tmp_path_factory) -> Path:
+    """Return the page of a sample job."""
+    folder: Path = tmp_path_factory.mktemp(request.param)
+    job = make_job(NAMED_JOBS[request.param], output=folder)
+    made = run_command(job, "--output", folder / "report", cwd=folder)
+    assert made.code == 0, made.stderr
+    return folder / "report" / "profiler-report.html"
+
+
+def shown_on(page, path):
+    page.goto(path.as_uri())
+    cards = page.locator("#at-a-glance .rg-glance:visible")
+    titles = [text.strip("# \n") for text in cards.locator("h3").all_inner_texts()]
+    pies = [
+        cards.nth(at).locator(".rg-glance-pie svg:visible").count() for at in range(cards.count())
+    ]
+    return titles, pies
+
+
+@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("has_script", [True, False])
+@pytest.mark.parametrize("media", ["screen", "print"])
+def test_five_cards_are_open_in_order_with_their_pies(browser, page_file, width, has_script, media):
+    size = {"width": width, "height": 800}
+    page = browser.new_page(viewport=size, java_script_enabled=has_script)
+    page.emulate_media(media=media)
+    assert shown_on(page, page_file) == (CARDS, N_PIES)
+    assert page.locator("#at-a-glance .rg-glance-plot svg:visible").count() == 1
+    box = page.locator("#at-a-glance").bounding_box()
+    assert box["x"] + box["width"] <= width
+    if width == 1280:
+        assert box["height"] <= MOST_PX
+    if has_script and media == "screen":
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_the_cards_come_after_the_first_finding_and_before_the_timeline(browser, page_file):
+    page = browser.new_page()
+    page.goto(page_file.as_uri())
+    order = page.evaluate(
+        "[...document.querySelectorAll('.rg-verdict, #at-a-glance, #timeline')]"
+        ".map(it => it.id || it.className)"
+    )
+    assert order == ["rg-verdict", "at-a-glance", "timeline"]
+    assert page.locator("#overview article.rg-card:visible").count() <= 1
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 1360, 1600, 1920])
+def test_nothing_scrolls_sideways_on_a_wide_screen(browser, page_file, width):
+    page = browser.new_page(viewport={"width": width, "height": 900})
+    page.goto(page_file.as_uri())
+    page.evaluate(_OPEN_ALL)
+    page.wait_for_function("!document.querySelector('main details[open] > noscript')")
+    assert page.evaluate(_SCROLLING) == []
+    page.close()
+
+
+def test_a_click_in_the_navigation_marks_its_section_and_opens_it(browser, page_file):
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(page_file.as_uri())
+    for name in ("batch-size", "system-usage", "appendix"):
+        page.locator(f".rg-side a[href='#{name}']").click()
+        marked = f".rg-side a[href='#{name}'][aria-current='true']"
+        page.wait_for_selector(marked)
+        page.wait_for_timeout(150)
+        assert page.locator(marked).count() == 1
+        assert page.locator(f"#{name} > details:not([open])").count() == 0
+    page.close()
