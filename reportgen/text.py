@@ -82,6 +82,12 @@ def mode_word(mode: str) -> str:
     return _MODES.get(mode, mode)
 
 
+def phase_words(phase: str) -> str:
+    """Return what people call a phase: ``training steps`` for ``Step:ModeKeys.TRAIN``."""
+    kind, _, mode = phase.rpartition(".")
+    return f"{mode_word(mode)} steps" if kind == "Step:ModeKeys" else mode_word(phase)
+
+
 def format_count(count: int) -> str:
     """Write a whole number with thousands apart: ``1,555,200``."""
     return f"{count:,}"

@@ -25,9 +25,9 @@ NEIGHBOUR_INTERVALS = 2.5
 """Bottlenecks with at most one other tick between them are one stretch: one sample may be late or
 miss the load by chance."""
 GPU_SAMPLE_PARTS = (
-    "a GPU low, a CPU core busy",
-    "a GPU low, a core waits for I/O",
-    "a GPU low, both",
+    "CPU bottleneck only",
+    "I/O bottleneck only",
+    "CPU and I/O bottleneck",
     "a GPU low, neither",
     "no GPU low",
 )

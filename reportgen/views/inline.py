@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.results import Column, ColumnType, Exhibit
+from reportgen.text import phase_words
 from reportgen.views.charts import histogram, shares
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.layout import unit_scale
@@ -173,7 +174,7 @@ def with_marks(
         if value is not None
     ]
     texts = [item for item in percentiles.columns if item.type is ColumnType.TEXT]
-    of = " ".join(str(item.values[0]) for item in texts if len(set(item.values)) > 1)
+    of = " ".join(phase_words(str(item.values[0])) for item in texts if len(set(item.values)) > 1)
     return replace(drawing, marks=tuple(marks), marks_of=of)
 
 
@@ -231,7 +232,9 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
         rows.append(
             SpreadRow(
                 span=firsts[at:n_rows].count(firsts[at]) if is_new else 0,
-                names=tuple(shorten(str(item.values[at]), most=_LONGEST_NAME) for item in names),
+                names=tuple(
+                    shorten(phase_words(str(item.values[at])), most=_LONGEST_NAME) for item in names
+                ),
                 unit=label,
                 spread=_spread(columns, at, unit, own, hue_of(firsts[at]) or PLAIN),
                 values=written,

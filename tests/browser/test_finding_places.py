@@ -45,11 +45,11 @@ def test_a_finding_stands_once_in_full(browser, busy_page):
 def test_a_link_to_a_folded_section_opens_it(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
-        fold = page.locator("#network-bottlenecks > details")
+        fold = page.locator("#batch-size > details")
         assert fold.get_attribute("open") is None
-        page.locator(".rg-side").get_by_role("link", name="Network bottlenecks").click()
+        page.locator(".rg-side").get_by_role("link", name="Batch size").click()
         fold.and_(page.locator("[open]")).wait_for(state="attached")
-        wait_until(page, IN_VIEW, "network-bottlenecks")
+        wait_until(page, IN_VIEW, "batch-size")
 
 
 def test_a_link_to_a_check_that_did_not_look_opens_the_list_of_these(browser, busy_page):
@@ -118,7 +118,7 @@ def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page
         page.keyboard.press("j")
-        wait_until(page, "() => location.hash === '#timeline'")
+        wait_until(page, "() => location.hash === '#at-a-glance'")
         page.keyboard.press("t")
         assert page.evaluate("document.documentElement.dataset.theme") == "dark"
         page.keyboard.press("?")

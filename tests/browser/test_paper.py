@@ -55,8 +55,8 @@ def test_paper_shows_what_is_open_and_says_how_to_print_the_rest(browser, busy_p
         page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
         page.emulate_media(media="print")
         assert page.locator(".rg-topic[open]").count() == 0
-        assert page.locator("#network-bottlenecks summary").first.is_visible()
-        assert not page.locator("#network-bottlenecks .rg-notice").first.is_visible()
+        assert page.locator("#batch-size summary").first.is_visible()
+        assert not page.locator("#batch-size .rg-notice").first.is_visible()
         assert page.evaluate(TOO_WIDE) == 0
         assert "?print=all" in page.locator(".rg-paper").inner_text()
 

@@ -256,9 +256,8 @@ def test_a_fold_names_the_first_of_what_it_holds():
         reports.histogram(f"histogram_{at}", f"Durations of a, b {at}", {"x": 1.0})
         for at in range(6)
     )
-    table = exhibit("annotations", ExhibitKind.TABLE, title="A", columns=[("name", "", ["a"])])
-    result = reports.result("Annotations", Status.OK, exhibits=(table, *charts))
-    section = views.annotated_ranges(reports.report_of((result,)))
+    result = reports.result("BatchSize", Status.OK, exhibits=charts)
+    section = views.batch_size(reports.report_of((result,)))
     names = " · ".join(f"Durations of a, b {at}" for at in range(4))
     assert {block.fold for block in section.blocks if block.fold} == {f"More: {names} · 2 more"}
 

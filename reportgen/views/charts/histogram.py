@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
+from reportgen.text import phase_words
 from reportgen.views import theme
 from reportgen.views.charts import layout
 from reportgen.views.charts.arrays import float32, float64, numbers
@@ -59,7 +60,7 @@ def info(exhibit: Exhibit) -> HistogramInfo:
         bin_start=layout.scaled(numbers(start.values), scale.factor),
         bin_end=layout.scaled(numbers(end.values), scale.factor),
         groups=tuple(
-            Group(name=heading_of(column.name), counts=numbers(column.values), ink=ink)
+            Group(name=phase_words(heading_of(column.name)), counts=numbers(column.values), ink=ink)
             for column, ink in zip(columns, inks_of_columns(exhibit, columns), strict=True)
         ),
         scale=scale,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from reportgen.results import Column, ColumnType, Exhibit, ExhibitKind, Scalar, words_for
-from reportgen.text import format_pct
+from reportgen.text import format_pct, phase_words
 from reportgen.text_safety import clean
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import Ink, inks_of
@@ -149,7 +149,7 @@ def _parts(
     full = next((item.values for item in exhibit.columns if item.name == FULL_NAME), none)
     return [
         SharePart(
-            name=named(called.get(name, name), full_name),
+            name=named(called.get(name, phase_words(name)), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
             pct=Shown(text=format_pct(pct), exact=exactly(pct)),
             width_pct=round(pct, 3),
