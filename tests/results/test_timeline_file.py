@@ -17,7 +17,8 @@ from reportgen.results.timeline_file import EVENTS, FLOWS, read_timeline
 from tests.timeline.reading import read_file
 
 _HEADER: dict[str, Any] = {
-    "start_ns": "0", "is_unix": False, "length_ns": 10, "names": [0, 0], "details": [0, 0],
+    "start_ns": "0", "is_unix": False, "length_ns": 10, "names": [0, 0], "families": [0, 0],
+    "details": [0, 0],
     "lanes": [], "windows": [], "arrows": [],
 }  # fmt: skip
 _LANE: dict[str, Any] = {
