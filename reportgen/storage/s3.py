@@ -191,7 +191,7 @@ class S3Location:
             listed = self._listed.get(key)
             most_bytes = _MOST_OBJECT_BYTES if n_bytes is None else n_bytes
             is_same = listed is not None and version and version == listed.version
-            if listed and is_same and answer.meta["size"] != listed.size_bytes:
+            if listed and is_same and answer.meta["size"] > listed.size_bytes:
                 url = f"{self.root}/{key}"
                 raise LocationError(
                     f"{url} was listed with {listed.size_bytes:,} bytes and has "

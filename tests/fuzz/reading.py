@@ -110,9 +110,7 @@ class Reader:
         self._encoded = OnceEach(codec.encode)
         compose.encoded_parts = self._parts  # type: ignore[attr-defined]  # import
         directory.result_codec = SimpleNamespace(  # type: ignore[attr-defined,assignment]  # import
-            encoded_parts=self._parts,
-            encode_beside=codec.encode_beside,
-            decode=codec.decode,
+            **{**vars(codec), "encoded_parts": self._parts}
         )
         database = system._connect()
         system._connect = lambda: database.cursor()  # one a thread

@@ -307,4 +307,4 @@ def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(
     for _ in range(3):
         open_location(bucket.url)
     assert service.n_given == 1
-    assert [method for method, _ in bucket.trouble.seen] == ["HEAD"]
+    assert [method for method, _ in bucket.trouble.seen] == ["GET", "HEAD"]
