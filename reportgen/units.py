@@ -18,7 +18,7 @@ NS_PER_MINUTE = 60 * NS_PER_S
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECONDS = re.compile(r"[+-]?\d{1,10}(\.\d{1,9})?")
-_NUMBER = re.compile(r"[+-]?\d+\.?\d*")
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d*)?")
 
 
 def seconds(time_ns: int) -> float:

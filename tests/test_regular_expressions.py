@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from re import _constants as codes  # type: ignore[attr-defined]  # no public parser of patterns
@@ -29,32 +29,32 @@ _METHODS = _CALLS - {"compile"}
 _OF_FRAMES = {"contains", "extract", "extractall", "count"}
 """Methods of ``Series.str`` whose first argument is a pattern whatever else is given."""
 
-_GIVEN_BY_PEOPLE = {
-    "comparison/gates.py: ": "a condition of --fail-if, which its user writes",
-    "report/query.py: ": "a condition of --where, which its user writes",
-    "publish/library.py: ": "sees the chart library that is installed, no input",
-    "formats/trace_events/regular_lines.py: ": "open: quadratic in a line of many beginnings",
-    "views/values.py: ": "sees words of our own names of columns",
+_LEFT_OUT = {
+    "publish/library.py: _MODULE": "sees 20,000 characters of the installed charts, no input",
     "rules/settings.py: text": "a pattern of the user's own settings",
     "explore/selection.py: name": "a pattern that the caller passes",
 }
+"""Patterns by their names, else by what is compiled."""
 _OF_PATHS = (
-    "formats/horovod.py", "formats/nsight/detection.py", "formats/kineto/detection.py",
-    "formats/recorder.py", "formats/sagemaker/job_files.py", "formats/tensorflow/__init__.py",
-    "formats/python_profile/names.py", "intake/unsupported.py", "intake/aws_folder.py",
-    "intake/listing.py", "index/read.py", "timeline/trace_lanes.py",
-)  # fmt: skip
-"""Modules whose patterns see names of files alone: no system has longer ones than 4,096 bytes."""
-_MOST_CHARS, _MOST_CHARS_OF_PATH = 100_000, 4_096
+    "formats/sagemaker/job_files.py: _SYSTEM",
+    "formats/sagemaker/job_files.py: _EVENTS",
+    "formats/sagemaker/job_files.py: _UNFINISHED",
+    "formats/tensorflow/__init__.py: _TRACE",
+    "formats/tensorflow/__init__.py: _TIMES",
+    "formats/tensorflow/__init__.py: _SUMMARY",
+    "index/read.py: _RUN_AT_END",
+)
+"""Patterns that see names of files alone: no system has longer ones than 4,096 bytes."""
 _MOST_S = 2.0
 """A pattern that is quadratic takes a minute for 100,000 characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A pattern, its place, and the methods that the package calls on it."""
+    """A pattern, its place, the methods that are called on it, and the longest text it is given."""
 
     place: str
+    most_chars: int
     pattern: re.Pattern[Any]
     methods: frozenset[str]
 
@@ -156,11 +156,11 @@ def patterns() -> list[Found]:
             if not isinstance(node, ast.Call) or not (_is_re(node) or _is_of_frame(node)):
                 continue
             place = path.relative_to(PACKAGE).as_posix()
-            own = (f"{place}: {ast.unparse(node.args[0])}", f"{place}: ")
-            if _GIVEN_BY_PEOPLE.keys() & own:
+            name = names.get(node, "")
+            known_as = f"{place}: {name or ast.unparse(node.args[0])}"
+            if known_as in _LEFT_OUT:
                 continue
             module = _module_of(path)
-            name = names.get(node, "")
             attr = node.func.attr  # type: ignore[attr-defined]  # an attribute, as both saw
             used = here if name.startswith("_") else everywhere
             methods = {attr} if attr in _METHODS else used.get(name, set()) if name else set()
@@ -169,15 +169,18 @@ def patterns() -> list[Found]:
                 found.append(
                     Found(
                         place=f"{place}:{node.lineno}",
+                        most_chars=4_096 if known_as in _OF_PATHS else 100_000,
                         pattern=re.compile(text, flags),
-                        methods=frozenset(methods or {_usual(place)}),
+                        methods=frozenset(methods or _usual(here)),
                     )
                 )
     return found
 
 
-def _usual(place: str) -> str:
-    return "fullmatch" if place.startswith(_OF_PATHS) else "search"
+def _usual(here: Mapping[str, set[str]]) -> set[str]:
+    """Return what a module calls on patterns without names, those in tables of several."""
+    called = set().union(*here.values())
+    return {"fullmatch"} if "fullmatch" in called and "search" not in called else {"search"}
 
 
 def _texts(node: ast.expr, module: Any, tree: ast.Module) -> list[Any]:
@@ -319,9 +322,10 @@ def _in_time(found: Found, method: str, text: str) -> float:
 
 def slow(found: Found) -> str:
     """Return the attack that a pattern answers with more than linear work; empty: none does."""
-    most = _MOST_CHARS_OF_PATH if found.place.startswith(_OF_PATHS) else _MOST_CHARS
     for small, large in zip(
-        attacks(found.pattern, most // 5), attacks(found.pattern, most), strict=True
+        attacks(found.pattern, found.most_chars // 5),
+        attacks(found.pattern, found.most_chars),
+        strict=True,
     ):
         for method in found.methods:
             first_s = _in_time(found, method, small)

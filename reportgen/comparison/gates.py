@@ -14,7 +14,8 @@ from reportgen.results import Severity
 
 STEP_P50, STEP_MEAN = "step_p50", "step_mean"
 _NUMBER = re.compile(
-    r"\s*(?P<name>[\w.]{1,200})\s*(?P<sign>>|<)\s*(?P<value>[+-]?\d{1,18}(?:\.\d{0,9})?)\s*(?P<pct>%?)\s*"
+    r"\s*+(?P<name>[\w.]{1,200})\s*+(?P<sign>>|<)\s*+(?P<value>[+-]?\d{1,18}(?:\.\d{0,9})?)"
+    r"\s*+(?P<pct>%?)\s*+"
 )
 _FINDING = re.compile(r"\s*finding:(?P<state>new|worse|not_checked)(?::(?P<severity>\w{1,20}))?\s*")
 _STEP_TIME = re.compile(r"(?:^|\.)step_(?P<point>p\d+|mean|max|p99_max)(?:_s|_us)?$")

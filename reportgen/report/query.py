@@ -234,14 +234,12 @@ def _flattened(value: Any, path: str) -> Iterator[tuple[str, Scalar]]:
         yield path, _joined(map(str, value)) if isinstance(value, list | tuple) else value
 
 
-_CONDITION = re.compile(
-    r"\s*(?P<column>[^\s=!<>~]+)\s*(?P<sign>!=|>=|<=|=|>|<|~)\s*(?P<value>.*?)\s*"
-)
+_CONDITION = re.compile(r"(?P<column>[^\s=!<>~]+)\s*+(?P<sign>!=|>=|<=|=|>|<|~)\s*+(?P<value>.*)")
 _ORDERS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
 def _condition(answer: Answer, text: str) -> Callable[[Sequence[Scalar]], bool]:
-    match = _CONDITION.fullmatch(text)
+    match = _CONDITION.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
             f"--where {text!r} is no condition.",

@@ -45,7 +45,6 @@ _HOST_LATE = (
 _PLACES = {f"host late: {what}": at for at, what in enumerate(_HOST_LATE)}
 """Which of their meaning these are in every chart: each shows those that it has."""
 
-_GPU_MEMORY = re.compile(r"gpu.*mem|mem.*gpu")
 _NEGATED = re.compile(r"\b(no|not|without) \w+", re.IGNORECASE)
 _SPLIT = re.compile(r"[^A-Za-z]+|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?!s\b)[a-z])")
 
@@ -136,7 +135,7 @@ def _numbered(names: Sequence[str], hues: Sequence[str]) -> tuple[Ink, ...]:
 
 def _strong(name: str) -> str | None:
     said = _NEGATED.sub("", name.replace("I/O", "io").replace("i/o", "io"))
-    if _GPU_MEMORY.search(said.lower()):
+    if "gpu" in said.lower() and "mem" in said.lower():
         return "gpu-memory"
     return _by_words(said, _STRONG)
 

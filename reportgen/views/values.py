@@ -50,7 +50,7 @@ _MOMENT_NAMES = re.compile(r"(^|_)(start|end)_u?s$")
 _UNIT_SUFFIX = re.compile(r"_(ns|us|ms|s|pct|ratio|bytes|hz|per_s|bytes_per_s)$")
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=%|(?:[µm]?s|min|h|[kMGTP]?B)\b)")
 _WITHIN_DURATION = re.compile(r"(?:(?<=\bmin) (?=\d\d\ss\b)|(?<=\bh) (?=\d\d\smin\b))")
-_COUNTED = re.compile(r"[A-Za-z]{3,}(?<![siu])(?<!bp)s$")
+_COUNTED = re.compile(r"[A-Za-z]{3}(?<![siu])(?<!bp)s$")
 SECONDS_PER = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 BYTES = frozenset({"bytes", "B", "byte"})
 BYTE_RATES = frozenset({"bytes/s", "B/s"})

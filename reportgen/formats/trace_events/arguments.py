@@ -150,21 +150,6 @@ def decode_many(raws: Sequence[bytes]) -> list[EventArgs]:
     return [args or NO_ARGS for args in found]
 
 
-def decode_flat(raws: Sequence[bytes]) -> list[EventArgs] | None:
-    """Return the arguments in some JSON, ``None`` when one is no object or has others inside.
-
-    As many objects as there are brackets, and each text beginning with one: then no object ends
-    in another text than it begins in.
-    """
-    text = b",".join(raws)
-    try:
-        found = _MANY.decode(b"[%b]" % text)
-    except (ValueError, RecursionError):
-        return None
-    args = [args for args in found if args is not None]
-    return args if len(found) == len(args) == len(raws) == text.count(b"{") else None
-
-
 def _decode_leniently(raw: bytes) -> EventArgs:
     try:
         fields = json.loads(raw.decode("utf-8", "surrogateescape"))

@@ -17,7 +17,6 @@ from reportgen.formats.columns import Codes, joined
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
-from reportgen.formats.trace_events.regular_lines import RegularEvents
 from reportgen.formats.trace_events.rows import EventBatches, EventRows, MarkRows, Vocabulary
 from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
@@ -61,7 +60,7 @@ def read_event_file(
 
 
 def read_batches(
-    batches: Iterable[list[Event] | RegularEvents],
+    batches: Iterable[list[Event]],
     key: str,
     problems: Diagnostics,
     *,

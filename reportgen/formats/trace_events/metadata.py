@@ -99,15 +99,3 @@ class Metadata:
             named = [phases[printable(name)] for name in self._phase_name[code]]
             phase[rows] = np.array(named, dtype=np.int32)[np.maximum(index, 0)]
         return phase
-
-
-def is_settled(metadata: Iterable[Event]) -> bool:
-    """Return whether ``M`` lines mean the same however often and in whatever order they come.
-
-    They do when no phase has two names and the file has no two base times.
-    """
-    said = {(event.pid, bytes(event.args)) for event in metadata if event.name == NAMING}
-    meant = [(pid, decode_args(args)) for pid, args in said]
-    names = {(pid, args.name) for pid, args in meant if args.name is not None}
-    bases = {args.start_time_since_epoch_in_micros for _, args in meant} - {None}
-    return len({pid for pid, _ in names}) == len(names) and len(bases) <= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, compress
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import Codes
 from reportgen.formats.trace_events.arguments import ArgumentRows
 from reportgen.formats.trace_events.events import Event
-from reportgen.formats.trace_events.metadata import Metadata, is_settled
-from reportgen.formats.trace_events.regular_lines import RegularEvents
+from reportgen.formats.trace_events.metadata import Metadata
 
 SPAN, INSTANT, BEGIN, END, META, SILENT, KINDLESS, OTHER = range(8)
 _KIND_OF = bytes.maketrans(
@@ -83,14 +82,8 @@ class EventBatches:
         """Return the number of objects without a kind of event."""
         return self._n_kindless - self._ends_in_nothing
 
-    def take(self, batch: list[Event] | RegularEvents) -> None:
+    def take(self, events: list[Event]) -> None:
         """Take the next events."""
-        if isinstance(batch, RegularEvents):
-            self._take_regular(batch)
-        else:
-            self._take_any(batch)
-
-    def _take_any(self, events: list[Event]) -> None:
         kinds = _kinds_of(events)
         self._learn(_chosen(events, kinds == META), np.flatnonzero(kinds == META).tolist())
         for instant in _chosen(events, kinds == INSTANT):
@@ -123,39 +116,6 @@ class EventBatches:
             pid=self.pids.of([event.pid for event in chosen]),
             argument=self._vocabulary.arguments.rows_of(raws, [event.tid for event in chosen]),
         )
-
-    def _take_regular(self, found: RegularEvents) -> None:
-        n_events = np.array([len(head) for head in found.heads])
-        places = np.cumsum(n_events[found.head]) - 1
-        n_rows = int(places[-1]) + 1
-        self._learn_heads(found, places)
-        self._learn(found.rest, range(n_rows, n_rows + len(found.rest)))
-        name = self._vocabulary.names.of([head[-1].name for head in found.heads])
-        pid = self.pids.of([head[-1].pid for head in found.heads])
-        self.spans.append(
-            EventRows(
-                position=places + self._n_before,
-                ts_us=found.ts_us,
-                dur_us=found.dur_us,
-                name=name[found.head],
-                pid=pid[found.head],
-                argument=self._vocabulary.arguments.append(found.args)[found.arg],
-            )
-        )
-        self._ends_in_nothing = False
-        self._n_before += n_rows + len(found.rest)
-
-    def _learn_heads(self, found: RegularEvents, places: NDArray[np.intp]) -> None:
-        """Take the ``M`` lines above events: only where a head comes first, if that is enough."""
-        above = [head[:-1] for head in found.heads]
-        if is_settled(chain.from_iterable(above)):
-            codes = range(len(above))
-            places = places[np.searchsorted(np.maximum.accumulate(found.head), codes)]
-        else:
-            codes = found.head.tolist()
-        lines = [line for code in codes for line in above[code]]
-        ends = zip(codes, places.tolist(), strict=True)
-        self._learn(lines, [at for code, end in ends for at in range(end - len(above[code]), end)])
 
     def _learn(self, metadata: Iterable[Event], places: Iterable[int]) -> None:
         self.metadata.learn(metadata, [self._n_before + place for place in places], self.pids)

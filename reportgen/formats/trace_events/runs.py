@@ -1,4 +1,4 @@
-"""Timelines to events, run by run: by the places of numbers, decoded, or line by line."""
+"""Timelines to events, run by run: decoded at once, or line by line."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import chain
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import to_text
 from reportgen.formats.trace_events.events import Event, decode_events, decode_lines
-from reportgen.formats.trace_events.regular_lines import RegularEvents, read_regular
 
 CHUNK_BYTES = 1 << 20
 """Bytes read at once: in measurements, a larger size only took memory."""
@@ -17,9 +16,7 @@ _MAX_RUN_BYTES = 64 << 20
 """A line that is longer than this is cut between two events: memory is limited."""
 
 
-def read_events(
-    content: bytes, key: str, problems: Diagnostics
-) -> Iterator[list[Event] | RegularEvents]:
+def read_events(content: bytes, key: str, problems: Diagnostics) -> Iterator[list[Event]]:
     """Yield a file's events in their order, some thousands at a time; count broken lines.
 
     The file is with or without ``[`` and ``]``, complete or broken off.
@@ -38,7 +35,7 @@ def read_events(
             )
             return
         run = content[start:end]
-        events = read_regular(run) or decode_events(run)
+        events = decode_events(run)
         if events is None:
             whole = decode_events(content) if start == 0 else None
             if whole is not None:
@@ -52,7 +49,7 @@ def read_events(
 
 def read_event_blocks(
     blocks: Iterable[bytes], key: str, problems: Diagnostics
-) -> Iterator[list[Event] | RegularEvents]:
+) -> Iterator[list[Event]]:
     """Yield a file's events as ``read_events`` does, of a file that need not fit into memory.
 
     Edge cases: a file in another encoding is read as a whole.
