@@ -126,7 +126,14 @@ class recording:  # noqa: N801 - used like a function
         injected = _injected()
         if injected.is_recording():
             return self
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        from reportgen.record.folder import make_folder, refuse_foreign
+
+        try:
+            refuse_foreign(make_folder(self.folder))
+        except OSError as err:
+            said = terminal_text(f"{self.folder}: {err.strerror}")
+            sys.stderr.write(f"reportgen: not recorded: {said}\n")
+            return self
         self._is_own = bool(injected.start(self._settings(injected)))
         if self._is_own:
             injected.active().steps.loop_began(time.monotonic_ns())

@@ -7,6 +7,7 @@ second sampler of that node, which took over when the first one ended.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -18,10 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reportgen.plain_files import LINK, read_entry
+
 MOST_NODES = 100_000
 _EMPTY_FOR_S = 5.0
 """A file that stays empty for so long was created by someone who died before writing it."""
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_OTHERS_WRITE = 0o022
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
 _MOUNTS = Path("/proc/self/mounts")
 _TIMED_BY_SERVER = frozenset({"nfs", "nfs4", "cifs", "smb3"})
@@ -91,12 +95,12 @@ def open_recording(root: Path, *, with_host_name: bool) -> Recording:
     """Join the recording in a folder, or begin one: claim a node or find this one's claim.
 
     Raises:
-        OSError: the folder cannot be made or written.
+        OSError: the folder cannot be made or written, or others may change it.
     """
     nodes = root / "recorder" / "nodes"
-    root.parent.mkdir(parents=True, exist_ok=True)
-    make_folder(nodes)
-    make_folder(root / "recorder" / "runs")
+    refuse_foreign(make_folder(root))
+    make_folder(root, "recorder", "nodes")
+    make_folder(root, "recorder", "runs")
     machine, clock = identity(), read_clock()
     claim = {"identity": machine, "wall_ns": clock.wall_ns, "monotonic_ns": clock.monotonic_ns}
     names = [_host_name()] if with_host_name else (f"node-{n}" for n in range(1, MOST_NODES))
@@ -144,10 +148,33 @@ def digest(text: str) -> str:
 # One file, one writer
 
 
-def make_folder(path: Path) -> None:
-    """Make a folder and those above it, for our eyes only; one that is there stays as it is."""
-    for folder in (*reversed(path.parents), path):
+def refuse_foreign(root: Path) -> None:
+    """Refuse the folder of another user into which others write: they can put anything there.
+
+    Raises:
+        OSError: it is one.
+    """
+    found = root.stat()
+    if found.st_uid != os.geteuid() and found.st_mode & _OTHERS_WRITE:
+        why = "it belongs to another user and others write to it too; name a new folder with --out"
+        raise OSError(errno.EPERM, why, str(root))
+
+
+def make_folder(root: Path, *names: str) -> Path:
+    """Make a folder of a recording, for our eyes only; one that is there stays as it is.
+
+    Raises:
+        OSError: it cannot be made, or a link stands in its place: whoever put it there chooses
+            where we would write. Only the recording's own folder may be a link.
+    """
+    root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder = root
+    for name in names:
+        folder /= name
         folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.is_symlink():
+            raise OSError(errno.ELOOP, f"it is {LINK}; name a new folder with --out", str(folder))
+    return folder
 
 
 def create_exclusively(path: Path, content: Mapping[str, object]) -> bool:
@@ -175,7 +202,7 @@ def append_text(path: Path, text: str) -> None:
     Raises:
         OSError: it could not be written in full.
     """
-    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
         data = text.encode()
         if os.write(number, data) < len(data):
@@ -188,7 +215,7 @@ def append_text(path: Path, text: str) -> None:
 def read_json(path: Path) -> Mapping[str, Any]:
     """Return the object in a file; empty when it cannot be read or is none."""
     try:
-        found = json.loads(path.read_bytes())
+        found = json.loads(read_entry(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

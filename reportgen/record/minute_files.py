@@ -9,6 +9,7 @@ from pathlib import Path
 from reportgen.record.folder import append_text, make_folder
 from reportgen.record.packing import pack_event_hour, pack_system_hour
 
+_SAMPLES, _EVENTS = ("system", "incremental"), ("framework", "pevents")
 _NS_PER_S = 1_000_000_000
 
 
@@ -19,7 +20,7 @@ class MinuteFiles:
     """
 
     def __init__(self, root: Path, node: str) -> None:
-        self._folder = root / "system" / "incremental"
+        self._root = root
         self._node = node
         self._hour: Path | None = None
         self.n_lost_ticks = 0
@@ -29,12 +30,11 @@ class MinuteFiles:
         """Append the lines of a tick."""
         seconds = now_ns // _NS_PER_S
         minute_s = seconds - seconds % 60
-        hour = self._folder / _hour_of(minute_s)
+        name = _hour_of(minute_s)
         try:
-            if hour != self._hour:
-                make_folder(hour)
-                self._hour = hour
-            append_text(hour / f"{minute_s}.{self._node}.json", lines)
+            if self._hour is None or name != self._hour.name:
+                self._hour = make_folder(self._root, *_SAMPLES, name)
+            append_text(self._hour / f"{minute_s}.{self._node}.json", lines)
         except OSError as err:
             self._hour = None
             self.n_lost_ticks += 1
@@ -43,11 +43,10 @@ class MinuteFiles:
     def pack_closed_hours(self, now_ns: int) -> None:
         """Pack this node's files of past hours; a file that cannot be packed stays as it is."""
         present = _hour_of(now_ns // _NS_PER_S)
-        events = self._folder.parents[1] / "framework" / "pevents"
-        for folder, pack in ((self._folder, pack_system_hour), (events, pack_event_hour)):
+        for names, pack in ((_SAMPLES, pack_system_hour), (_EVENTS, pack_event_hour)):
             with suppress(OSError):
-                for hour in sorted(folder.iterdir()):
-                    if hour.name < present:
+                for hour in sorted(self._root.joinpath(*names).iterdir()):
+                    if hour.name < present and not hour.is_symlink():
                         pack(hour, self._node)
 
 

@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from reportgen.record.folder import make_folder
+
 _LEVEL = 6
 _MOST_EVENT_BYTES = 32 << 20
 """Text of events in one packed file: the reader takes a file of events as a whole."""
@@ -26,7 +28,7 @@ def pack_system_hour(hour: Path, node: str) -> None:
         OSError: the folder is full, say; the minute files are still there.
     """
     name = re.compile(rf"\d{{10}}\.{re.escape(node)}\.json")
-    minutes = sorted(path for path in hour.iterdir() if name.fullmatch(path.name))
+    minutes = sorted(path for path in hour.iterdir() if _is_ours(path, name))
     if not minutes:
         return
     target = hour / f"{minutes[0].name}.gz"
@@ -43,16 +45,22 @@ def pack_event_hour(hour: Path, node: str) -> None:
         OSError: the folder is full, say; the files are still there.
     """
     name = re.compile(rf"\d{{16}}_\d+-{re.escape(node)}_pythontimeline\.json")
-    for process in sorted(path for path in hour.iterdir() if path.is_dir()):
+    for process in sorted(
+        path for path in hour.iterdir() if path.is_dir() and not path.is_symlink()
+    ):
         paths = sorted(process.iterdir())
         packed = {path.name for path in paths if path.suffix == ".gz"}
-        closed = [path for path in paths if name.fullmatch(path.name)]
+        closed = [path for path in paths if _is_ours(path, name)]
         done = [n for n, path in enumerate(closed, start=1) if f"{path.name}.gz" in packed]
         _remove(closed[: max(done, default=0)])
         for group in _groups(closed[max(done, default=0) :]):
             if len(group) > 1:
                 _write(group[-1].with_name(f"{group[-1].name}.gz"), _one_array(group))
                 _remove(group)
+
+
+def _is_ours(path: Path, name: re.Pattern[str]) -> bool:
+    return bool(name.fullmatch(path.name)) and path.is_file() and not path.is_symlink()
 
 
 def _groups(files: Sequence[Path]) -> Iterator[list[Path]]:
@@ -79,10 +87,10 @@ def _one_array(files: Iterable[Path]) -> Iterator[bytes]:
 
 
 def _write(target: Path, contents: Iterable[bytes]) -> None:
-    hidden = target.parent / ".packing"
-    hidden.mkdir(mode=0o700, exist_ok=True)
+    hidden = make_folder(target.parent, ".packing")
     part = hidden / target.name
-    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    part.unlink(missing_ok=True)
+    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(number, "wb") as raw, gzip.GzipFile("", "wb", _LEVEL, raw, mtime=0) as packed:
         for content in contents:
             packed.write(content)

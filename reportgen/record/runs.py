@@ -62,9 +62,8 @@ class Run:
         ended = {"ended_ns": self._recording.clock.now_ns(), "exit_code": exit_code}
         replace_json(self._path, {**self._entry, **ended})
         if not any(map(_still_runs, _entries(self._recording.root))):
-            marker = self._recording.root / _END_MARKER
-            make_folder(marker.parent)
-            os.close(os.open(marker, os.O_WRONLY | os.O_CREAT, 0o600))
+            marker = make_folder(self._recording.root, _END_MARKER.parent.name) / _END_MARKER.name
+            os.close(os.open(marker, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600))
 
 
 def is_free(root: Path, command: Sequence[str]) -> bool:

@@ -151,9 +151,7 @@ class Sampler:
         pair = read_clock()
         line = f'{{"wall_ns":{pair.wall_ns},"monotonic_ns":{pair.monotonic_ns}}}\n'
         with suppress(OSError):
-            clocks = root / "recorder" / "clocks"
-            make_folder(clocks)
-            path = clocks / f"recorder-{node}.jsonl"
+            path = make_folder(root, "recorder", "clocks") / f"recorder-{node}.jsonl"
             before_ns = self._recording.clock.now_ns()
             append_text(path, line)
             self._file_clock = file_clock(path, before_ns, self._recording.clock.now_ns())

@@ -6,11 +6,13 @@ once and closes it.
 
 from __future__ import annotations
 
+import errno
 import glob
 import json
 import os
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any, NamedTuple, Optional
 
 from .settings import Settings
@@ -150,13 +152,12 @@ class Output:
         return lines
 
     def _folder(self, hour: str) -> str:
-        names = ("framework", "pevents", hour, f"p{self.pid}")
-        return os.path.join(self.settings.folder, *names)
+        return make_folder(self.settings.folder, "framework", "pevents", hour, f"p{self.pid}")
 
     def _new_file(self, hour: str) -> str:
-        folder = self._folder(hour)
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        path = os.path.join(folder, f"{self._id}-{self.settings.node}_pythontimeline.json.tmp")
+        path = os.path.join(
+            self._folder(hour), f"{self._id}-{self.settings.node}_pythontimeline.json.tmp"
+        )
         if os.path.exists(path):  # of the program that this one replaced by exec
             self._rename(path, self.settings.to_us(time.monotonic_ns()))
         return path
@@ -168,7 +169,6 @@ class Output:
 
     def _rename(self, path: str, last_us: int) -> None:
         folder = self._folder(self._hour(last_us))
-        os.makedirs(folder, mode=0o700, exist_ok=True)
         name = os.path.basename(path)[: -len(".tmp")]
         os.rename(path, os.path.join(folder, f"{self.settings.base_us + last_us:016d}_{name}"))
 
@@ -187,8 +187,7 @@ class Output:
         if text == self._card_text:
             return
         path = self._own("ranks", "json")
-        os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-        descriptor = os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        descriptor = create(path + ".tmp")
         try:
             os.write(descriptor, text.encode())
         finally:
@@ -207,7 +206,31 @@ class Output:
 
     def _own(self, kind: str, extension: str) -> str:
         name = f"{self._id or self.pid}-{self.settings.node}-{self.pid}.{extension}"
-        return os.path.join(self.settings.folder, "recorder", kind, name)
+        return os.path.join(make_folder(self.settings.folder, "recorder", kind), name)
+
+
+def make_folder(root: str, *names: str) -> str:
+    """Make a folder of the recording; a link in its place is refused, it leads to others' files.
+
+    Raises:
+        OSError: it is a link, or cannot be made.
+    """
+    os.makedirs(root, mode=0o700, exist_ok=True)
+    for name in names:
+        root = os.path.join(root, name)
+        try:
+            os.mkdir(root, 0o700)
+        except FileExistsError:
+            if os.path.islink(root):
+                raise OSError(errno.ELOOP, "it is a link", root) from None
+    return root
+
+
+def create(path: str) -> int:
+    """Return the descriptor of a new file, in place of one of its name."""
+    with suppress(FileNotFoundError):
+        os.remove(path)
+    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
 def append(path: str, text: str) -> int:
@@ -217,8 +240,8 @@ def append(path: str, text: str) -> int:
         OSError: nothing, or not all of it, could be written.
     """
     content = text.encode("utf-8", "replace")
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    follows_no_link = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | follows_no_link, 0o600)
     try:
         n_written = os.write(descriptor, content)
     finally:

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Callable, Optional
 
 from .fence import Report
+from .output import create, make_folder
 from .settings import Settings
 
 _PRIVATE = re.compile(rb'("(?:host_name|traceName)": ")[^"]*"')
@@ -112,11 +113,10 @@ class Tracer:
         self._range.__exit__(None, None, None)
         steps = f"{self._profiled_from}-{self._profiled_to}"
         name = f"rank-{self._rank}.steps-{steps}.pt.trace.json.gz"
-        path = os.path.join(self._settings.folder, "traces", name)
         try:
             profile.stop()
-            os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-            os.close(os.open(path + ".tmp", os.O_WRONLY | os.O_CREAT, 0o600))
+            path = os.path.join(make_folder(self._settings.folder, "traces"), name)
+            os.close(create(path + ".tmp"))
             profile.export_chrome_trace(path + ".tmp")
             self._say_if_without_kernels(path + ".tmp")
         except Exception as error:
@@ -140,7 +140,7 @@ class Tracer:
         """Compress the trace beside the training, without the name of the machine."""
         packed = path + ".packing.tmp"
         try:
-            descriptor = os.open(packed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            descriptor = create(packed)
             with (
                 open(path + ".tmp", "rb") as source,
                 open(descriptor, "wb") as raw,
