@@ -67,6 +67,11 @@ class StepRows:
     n_ops: Integers
     busy_ratio: float
 
+    @property
+    def on_gpu_ns(self) -> Times:
+        """Return ``gpu_span_ns`` of the steps that launched GPU operations."""
+        return self.gpu_span_ns[self.n_ops > 0]
+
 
 @fact
 def step_rows(trace: RankTrace) -> StepRows | None:

@@ -34,6 +34,7 @@ class JobRow:
     data: str = ""
     step_p50_s: float | None = None
     step_period_p50_s: float | None = None
+    step_gpu_span_p50_s: float | None = None
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_pct: float | None = None

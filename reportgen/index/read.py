@@ -191,6 +191,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
         data=figures.data,
         step_p50_s=figures.step_p50_s,
         step_period_p50_s=figures.step_period_p50_s,
+        step_gpu_span_p50_s=figures.step_gpu_span_p50_s,
         steps_per_s=figures.steps_per_s,
         samples_per_s=figures.samples_per_s,
         gpu_busy_pct=None if figures.gpu_busy_ratio is None else 100 * figures.gpu_busy_ratio,

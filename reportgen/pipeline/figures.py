@@ -22,7 +22,8 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
     by_id = {result.id: result for result in results}
     budget, steps = _metrics(by_id, _BUDGET), _metrics(by_id, _STEPS)
     p50_s, steps_per_s = steps.get("step_p50_s"), steps.get("steps_per_s")
-    traced_us = _metrics(by_id, _TRACED_STEPS).get("step_p50_us")
+    traced = _metrics(by_id, _TRACED_STEPS)
+    traced_us, on_gpu_us = traced.get("step_p50_us"), traced.get("step_gpu_span_p50_us")
     tables = training_tables([table for result in results for table in result.data])
     medians_s = [float(np.median(cycle_ns(unpack(table)))) / NS_PER_S for table in tables]
     period_s = float(np.median(medians_s)) if medians_s else None
@@ -37,6 +38,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
         status=status,
         step_p50_s=p50_s,
         step_period_p50_s=period_s,
+        step_gpu_span_p50_s=None if on_gpu_us is None else on_gpu_us / _US_PER_S,
         steps_per_s=steps_per_s,
         samples_per_s=samples * steps_per_s if samples and steps_per_s else None,
         gpu_busy_ratio=budget.get("gpu_busy_ratio"),

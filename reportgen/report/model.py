@@ -93,8 +93,11 @@ class Figures:
         data: the kind of recording: ``kernel traces``, ``framework events``, ``system metrics``, or
             ``results of SageMaker's rules``.
         status: how the job stood when it was read.
-        step_p50_s: median time of a training step, without the waiting between steps.
+        step_p50_s: median time of a training step, without the waiting between steps; of kernel
+            traces the same as ``step_period_p50_s``.
         step_period_p50_s: median time from the start of a step to the start of the next one.
+        step_gpu_span_p50_s: median time from the first GPU operation that a step launched to the
+            end of its last one, from kernel traces.
         steps_per_s: training steps by the second, the time between them included.
         samples_per_s: samples of all ranks by the second, where the batch size is known.
         gpu_busy_ratio: share of the time of all GPUs in which they work.
@@ -106,6 +109,7 @@ class Figures:
     status: JobStatus = JobStatus.UNKNOWN
     step_p50_s: float | None = None
     step_period_p50_s: float | None = None
+    step_gpu_span_p50_s: float | None = None
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_ratio: float | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -63,7 +63,9 @@ READING = kit.Message(
 )
 ONE_STEP = replace(READING, text="One step was recorded.{on_gpu}")
 ON_GPU = """ From the start of the first GPU operation of a step to the end of the last one it takes
-    {span_ns:ns} (median)."""
+    {p50_ns:ns} (median), in 95 % of the steps up to {p95_ns:ns}."""
+ONE_ON_GPU = """ From the start of its first GPU operation to the end of the last one it takes
+    {p50_ns:ns}."""
 LOADER = replace(
     SLOW,
     cause=results.Cause.SLOW_INPUT,
@@ -74,7 +76,12 @@ LOADER = replace(
         prefetch_factor of the DataLoader.""",
 )
 GUESSED = " They are marked by {source}."
-TIMES = "Step times: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
+PERIODS = "Time from step to step: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
+GPU_TIMES = "Step durations on the GPU: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
+FROM_TO = "From the start of a step to the start of the next one."
+ON_GPU_FROM_TO = (
+    "From the start of the first GPU operation that a step launched to the end of its last one."
+)
 INCOMPLETE = kit.Message(
     id="STEPT-3",
     title="The first recorded step seems incomplete",
@@ -84,6 +91,8 @@ INCOMPLETE = kit.Message(
     advice="Give the profiler's schedule a warm-up step before the active ones.",
     exhibit="step_percentiles",
 )
+
+_POINTS = ("p50", "p95", "p99", "max")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,8 +117,9 @@ class Params:
 
 @kit.row
 class RankSteps:
-    """The steps of one rank, with percentiles of their periods.
+    """The steps of one rank, with percentiles of their periods and of their time on the GPUs.
 
+    Those of the GPUs are about the steps that launched operations, ``None`` where no step did.
     ``clock_ns`` is what the trace's own clock showed at its origin.
     """
 
@@ -123,7 +133,10 @@ class RankSteps:
     p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
     p99_ns: float = kit.col("us", name="p99_us", per=NS_PER_US)
     max_ns: float = kit.col("us", name="max_us", per=NS_PER_US)
-    gpu_span_ns: float = kit.col("us", name="gpu_span_p50_us", per=NS_PER_US)
+    gpu_span_p50_ns: float | None = kit.col("us", name="gpu_span_p50_us", per=NS_PER_US)
+    gpu_span_p95_ns: float | None = kit.col("us", name="gpu_span_p95_us", per=NS_PER_US)
+    gpu_span_p99_ns: float | None = kit.col("us", name="gpu_span_p99_us", per=NS_PER_US)
+    gpu_span_max_ns: float | None = kit.col("us", name="gpu_span_max_us", per=NS_PER_US)
     gpu_busy_pct: float = kit.col("%", role=results.Role.GPU)
     first_step_gpu_ops: int = kit.col()
     median_step_gpu_ops: float = kit.col()
@@ -166,18 +179,22 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, RankSteps | None]:
         clock_ns=own_clock_ns(trace),
         steps=steps,
         rank=trace.rank,
-        gpu_span_ns=float(np.median(steps.gpu_span_ns)),
         gpu_busy_pct=100 * steps.busy_ratio,
         first_step_gpu_ops=int(steps.n_ops[0]),
         median_step_gpu_ops=float(np.median(steps.n_ops)),
+        count=steps.period_ns.size,
         **_percentiles(steps.period_ns),
+        **_percentiles(steps.on_gpu_ns, of="gpu_span_"),
     )
 
 
-def _percentiles(period_ns: Times) -> dict[str, Any]:
-    points_ns = (*np.percentile(period_ns, (50, 95, 99)).tolist(), float(period_ns.max()))
-    names = ("p50_ns", "p95_ns", "p99_ns", "max_ns")
-    return {"count": period_ns.size, **dict(zip(names, points_ns, strict=True))}
+def _percentiles(values_ns: Times, *, of: str = "") -> dict[str, Any]:
+    """Return the percentiles of (n,) times by name, ``None`` each where there are no times."""
+    names = [f"{of}{point}_ns" for point in _POINTS]
+    if not values_ns.size:
+        return dict.fromkeys(names)
+    points_ns = (*np.percentile(values_ns, (50, 95, 99)).tolist(), float(values_ns.max()))
+    return dict(zip(names, points_ns, strict=True))
 
 
 def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outcome:
@@ -186,14 +203,17 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
     if not traced:
         unseen = results.Reason(code=results.ReasonCode.NO_STEPS, text=NO_STEPS)
         return Outcome(missing=kit.reason_without_gpu(sum(n_ops for n_ops, _ in ranks)) or unseen)
+    n_steps = sum(rank.count for rank in traced)
     every = _percentiles(np.concatenate([rank.steps.period_ns for rank in traced]))
-    span_ns = float(np.median(np.concatenate([rank.steps.gpu_span_ns for rank in traced])))
+    on_gpu = _percentiles(np.concatenate([rank.steps.on_gpu_ns for rank in traced]))
     source = traced[0].steps.source
-    reading = (ONE_STEP if every["count"] == 1 else READING).finding(
+    is_one = n_steps == 1
+    reading = (ONE_STEP if is_one else READING).finding(
         measured=round(every["p50_ns"] / NS_PER_US, 3),
-        on_gpu=write(ON_GPU, span_ns=span_ns) if span_ns else "",
+        on_gpu=write(ONE_ON_GPU if is_one else ON_GPU, **on_gpu) if on_gpu["p50_ns"] else "",
         guessed="" if source is StepSource.PROFILER else write(GUESSED, source=source),
         on_ranks=f" on {len(traced):,} ranks" if len(traced) > 1 else "",
+        count=n_steps,
         **every,
     )
     by_rank = kit.table(
@@ -201,19 +221,26 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
         traced,
         RankSteps,
         title="Step times by rank",
-        caption="""Percentiles of the time from the start of a step to the start of the next one.
-            gpu_span_p50_us is the median time from the first GPU operation of a step to the end of
-            its last one. gpu_busy_pct is the share of the step time in which a GPU operation ran,
-            as a mean over the GPUs of the rank. The last columns count the operations that a step
-            launched.""",
+        caption="""p50_us to max_us: from the start of a step to the start of the next one.
+            gpu_span_p50_us to gpu_span_max_us: from the first GPU operation that a step launched to
+            the end of its last one, of the steps that launched some. gpu_busy_pct is the share of
+            the step time in which a GPU operation ran, as a mean over the GPUs of the rank. The
+            last columns count the operations that a step launched.""",
     )
-    points = ("p50", "p95", "p99", "max")
     return Outcome(
         findings=[_slow(traced, params), _incomplete(traced), reading],
-        exhibits=[_histogram(traced, every), by_rank, _all(traced)],
+        exhibits=[
+            *_histograms(traced, every, on_gpu),
+            by_rank,
+            _all(traced),
+        ],
         metrics={
-            "n_steps": every["count"],
-            **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in points},
+            "n_steps": n_steps,
+            **{f"step_{point}_us": every[f"{point}_ns"] / NS_PER_US for point in _POINTS},
+            **{
+                f"step_gpu_span_{point}_us": value and value / NS_PER_US
+                for point, value in zip(_POINTS, on_gpu.values(), strict=True)
+            },
         },
         data=[
             pack(
@@ -278,22 +305,52 @@ def _incomplete(traced: Sequence[RankSteps]) -> results.Finding | None:
     )
 
 
-def _histogram(traced: Sequence[RankSteps], every: Mapping[str, Any]) -> results.Exhibit:
-    shown = [traced[at] for at in many_ranks.unusual([rank.p50_ns for rank in traced])]
-    bins = bin_together([tally_values(rank.steps.period_ns) for rank in shown])
-    names = ["steps"] if len(shown) == 1 else [rank.node for rank in shown]
-    n_steps = sum(rank.count for rank in shown)
-    ranks, source = plural(len(shown), "rank"), shown[0].steps.source
-    caption = f"{plural(n_steps, 'step')} on {ranks}, marked by {source}."
-    caption += kit.unusual_only("ranks", shown=len(shown), every=len(traced))
-    return kit.histogram(
+def _histograms(
+    traced: Sequence[RankSteps], every: Mapping[str, Any], on_gpu: Mapping[str, Any]
+) -> Iterator[results.Exhibit]:
+    """Yield how long steps took on the GPUs, where they worked, and from step to step."""
+    with_gpu = [(rank, rank.steps.on_gpu_ns) for rank in traced if rank.steps.on_gpu_ns.size]
+    if with_gpu:
+        yield _histogram(
+            "gpu_step_times",
+            with_gpu,
+            title=write(GPU_TIMES, **on_gpu),
+            caption=ON_GPU_FROM_TO,
+            role=results.Role.GPU,
+        )
+    yield _histogram(
         "step_times",
+        [(rank, rank.steps.period_ns) for rank in traced],
+        title=write(PERIODS, **every),
+        caption=FROM_TO,
+        role=results.Role.STEP,
+    )
+
+
+def _histogram(
+    exhibit_id: str,
+    times: Sequence[tuple[RankSteps, Times]],
+    *,
+    title: str,
+    caption: str,
+    role: results.Role,
+) -> results.Exhibit:
+    """Return the histogram of a time of each rank's steps."""
+    medians_ns = [float(np.median(times_ns)) for _, times_ns in times]
+    shown = [times[at] for at in many_ranks.unusual(medians_ns)]
+    bins = bin_together([tally_values(times_ns) for _, times_ns in shown])
+    names = ["steps"] if len(shown) == 1 else [rank.node for rank, _ in shown]
+    n_steps = sum(times_ns.size for _, times_ns in shown)
+    told = f"{plural(n_steps, 'step')} on {plural(len(shown), 'rank')}"
+    return kit.histogram(
+        exhibit_id,
         bins.edge_ns / NS_PER_US,
         list(zip(names, bins.counts, strict=True)),
-        title=write(TIMES, **every),
-        caption=caption,
+        title=title,
+        caption=f"{caption} {told}, marked by {shown[0][0].steps.source}."
+        + kit.unusual_only("ranks", shown=len(shown), every=len(times)),
         unit="us",
-        role=results.Role.STEP,
+        role=role,
     )
 
 
@@ -340,5 +397,8 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={"step_times": results.Place(dashboard=results.DashboardPanel(order=60))},
+    places={
+        "gpu_step_times": results.Place(dashboard=results.DashboardPanel(order=60)),
+        "step_times": results.Place(dashboard=results.DashboardPanel(order=61)),
+    },
 )

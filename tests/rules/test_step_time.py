@@ -136,8 +136,39 @@ def test_a_step_on_the_gpu_lasts_from_its_first_to_its_last_operation() -> None:
     result = run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks))
 
     assert column(result, "steps", "gpu_span_us") == [150.0 - 30.0, 172.0 - 155.0, 0.0]
-    assert column(result, "step_percentiles", "gpu_span_p50_us") == [17.0]
-    assert "it takes 17 µs (median)" in result.findings[-1].text
+    assert column(result, "step_percentiles", "gpu_span_p50_us") == [68.5]
+    assert "it takes 68 µs (median)" in result.findings[-1].text
+
+
+def test_times_on_the_gpu_and_from_step_to_step_have_a_histogram_and_percentiles_each() -> None:
+    """The third step launches nothing: it has no time on the GPU."""
+    marks = [(n, 100.0 * n, 100.0) for n in range(4)]
+    calls = [("c", 100.0 * n, 1.0, {"correlation": n}) for n in (0, 1, 3)]
+    gpu = [("k", 100.0 * n + 5, 20.0 + n, {"correlation": n}) for n in (0, 1, 3)]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls, steps=marks))
+
+    on_gpu, period = result.exhibit("gpu_step_times"), result.exhibit("step_times")
+    assert on_gpu is not None
+    assert period is not None
+    assert on_gpu.title.startswith("Step durations on the GPU: median 21 µs")
+    assert period.title.startswith("Time from step to step: median 100 µs")
+    assert sum(column(result, "gpu_step_times", "steps")) == 3
+    assert sum(column(result, "step_times", "steps")) == 4
+    assert column(result, "gpu_step_times", "bin_start")[0] == 20.0
+    points = {"p50": 21.0, "p95": 22.8, "p99": 22.96, "max": 23.0}
+    for point, us in points.items():
+        assert column(result, "step_percentiles", f"gpu_span_{point}_us") == pytest.approx([us])
+        assert result.metrics[f"step_gpu_span_{point}_us"] == pytest.approx(us)
+        assert result.metrics[f"step_{point}_us"] == 100.0
+
+
+def test_steps_that_launch_nothing_have_no_time_on_the_gpu() -> None:
+    marks = [(1, 0.0, 10.0), (2, 10.0, 10.0)]
+    result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], steps=marks))
+
+    assert result.exhibit("gpu_step_times") is None
+    assert column(result, "step_percentiles", "gpu_span_p50_us") == [None]
+    assert result.metrics["step_gpu_span_p50_us"] is None
 
 
 @pytest.mark.parametrize(("waits_us", "is_named"), [(55.0, False), (70.0, True)])

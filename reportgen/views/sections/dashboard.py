@@ -19,7 +19,7 @@ from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
 
-_AT_ONCE = 10
+_AT_ONCE = 11
 """Open pictures: when the GPUs worked, with what, why they idled, how long steps took, and the
 kernels, number formats and copies that took the time."""
 _MOST_NAMED = 4
