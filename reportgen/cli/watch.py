@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import OutputType, bucket_options, output_option
+from reportgen.cli.places import OutputType, bucket_options
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path, say
 
@@ -18,7 +18,13 @@ _SECONDS_PER_MINUTE = 60
 
 @click.command(cls=Grouped)
 @click.argument("path")
-@output_option(OutputType(), "Folder or s3://bucket/prefix of the report.")
+@click.option(
+    "-o",
+    "--output",
+    type=OutputType(),
+    metavar="DIR",
+    help="Folder or s3://bucket/prefix of the report. [default: PATH-report, of a bucket here]",
+)
 @click.option(
     "--every",
     type=click.FloatRange(_SHORTEST_S),
@@ -39,7 +45,7 @@ _SECONDS_PER_MINUTE = 60
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
 def command(
-    path: str, output: Path | str, every: float, idle: float, name: str | None, quiet: bool
+    path: str, output: Path | str | None, every: float, idle: float, name: str | None, quiet: bool
 ) -> None:
     """Make the report of a running job again and again, until the job has ended.
 
@@ -49,7 +55,11 @@ def command(
     """
     from reportgen.pipeline import Options
     from reportgen.pipeline.watch import WatchOptions, watch
+    from reportgen.record.session import report_folder
+    from reportgen.storage import is_remote
 
+    if output is None:
+        output = Path() if is_remote(path) else report_folder(Path(path).absolute())
     options = WatchOptions(
         report=Options(path=path, output=output if isinstance(output, Path) else Path(), name=name),
         upload_to=output if isinstance(output, str) else None,

@@ -10,6 +10,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from reportgen.arrays import Floats
 from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.packed_measurements import PackedMeasurements
@@ -23,7 +26,9 @@ from reportgen.profile import (
     PartRef,
     Quality,
     RankTrace,
+    SeriesKind,
     SourceNote,
+    SystemTable,
 )
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
@@ -142,7 +147,22 @@ def extent_of(part: NodeProfile) -> Extent:
         last_step_ns=int(steps.end_ns.max()) if steps.n_spans else None,
         first_profile_ns=min(starts_us) * NS_PER_US if starts_us else None,
         last_profile_ns=max(*starts_us, *ends_us) * NS_PER_US if ends_us else None,
+        last_host_memory_pct=_at_end(part.system.matrix(SeriesKind.HOST_MEMORY)),
+        last_gpu_memory_pct=_at_end(_gpu_memory_pct(part.system)),
     )
+
+
+def _gpu_memory_pct(system: SystemTable) -> Floats:
+    used, whole = SeriesKind.GPU_USED_BYTES, SeriesKind.GPU_TOTAL_BYTES
+    if system.names(used) != system.names(whole):
+        return np.empty((0, 0))
+    return 100 * system.matrix(used) / np.maximum(system.matrix(whole), 1)
+
+
+def _at_end(values_pct: Floats) -> float | None:
+    """Return the highest value of the last row that has any."""
+    rows = np.flatnonzero(~np.isnan(values_pct).all(axis=1))
+    return float(np.nanmax(values_pct[rows[-1]])) if rows.size and values_pct.size else None
 
 
 def extent_of_trace(trace: RankTrace) -> Extent:

@@ -32,7 +32,8 @@ class JobSummary:
     """The job in time, in the words of AWS's report; ``None`` where the input does not have it.
 
     Instants are ISO 8601 text in UTC, durations seconds, shares percentages that sum to 100.
-    The training loop runs from the first start to the last end of the training steps.
+    The training loop runs from the first start to the last end of the training steps. Memory at
+    the end is that of the fullest host and GPU in the last sample of each node.
     """
 
     start_time: str | None = None
@@ -46,6 +47,8 @@ class JobSummary:
     initialization_pct: float | None = None
     training_loop_pct: float | None = None
     finalization_pct: float | None = None
+    host_memory_at_end_pct: float | None = None
+    gpu_memory_at_end_pct: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 from reportgen.report.model import JobSummary
 from reportgen.units import iso_utc, percentages, seconds
@@ -14,7 +15,8 @@ class Extent:
     """First and last instants of one part of a job, ns UTC; ``None`` where nothing was seen.
 
     ``first_ns`` and ``last_ns`` are those of samples; the events' count where there are none, and
-    those of Python profiles where there is neither.
+    those of Python profiles where there is neither. The use of memory is that of the last sample
+    of a host, and of its fullest GPU.
     """
 
     first_ns: int | None = None
@@ -25,11 +27,13 @@ class Extent:
     last_step_ns: int | None = None
     first_profile_ns: int | None = None
     last_profile_ns: int | None = None
+    last_host_memory_pct: float | None = None
+    last_gpu_memory_pct: float | None = None
 
 
 def join_extents(extents: Sequence[Extent]) -> Extent:
     """Return the extent that covers all of them."""
-    ends: dict[str, int | None] = {}
+    ends: dict[str, Any] = {}
     for name in (item.name for item in fields(Extent)):
         known = [end for extent in extents if (end := getattr(extent, name)) is not None]
         choose = min if name.startswith("first") else max
@@ -54,6 +58,8 @@ def summarize(extent: Extent) -> JobSummary:
         start_time=iso_utc(first_ns),
         end_time=iso_utc(last_ns),
         job_duration_in_seconds=seconds(last_ns - first_ns),
+        host_memory_at_end_pct=_rounded(extent.last_host_memory_pct),
+        gpu_memory_at_end_pct=_rounded(extent.last_gpu_memory_pct),
     )
     loop_start_ns, loop_end_ns = extent.first_step_ns, extent.last_step_ns
     if loop_start_ns is None or loop_end_ns is None:
@@ -73,3 +79,7 @@ def summarize(extent: Extent) -> JobSummary:
         training_loop_pct=shares[1],
         finalization_pct=shares[2],
     )
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)

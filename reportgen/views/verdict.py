@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import signal
 from collections import Counter
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 
-from reportgen.report import RankedFinding, Report
+from reportgen.report import JobStatus, RankedFinding, Report
+from reportgen.report.steps import training_tables
 from reportgen.results import Finding, Severity, Status
-from reportgen.text import plural
+from reportgen.text import format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
 from reportgen.views.hero import limit_of
 from reportgen.views.recording import MARK_STEPS
 from reportgen.views.status import counts_of_unlooked, is_applicable
-from reportgen.views.values import prose, shorten
+from reportgen.views.values import format_names, prose, shorten
 
 LONGEST_ADVICE = 400
 LEAST_GAIN = 1.1
 """A reading that could win less than this factor is not what a verdict is about."""
+_KILLED_BY = 128
+"""A shell adds this to the number of the signal that ended a command."""
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
 
 
@@ -35,12 +40,14 @@ class ReportVerdict:
 
 def verdict_of(report: Report) -> ReportVerdict:
     """Return the verdict: the top finding if something is wrong or can be won, else who looked."""
-    named = named_finding(report)
+    named, crash = named_finding(report), crash_of(report)
     if named is None:
-        return _without_faults(report)
+        found = _without_faults(report)
+        return replace(found, kind="warning", headline=crash) if crash else found
     top = named.finding
     lead = [_among(top, report), _what_it_wins(top, report)]
     lead = [*(lead if top.severity in _FAULTS else reversed(lead)), _unlooked(report)]
+    lead = [crash, *lead]
     return ReportVerdict(
         kind=top.severity.value,
         headline=_sentence(top.title),
@@ -58,6 +65,36 @@ def named_finding(report: Report) -> RankedFinding | None:
         if item.finding.severity in _FAULTS or _gain(item.finding) >= LEAST_GAIN:
             return item
     return None
+
+
+def crash_of(report: Report) -> str:
+    """Say how a job that failed ended: exit code, last step, memory; empty for any other job."""
+    codes = {code for code in (report.recording.exit_codes if report.recording else ()) if code}
+    status = report.figures.status if report.figures else JobStatus.UNKNOWN
+    if not codes and status is not JobStatus.FAILED:
+        return ""
+    named = format_names([_code(code) for code in sorted(codes)], most=3)
+    said = f"The job ended with exit code {named}" if codes else "The job failed"
+    if report.job.range:
+        return f"{said}."
+    tables = training_tables([table for it in report.results.values() for table in it.data])
+    if tables:
+        last = " (the last one recorded)" if max(codes, default=0) > _KILLED_BY else ""
+        said = f"{said} after step {tables[0].n_measured:,}{last}"
+    summary = report.summary
+    memory = (("host", summary.host_memory_at_end_pct), ("GPU", summary.gpu_memory_at_end_pct))
+    used = [f"{name} {format_pct(pct)}" for name, pct in memory if pct is not None]
+    fullest = " on the fullest node" if used and len(report.nodes) > 1 else ""
+    return f"{said}; memory at the end: {', '.join(used) or 'not recorded'}{fullest}."
+
+
+def _code(code: int) -> str:
+    """Return an exit code with the signal that it stands for, as shells count."""
+    if code == _KILLED_BY + signal.SIGKILL:
+        return f"{code} (SIGKILL, often because memory ran out)"
+    with suppress(ValueError):
+        return f"{code} ({signal.Signals(code - _KILLED_BY).name})"
+    return str(code)
 
 
 def _gain(finding: Finding) -> float:

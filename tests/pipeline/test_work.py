@@ -56,6 +56,13 @@ def test_rules_of_one_kind_never_see_the_other(mixed: JobProfile) -> None:
     ]
 
 
+def test_the_memory_at_the_end_is_that_of_the_last_sample_with_one(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [50.0] * 20, "memory": [90.0] * 10 + [30.0] * 5})
+    (part,) = discover(str(tmp_path)).parts
+    extent = work_on(part, rules=RULES, params=PARAMS).extent
+    assert (extent.last_host_memory_pct, extent.last_gpu_memory_pct) == (30.0, None)
+
+
 def test_what_was_measured_waits_in_a_folder_where_one_is_given(
     mixed: JobProfile, tmp_path: Path
 ) -> None:

@@ -134,6 +134,8 @@ def test_with_watch_the_last_report_is_there_at_the_end(tmp_path: Path) -> None:
     assert (answer.returncode, answer.stdout) == (4, "mine\n")
     report = json.loads((tmp_path / "out-report/profiler-report/report.json").read_text())
     assert report["job"]["running_until"] is None
+    page = (tmp_path / "out-report/profiler-report.html").read_text()
+    assert "The job ended with exit code 4; memory at the end: host " in page
     assert report["recording"]["nodes"][0]["node"] == "node-1"
     assert "recorded into out; now the report is written to out-report" in answer.stderr
 

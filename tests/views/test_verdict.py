@@ -1,0 +1,73 @@
+"""The verdict of a job that failed says how it ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from reportgen.recording import RecordedNode, Recording
+from reportgen.report import Figures, JobStatus, Report
+from reportgen.results import Status
+from reportgen.results.packed_columns import pack
+from reportgen.views.verdict import verdict_of
+from tests.views import reports
+
+STEPS = pack(
+    "steps", {"start_ns": range(213), "duration_ns": range(213)}, of={"phase": "Step:TRAIN"}
+)
+
+
+def ended(*codes: int, status: JobStatus = JobStatus.FAILED) -> Report:
+    """Return a report without findings of a job that ended like this."""
+    outliers = replace(reports.result("StepOutlier", Status.OK), data=(STEPS,))
+    report = reports.report_of((outliers,))
+    recording = Recording(nodes=(RecordedNode(node="node-1"),), exit_codes=codes) if codes else None
+    return replace(
+        report,
+        nodes=("node-1",),
+        recording=recording,
+        figures=Figures(data="framework events", status=status),
+        summary=replace(report.summary, host_memory_at_end_pct=96.4, gpu_memory_at_end_pct=81.3),
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (ended(1), "ended with exit code 1 after step 213"),
+        (ended(0, 3, 1), "ended with exit code 1, 3 after step 213"),
+        (
+            ended(137),
+            "ended with exit code 137 (SIGKILL, often because memory ran out) after step",
+        ),
+        (ended(139), "ended with exit code 139 (SIGSEGV) after step 213 (the last one recorded)"),
+        (ended(), "failed after step 213"),
+    ],
+)
+def test_a_job_that_failed_says_how_it_ended(report: Report, said: str) -> None:
+    verdict = verdict_of(report)
+    assert verdict.headline.startswith(f"The job {said}")
+    assert verdict.headline.endswith("; memory at the end: host 96.4 %, GPU 81.3 %.")
+    assert verdict.kind == "warning"
+
+
+def test_the_end_stands_beside_the_first_finding() -> None:
+    failed = ended(1)
+    busy = replace(failed, findings=reports.busy_report().findings)
+    verdict = verdict_of(busy)
+    assert "exit code" not in verdict.headline
+    assert verdict.lead.startswith("The job ended with exit code 1 after step 213; memory")
+
+
+def test_of_a_part_of_a_job_the_last_step_and_the_memory_are_not_its_end() -> None:
+    report = ended(1)
+    cut = replace(report, job=replace(report.job, range="steps 1 to 20"))
+    assert verdict_of(cut).headline == "The job ended with exit code 1."
+
+
+@pytest.mark.parametrize(
+    "report", [ended(0, status=JobStatus.COMPLETED), ended(status=JobStatus.UNKNOWN)]
+)
+def test_a_job_that_did_not_fail_says_nothing_of_its_end(report: Report) -> None:
+    assert "No problem" in verdict_of(report).headline
