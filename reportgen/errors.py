@@ -71,6 +71,12 @@ class WouldOverwriteError(OutputError):
     exit_code = EXIT_USAGE
 
 
+_REMEDIES = {
+    "Too many open files": "Raise the limit of open files (`ulimit -n 256`).",
+    "No space left on device": "Free space on that disk, or choose another folder with --output.",
+}
+
+
 @contextmanager
 def writing(
     path: Path, *, action: str = "", hint: str = "Choose another folder with --output."
@@ -86,4 +92,13 @@ def writing(
         yield
     except OSError as err:
         failed = action or f"write {err.filename or path}"
+        hint = remedy(err) or hint
         raise OutputError(f"Cannot {failed}: {err.strerror}.", hint=hint, path=str(path)) from err
+
+
+def remedy(err: BaseException) -> str:
+    """Return what to do about an error of the system; empty where its text says nothing of that.
+
+    Libraries that could not be loaded name their cause in words only.
+    """
+    return next((hint for words, hint in _REMEDIES.items() if words in str(err)), "")

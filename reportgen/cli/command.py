@@ -31,7 +31,7 @@ from reportgen.cli.settings import (
     top_settings,
 )
 from reportgen.cli.streams import open_closed_streams, print_path, print_verdict, say
-from reportgen.errors import EXIT_FAILED, ReportgenError
+from reportgen.errors import EXIT_FAILED, ReportgenError, remedy
 from reportgen.text_safety import TerminalFormatter
 
 if TYPE_CHECKING:
@@ -333,11 +333,14 @@ def run_command(called: click.Command) -> int:
     except (MemoryError, ImportError) as err:
         what = str(err).strip().rpartition("\n")[2] or "there is too little memory"
         say(f"error: The report cannot be made: {what}.")
-        say("       Give it more memory, or pass fewer or smaller files at once.")
+        usual = "Give it more memory, or pass fewer or smaller files at once."
+        say(f"       {remedy(err) or usual}")
         return EXIT_FAILED
     except OSError as err:
         place = f"{err.filename}: " if err.filename else ""
         say(f"error: {place}{err.strerror or err}")
+        if remedy(err):
+            say(f"       {remedy(err)}")
         return EXIT_FAILED
     return answer if isinstance(answer, int) else 0
 

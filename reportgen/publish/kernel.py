@@ -127,7 +127,7 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
 
 
 _LEAST = (
-    ("RLIMIT_NOFILE", 64, "open files", "ulimit -n 256"),
+    ("RLIMIT_NOFILE", 128, "open files", "ulimit -n 256"),
     ("RLIMIT_AS", 1 << 30, "bytes of memory", "ulimit -v unlimited"),
 )
 """Least limits for Jupyter and ZeroMQ, with a margin over the measured need."""

@@ -86,7 +86,8 @@ def run_notebook(
         OutputError: the kernel died, or the notebook cannot be written.
     """
     mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
-    executed = _execute(notebook, output, report_dir, manager)
+    with writing(output):
+        executed = _execute(notebook, output, report_dir, manager)
     _tidy(executed, report_dir, mark)
     with writing(output):
         import_module("nbformat").write(executed, str(output))

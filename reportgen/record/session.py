@@ -20,7 +20,7 @@ from pathlib import Path
 
 from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
-from reportgen.record.runs import Run, is_free, program_name
+from reportgen.record.runs import Run, is_free, isolated_by, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Child, NotStartedError, start, wait
 from reportgen.text_safety import terminal_text
@@ -150,7 +150,7 @@ def _finish(
     except OSError as err:
         losses.append(f"the mark of the end ({err.strerror})")
     is_reported = options.makes_report or options.watches
-    _say_end(recording, losses, is_reported=is_reported)
+    _say_end(recording, options.command, losses, is_reported=is_reported)
     if options.makes_report:
         _make_report(recording.root)
 
@@ -230,7 +230,9 @@ def _with_injected(environment: Mapping[str, str]) -> str:
     return os.pathsep.join([str(INJECTED), *others] if before else [str(INJECTED)])
 
 
-def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
+def _say_end(
+    recording: Recording, command: Sequence[str], losses: Sequence[str], *, is_reported: bool
+) -> None:
     for line in losses:
         say(f"not recorded: {line}")
     n_faulty = len(list((recording.root / "recorder" / "faults").glob("*.jsonl")))
@@ -238,8 +240,12 @@ def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) 
         processes = "1 process" if n_faulty == 1 else f"{n_faulty} processes"
         say(f"not all of {processes} could be recorded; the report says what is missing")
     if not (recording.root / "framework").exists():
+        isolation = isolated_by(command)
         say(
-            "no step was seen; for a loop without a framework: for batch in reportgen.steps(loader)"
+            f"no step was seen: {isolation} keeps the recorder out of Python; start it without"
+            if isolation
+            else "no step was seen; for a loop without a framework: for batch in "
+            "reportgen.steps(loader); python -I, -E, -S and env -i keep the recorder out"
         )
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))

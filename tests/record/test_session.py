@@ -107,6 +107,18 @@ def test_a_program_without_steps_is_told_how_to_mark_them(tmp_path: Path) -> Non
     assert (silent, told) == (False, True)
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [((sys.executable, "-I"), "-I"), ((sys.executable, "-uE"), "-uE"),
+     (("env", "-i", sys.executable), "env -i")],
+)  # fmt: skip
+def test_a_python_that_is_kept_from_the_recorder_is_named(
+    tmp_path: Path, words: Sequence[str], said: str
+) -> None:
+    answer = record("--out", "out", "--", *words, "-c", "", cwd=tmp_path)
+    assert f"{said} keeps the recorder out of Python; start it without" in answer.stderr
+
+
 def test_without_out_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")
