@@ -44,6 +44,25 @@ def _report(folder: Path, *statements: str) -> Path:
     return path
 
 
+def _schema_first(folder: Path, *statements: str) -> Path:
+    """Write a report whose tables come before many statements.
+
+    What is created later lies far behind in the file, where nobody looks for whose file it is.
+    """
+    path = folder / "run.sqlite"
+    tables = training().tables()
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("BEGIN")
+        for table, (columns, _) in tables.items():
+            writer.execute(f"CREATE TABLE {table} ({', '.join(columns)})")
+        for statement in statements:
+            writer.execute(statement)
+        for table, (columns, rows) in tables.items():
+            writer.executemany(f"INSERT INTO {table} VALUES ({'?, ' * (len(columns) - 1)}?)", rows)
+        writer.execute("COMMIT")
+    return path
+
+
 def nsight_journal(folder: Path) -> Path:
     path = _report(folder)
     write_journal(path, folder.parent / CANARIES / "kept.txt")
@@ -81,7 +100,7 @@ def nsight_views_of_pairs(folder: Path) -> Path:
     views += [
         f"CREATE VIEW v{n} AS SELECT a.start FROM v{n - 1} a, v{n - 1} b" for n in range(1, 200)
     ]
-    return _report(folder, *views, "CREATE VIEW MPI_RANKS AS SELECT * FROM v40")
+    return _schema_first(folder, *views, "CREATE VIEW MPI_RANKS AS SELECT * FROM v40")
 
 
 def nsight_computed_column(folder: Path) -> Path:
@@ -128,6 +147,37 @@ def nsight_looped_pages(folder: Path) -> Path:
     return path
 
 
+def nsight_shared_overflow(folder: Path) -> Path:
+    """Rows that are all the same cell, whose type stands behind a text of a megabyte."""
+    path = folder / "run.sqlite"
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+        writer.execute("CREATE TABLE StringIds (id, value)")
+        writer.execute("CREATE TABLE NVTX_EVENTS (text, start, end, eventType, globalTid)")
+        row = ("x" * 1_000_000, 3, 5, 77, global_pid(1) + 1)
+        writer.execute("INSERT INTO NVTX_EVENTS VALUES (?, ?, ?, ?, ?)", row)
+        writer.commit()
+        query = "SELECT rootpage FROM sqlite_master WHERE name = 'NVTX_EVENTS'"
+        (root,) = writer.execute(query).fetchone()
+    content = bytearray(path.read_bytes())
+    at = (root - 1) * _PAGE_BYTES
+    (start,) = struct.unpack(">H", content[at + 8 : at + 10])
+    n_cells = 600  # SQLite allows 681 in a page
+    leaf = b"\x0d" + struct.pack(">HHHB", 0, n_cells, start, 0) + struct.pack(">H", start) * n_cells
+    content[at : at + start] = leaf.ljust(start, b"\0")
+    leaves = 500
+    first = len(content) // _PAGE_BYTES + 1
+    content += bytes(content[at : at + _PAGE_BYTES]) * leaves
+    cells = b"".join(struct.pack(">IB", first + n, 1) for n in range(leaves - 1))
+    head = struct.pack(">BHHHBI", 5, 0, leaves - 1, _PAGE_BYTES - len(cells), 0, first + leaves - 1)
+    places = range(_PAGE_BYTES - len(cells), _PAGE_BYTES, 5)
+    page = head + b"".join(struct.pack(">H", place) for place in places)
+    content[at : at + _PAGE_BYTES] = page.ljust(_PAGE_BYTES - len(cells), b"\0") + cells
+    content[28:32] = struct.pack(">I", len(content) // _PAGE_BYTES)
+    path.write_bytes(content)
+    return path
+
+
 def nsight_thousand_processes(folder: Path) -> Path:
     report = ReportTables()
     name = report.text("gemm")
@@ -143,12 +193,17 @@ def nsight_thousand_processes(folder: Path) -> Path:
 
 
 def nsight_thousand_tables(folder: Path) -> Path:
-    return _report(folder, *[f"CREATE TABLE t{n} (a, b, c)" for n in range(5_000)])
+    return _schema_first(folder, *[f"CREATE TABLE t{n} (a, b, c)" for n in range(5_000)])
+
+
+def nsight_many_columns(folder: Path) -> Path:
+    columns = ", ".join(f"c{n}" for n in range(2_000))
+    return _schema_first(folder, *[f"CREATE TABLE t{n} ({columns})" for n in range(200)])
 
 
 def nsight_thousand_indexes(folder: Path) -> Path:
     indexes = [f"CREATE INDEX i{n} ON StringIds (id, value, id + {n})" for n in range(1_000)]
-    return _report(folder, *indexes)
+    return _schema_first(folder, *indexes)
 
 
 def nsight_long_statement(folder: Path) -> Path:
@@ -166,6 +221,7 @@ NSIGHT_ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         nsight_journal, nsight_journal_in_a_folder, nsight_endless_view,
         nsight_view_called_a_table, nsight_views_of_pairs, nsight_computed_column,
         nsight_recursive_trigger, nsight_looped_pages, nsight_thousand_processes,
-        nsight_thousand_tables, nsight_thousand_indexes, nsight_long_statement,
+        nsight_thousand_tables, nsight_many_columns, nsight_thousand_indexes,
+        nsight_long_statement, nsight_shared_overflow,
     )
 }  # fmt: skip

@@ -30,9 +30,10 @@ _LIMITS = {
     sqlite3.SQLITE_LIMIT_LENGTH: 1 << 20,
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1 << 18,
     sqlite3.SQLITE_LIMIT_EXPR_DEPTH: 100,
+    sqlite3.SQLITE_LIMIT_COLUMN: 256,
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
 }
-"""The longest value and statement in bytes; of real exports they have 16 kB and 5 kB."""
+"""The longest value and statement in bytes, and most columns; real exports have 16 kB, 5 kB, 60."""
 
 _STEPS_AT_ONCE = 100_000
 _LEAST_STEPS, _STEPS_PER_BYTE = 10_000_000, 32
