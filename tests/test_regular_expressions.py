@@ -11,7 +11,7 @@ import re
 import signal
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from re import _constants as codes  # type: ignore[attr-defined]  # no public parser of patterns
@@ -45,6 +45,12 @@ _OF_PATHS = (
     "index/read.py: _RUN_AT_END",
 )
 """Patterns that see names of files alone: no system has longer ones than 4,096 bytes."""
+_FULLMATCHED = (
+    "formats/horovod.py", "formats/nsight/detection.py", "formats/kineto/detection.py",
+    "formats/recorder.py", "formats/sagemaker/job_files.py", "formats/tensorflow/__init__.py",
+    "formats/python_profile/names.py", "intake/unsupported.py", "intake/listing.py",
+)  # fmt: skip
+"""Modules whose patterns other modules call, with ``fullmatch``, or which keep them in tables."""
 _MOST_S = 2.0
 """A pattern that is quadratic takes a minute for 100,000 characters."""
 
@@ -171,16 +177,14 @@ def patterns() -> list[Found]:
                         place=f"{place}:{node.lineno}",
                         most_chars=4_096 if known_as in _OF_PATHS else 100_000,
                         pattern=re.compile(text, flags),
-                        methods=frozenset(methods or _usual(here)),
+                        methods=frozenset(methods or {_usual(place)}),
                     )
                 )
     return found
 
 
-def _usual(here: Mapping[str, set[str]]) -> set[str]:
-    """Return what a module calls on patterns without names, those in tables of several."""
-    called = set().union(*here.values())
-    return {"fullmatch"} if "fullmatch" in called and "search" not in called else {"search"}
+def _usual(place: str) -> str:
+    return "fullmatch" if place.startswith(_FULLMATCHED) else "search"
 
 
 def _texts(node: ast.expr, module: Any, tree: ast.Module) -> list[Any]:

@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
+from tests.fuzz.attacks_text import TEXT_ATTACKS
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -473,7 +474,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         job_timeline_line_of_300_mb, job_million_functions, job_bomb, job_bomb_of_ends,
         traces_without_a_clock, horovod_of_one_line,
         aws_nested,
-        *NSIGHT_ATTACKS.values(),
+        *NSIGHT_ATTACKS.values(), *TEXT_ATTACKS.values(),
     )
 } | dict(ATTACKS_ON_SAVED)  # fmt: skip
 

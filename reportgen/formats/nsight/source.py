@@ -14,6 +14,7 @@ import duckdb
 from reportgen.errors import FormatError
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.nsight.database import Database, TooMuchError, open_database
+from reportgen.formats.nsight.parquet import Folder, open_folder
 
 BATCH_ROWS = 65_536
 _CACHED_TEXTS = 65_536
@@ -32,7 +33,7 @@ class Report:
         damage: tables that could not be read to their end, and why.
     """
 
-    connection: Database | duckdb.DuckDBPyConnection
+    connection: Database | Folder
     tables: Mapping[str, frozenset[str]]
     damage: dict[str, str] = field(default_factory=dict)
     _texts: dict[int, str] = field(default_factory=dict)
@@ -40,12 +41,7 @@ class Report:
     def rows(self, query: str, *, table: str) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows of a query in batches; damage in the table ends them and is kept."""
         try:
-            if isinstance(self.connection, Database):
-                yield from self.connection.rows(query, at_once=BATCH_ROWS)
-                return
-            found = self.connection.cursor().execute(query)  # new: queries run inside others
-            while batch := found.fetchmany(BATCH_ROWS):
-                yield batch
+            yield from self.connection.rows(query, at_once=BATCH_ROWS)
         except _ERRORS as err:
             self.damage.setdefault(table, _reason(err))
 
@@ -118,34 +114,11 @@ def _opened_file(path: Path) -> Iterator[Report]:
 @contextmanager
 def _opened_folder(folder: Path) -> Iterator[Report]:
     """Open a folder of Parquet files, each a table; a broken one counts as damage."""
-    connection = duckdb.connect(config={"threads": 1})
-    tables: dict[str, frozenset[str]] = {}
-    damage: dict[str, str] = {}
-    try:
-        for path in sorted(folder.glob("*.parquet")):
-            name, address = path.stem, _literal(str(path))
-            if not name.isidentifier():
-                continue
-            try:
-                source = f"SELECT * FROM read_parquet({address})"  # noqa: S608  # quoted
-                connection.execute(f'CREATE VIEW "{name}" AS {source}')
-                described = connection.execute(f'DESCRIBE "{name}"').fetchall()
-            except duckdb.Error as err:
-                damage[name] = _reason(err)
-                continue
-            tables[name] = frozenset(str(column[0]) for column in described)
-        if not tables and damage:
+    with open_folder(folder) as opened:
+        damage = {name: _reason(err) for name, err in opened.broken.items()}
+        if not opened.tables and damage:
             raise _unreadable(folder, next(iter(damage.values())))
-        yield Report(connection=connection, tables=tables, damage=damage)
-    finally:
-        connection.close()
-
-
-def _literal(path: str) -> str:
-    """Return a path for DuckDB, which would take some characters for a pattern of names."""
-    for character in "[*?":
-        path = path.replace(character, f"[{character}]")
-    return "'" + path.replace("'", "''") + "'"
+        yield Report(connection=opened, tables=opened.tables, damage=damage)
 
 
 def _unreadable(path: Path, err: object) -> FormatError:

@@ -18,6 +18,7 @@ from reportgen.errors import FormatError
 from reportgen.formats.nsight.source import open_report
 from sample_data.nsight_report import ReportTables, training
 from tests.fuzz.attacks_nsight import write_journal
+from tests.fuzz.attacks_text import parquet_of_equal_rows, parquet_of_one_long_text
 
 
 @pytest.fixture(scope="module")
@@ -241,3 +242,19 @@ def test_a_folder_of_broken_parquet_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x_pqtdir").mkdir()
     (tmp_path / "x_pqtdir" / "StringIds.parquet").write_bytes(b"PAR1")
     assert "'x_pqtdir' cannot be read as an export" in refusal(tmp_path / "x_pqtdir").message
+
+
+def test_parquet_with_more_rows_than_its_bytes_can_hold_is_not_read(tmp_path: Path) -> None:
+    folder = parquet_of_equal_rows(tmp_path)
+    with open_report(folder) as opened:
+        assert "NVTX_EVENTS" not in opened.tables
+        assert "10,000,000 rows" in opened.damage["NVTX_EVENTS"]
+    assert n_kernels(folder) == 1232
+
+
+def test_a_text_that_all_rows_of_parquet_mean_is_counted_for_each(tmp_path: Path) -> None:
+    folder = parquet_of_one_long_text(tmp_path)
+    with open_report(folder) as opened:
+        n_read = sum(len(batch["text"]) for batch in opened.columns("NVTX_EVENTS", ["text"]))
+        assert n_read == 0
+        assert "more bytes than a file of its size" in opened.damage["NVTX_EVENTS"]
