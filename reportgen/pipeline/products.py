@@ -136,6 +136,7 @@ def _make_page(
             report_dir=store.OUTPUT_FOLDER,
             manager=manager,
             keeps_mark=_runs_in_place(options),
+            shows_errors=options.notebook is not None,
         )
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:

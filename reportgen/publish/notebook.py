@@ -71,23 +71,29 @@ def _valid_notebook(path: Path) -> Any:
 
 
 def run_notebook(
-    notebook: Any, *, output: Path, report_dir: str, manager: Any, keeps_mark: bool = False
+    notebook: Any,
+    *,
+    output: Path,
+    report_dir: str,
+    manager: Any,
+    keeps_mark: bool = False,
+    shows_errors: bool = False,
 ) -> Any:
     """Run a notebook from top to bottom, write it with its outputs, and return it.
 
-    A cell that raises an error keeps the error as its output, a warning names the cell, and the
-    cells after it run.
-
     ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
     of ``output``. ``keeps_mark``: the notebook is run in its place, so that it stays an edited one
-    if it is one; otherwise what is written is a copy that may be replaced.
+    if it is one; otherwise what is written is a copy that may be replaced. ``shows_errors``, for
+    notebooks of users: a cell that raises an error keeps the error as its output, a warning names
+    the cell, and the cells after it run.
 
     Raises:
-        OutputError: the kernel died, or the notebook cannot be written.
+        OutputError: a cell failed whose error is not to be shown, the kernel died, or the notebook
+            cannot be written.
     """
     mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
     with writing(output):
-        executed = _execute(notebook, output, report_dir, manager)
+        executed = _execute(notebook, output, report_dir, manager, shows_errors=shows_errors)
     _tidy(executed, report_dir, mark)
     with writing(output):
         import_module("nbformat").write(executed, str(output))
@@ -106,7 +112,9 @@ def is_unchanged(path: Path) -> bool:
         return False
 
 
-def _execute(notebook: Any, output: Path, report_dir: str, manager: Any) -> Any:
+def _execute(
+    notebook: Any, output: Path, report_dir: str, manager: Any, *, shows_errors: bool
+) -> Any:
     """Return the notebook with its outputs, which papermill also writes to ``output``."""
     import papermill
 
@@ -121,13 +129,18 @@ def _execute(notebook: Any, output: Path, report_dir: str, manager: Any) -> Any:
             request_save_on_cell_execute=False,
             km=manager,
             record_timing=False,
-            allow_errors=True,
+            allow_errors=shows_errors,
         )
     except papermill.PapermillExecutionError as err:
-        logger.warning(
-            "warning: Cell %d of the notebook failed: %s: %s. The page shows the error.",
-            err.cell_index + 1, clean(err.ename), clean(err.evalue),
-        )  # fmt: skip
+        what = f"Cell {err.cell_index + 1} of the notebook failed"
+        error = f"{clean(err.ename)}: {clean(err.evalue)}"
+        if not shows_errors:
+            raise OutputError(
+                f"{what}: {error}.",
+                hint="This notebook is reportgen's own: please report it, and make a summary alone "
+                "with --format md until then.",
+            ) from err
+        logger.warning("warning: %s: %s. The page shows the error.", what, error)
         executed = import_module("nbformat").read(str(output), 4)
         return import_module("papermill.execute").remove_error_markers(executed)
     except RuntimeError as err:

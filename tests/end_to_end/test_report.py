@@ -128,7 +128,7 @@ def test_a_stdout_that_is_gone_does_not_unmake_the_report(
     assert done.returncode == (1 if end == ">/dev/full" else 0), done.stderr
 
 
-def test_a_notebook_that_fails_leaves_the_old_report(
+def test_a_cell_of_an_edited_notebook_that_fails_is_shown_with_its_error(
     made: tuple[Path, Run], tmp_path: Path
 ) -> None:
     output, _ = made
@@ -140,7 +140,7 @@ def test_a_notebook_that_fails_leaves_the_old_report(
         output / "profiler-report", "--notebook", "mine.ipynb", "--output", "new", cwd=tmp_path
     )
 
-    assert run.code == 1
-    assert "RuntimeError: mine" in run.stderr
+    assert run.code == 0, run.stderr
+    assert f"Cell {len(notebook.cells)} of the notebook failed: RuntimeError: mine" in run.stderr
     assert "Traceback" not in run.stderr
-    assert list((tmp_path / "new").iterdir()) == []
+    assert "RuntimeError" in (tmp_path / "new" / "profiler-report.html").read_text()

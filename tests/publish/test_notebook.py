@@ -99,7 +99,11 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
     output = tmp_path / "{out}.ipynb"
 
     executed = run_notebook(
-        read_notebook(source), output=output, report_dir="x", manager=kernel.manager()
+        read_notebook(source),
+        output=output,
+        report_dir="x",
+        manager=kernel.manager(),
+        shows_errors=True,
     )
 
     assert "Cell 4 of the notebook failed: ZeroDivisionError: division by zero" in caplog.text
@@ -108,6 +112,17 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
     assert after.outputs[0].text == "still here\n"
     assert nbformat.read(output, 4) == executed
     assert is_unchanged(output)
+
+
+@pytest.mark.notebook
+def test_a_cell_of_our_own_notebook_that_fails_is_an_error_that_names_it(
+    tmp_path: Path, kernel: ReadyKernel
+) -> None:
+    notebook = read_notebook(write_notebook(tmp_path / "ours.ipynb", "1 / 0"))
+    manager = kernel.manager()
+
+    with pytest.raises(OutputError, match="Cell 4 of the notebook failed: ZeroDivisionError"):
+        run_notebook(notebook, output=tmp_path / "o.ipynb", report_dir="x", manager=manager)
 
 
 @pytest.mark.notebook
