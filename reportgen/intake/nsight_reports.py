@@ -7,7 +7,7 @@ reports are ranks of one job, in the order of the ranks in their names, else of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -155,13 +155,13 @@ def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
 
 def _refuse_unfinished(location: Location, key: str) -> None:
     """Refuse a database in a bucket that has changes beside it; a local one is refused as well."""
+    filled = []
     for side in SIDES:
-        try:
-            is_filled = bool(location.read_range(key + side, 0, 1))
-        except LocationError:
-            continue
-        if is_filled:
-            raise unfinished(PurePosixPath(key).name, side)
+        with suppress(LocationError):
+            if location.read_range(key + side, 0, 1):
+                filled.append(side)
+    if filled:
+        raise unfinished(PurePosixPath(key).name, filled)
 
 
 def name_of(ref: PartRef) -> str:

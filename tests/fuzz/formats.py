@@ -324,6 +324,69 @@ def _change_column(path: Path, chance: Random) -> None:
         writer.commit()
 
 
+def nsight_schema(folder: Path, chance: Random) -> Case:
+    """Change what a report of Nsight Systems is made of: its tables, their types, files beside."""
+    path = folder / "run.sqlite"
+    path.write_bytes(_report())
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA writable_schema = ON")
+        for _ in range(chance.choice([1, 1, 3, 8])):
+            with suppress(sqlite3.Error):
+                writer.execute(_statement(chance))
+    if chance.random() < 0.3:
+        content = chance.choice([b"", b"x", mutate_bytes(_report()[:9000], chance)])
+        side = chance.choice(["-journal", "-wal", "-shm", "-mj0"])
+        path.with_name(path.name + side).write_bytes(content)
+    return Case(path=path if chance.random() < 0.5 else folder)
+
+
+def _statement(chance: Random) -> str:
+    table = chance.choice(sorted(set(COLUMNS) - {"OSRT_API", "GPU_METRICS"}))
+    column, other = chance.choices(COLUMNS[table].split(), k=2)
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+    kind = chance.choice(["INTEGER", "TEXT", "BLOB", "REAL"])
+    made = chance.choice(
+        [
+            f"CREATE VIEW {table} AS {endless} SELECT x AS {_quoted(column)} FROM n",
+            f"CREATE TABLE {table} AS SELECT 1 AS {_quoted(column)}",
+            f"CREATE TABLE {table} ({_quoted(column)} {kind}, x AS (randomblob(1000000)))",
+            f"CREATE TABLE {table} ({_quoted(column)} {kind} PRIMARY KEY, x) WITHOUT ROWID",
+            f"CREATE VIRTUAL TABLE {table} USING fts5({_quoted(column)})",
+        ]
+    )
+    changed = chance.choice(
+        [
+            "type = 'table'", "type = 'view'", f"rootpage = {chance.randrange(80)}", "sql = NULL",
+            "rootpage = -1", f"name = '{chance.choice(list(COLUMNS))}'", "tbl_name = x'ff'",
+            f"sql = replace(sql, {_text(column)}, {_text(other)})",
+            f"sql = substr(sql, 1, {chance.randrange(200)})", "sql = sql || zeroblob(300000)",
+        ]
+    )  # fmt: skip
+    return chance.choice(
+        [
+            f"DROP TABLE {table}",
+            f"ALTER TABLE {table} RENAME TO {chance.choice(sorted(COLUMNS))}",
+            f"ALTER TABLE {table} DROP COLUMN {_quoted(column)}",
+            f"ALTER TABLE {table} RENAME COLUMN {_quoted(column)} TO other",
+            f"UPDATE {table} SET {_quoted(column)} = CAST({_quoted(other)} AS {kind})",
+            f"UPDATE {table} SET {_quoted(column)} = -1e9 * {_quoted(column)}",
+            f"INSERT INTO {table} SELECT * FROM {table}",
+            f"UPDATE sqlite_master SET {changed} WHERE name = '{table}'",
+            f"CREATE INDEX i{chance.randrange(9)} ON {table} ({_quoted(column)})",
+            f"ALTER TABLE {table} RENAME TO old",
+            made,
+        ]
+    )
+
+
+def _quoted(name: str) -> str:
+    return f'"{name}"'
+
+
+def _text(value: str) -> str:
+    return f"'{value}'"
+
+
 @cache
 def _report() -> bytes:
     with tempfile.TemporaryDirectory() as folder:
@@ -392,6 +455,7 @@ FORMATS: Mapping[str, Builder] = {
     "kineto": kernel_trace,
     "kineto-tree": kernel_trace_tree,
     "nsight": nsight_report,
+    "nsight-schema": nsight_schema,
     "keras": keras_timeline,
     "horovod-tree": horovod_tree,
     "recorder": recording,
@@ -400,7 +464,8 @@ FORMATS: Mapping[str, Builder] = {
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "samples": ("known", "minute", "array"),
     "events": ("timeline", "metadata", "keras", "horovod", "horovod-tree", "tensorflow", "python"),
-    "kernel traces": ("kineto", "kineto-tree", "nsight"),
+    "kernel traces": ("kineto", "kineto-tree"),
+    "Nsight exports": ("nsight", "nsight-schema"),
     "reports": ("saved", "aws"),
     "reports behind the schema": ("saved-values",),
     "recordings": ("recorder",),

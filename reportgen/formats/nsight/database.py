@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -136,10 +136,9 @@ def open_database(path: Path) -> Iterator[Database]:
         TooMuchError: its list of tables takes too long.
         sqlite3.Error: it is damaged, or no database.
     """
-    for side in SIDES:
-        beside = path.with_name(path.name + side)
-        if beside.is_file() and beside.stat().st_size:
-            raise unfinished(path.name, side)
+    beside = {side: path.with_name(path.name + side) for side in SIDES}
+    if filled := [side for side, it in beside.items() if it.is_file() and it.stat().st_size]:
+        raise unfinished(path.name, filled)
     size_bytes = path.stat().st_size
     _refuse_cut_off(path, size_bytes)
     address = path.resolve().as_uri() + "?mode=ro&immutable=1"
@@ -183,17 +182,18 @@ def _tables_of(database: Database) -> dict[str, frozenset[str]]:
     return tables
 
 
-def unfinished(name: str, side: str) -> FormatError:
-    """Return that a database is not whole without a file beside it, and how to finish it.
+def unfinished(name: str, sides: Sequence[str]) -> FormatError:
+    """Return that a database is not whole without the files beside it, and how to finish it.
 
     SQLite is named for a log alone: it would delete the files that a journal names.
     """
-    beside = printable(name + side)
-    what = f"{printable(name)!r} is not finished: {beside!r} beside it holds changes."
+    beside = " and ".join(repr(printable(name + side)) for side in sides)
+    hold = "holds" if len(sides) == 1 else "hold"
+    what = f"{printable(name)!r} is not finished: {beside} beside it {hold} changes."
     shown = shlex.quote(printable(name))
     recording = shlex.quote(printable(str(PurePath(name).with_suffix(".nsys-rep"))))
     again = f"nsys export --type=sqlite --force-overwrite=true --output={shown} {recording}"
     hint = f"Wait until its writer has ended, or export the report again: {again}"
-    if side == "-wal":
+    if list(sides) == ["-wal"]:
         hint += f" (a file of your own: sqlite3 {shown} 'PRAGMA wal_checkpoint(TRUNCATE)')"
     return FormatError(what, hint=hint)
