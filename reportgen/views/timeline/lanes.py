@@ -23,6 +23,7 @@ from reportgen.views.timeline.still import still_of
 _TITLE, _TITLE_WITHOUT_GPU = "Events, from host to device", "Events and metrics"
 _ON_GPU = frozenset({Family.COMPUTE, Family.COPIES})
 _GROUPS = frozenset({"node", "rank", "host", "gpu"})
+_NO_EVENTS = frozenset({"counter", "findings"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def _caption(header: Mapping[str, Any]) -> str:
 
 def _said_of_events(header: Mapping[str, Any]) -> str:
     lanes = header["lanes"]
-    n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] != "counter")
+    n_events = sum(lane["n_events"] for lane in lanes if lane["kind"] not in _NO_EVENTS)
     said = f"{format_count(n_events)} events"
     windows = header["windows"]
     if any(item["start"] <= 0 and item["end"] >= header["length_ns"] for item in windows):

@@ -47,6 +47,15 @@ def test_the_caption_says_what_is_left_out(windows, said):
     assert f"<p>{said}" in lanes_block(made.packed()).html
 
 
+def test_findings_are_not_counted_as_events():
+    made = LaneFile(names=["", "a"])
+    for kind, node in (("findings", ""), ("thread", "algo-1")):
+        lane = made.lane(kind, kind, node=node)
+        made.strips(lane, [(0, 5, 0, 1, 0, 0), (9, 5, 0, 1, 0, 0)])
+    made.window(0, 1_000_000, "why")
+    assert "<p>All 2 events are shown." in lanes_block(made.packed()).html
+
+
 @pytest.mark.parametrize(
     ("where", "spot"),
     [
