@@ -18,7 +18,19 @@ from reportgen.profile import RankTrace, SpanTable
 from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
 from reportgen.results import Choice, DashboardPanel, Exhibit, Place, Role, RuleId, Section
 from reportgen.rules.base import About, Need, Outcome, Part, Rule
-from reportgen.rules.kit import boxes, col, concat, derived, histogram, merged, row, table, top_k
+from reportgen.rules.kit import (
+    boxes,
+    col,
+    concat,
+    count,
+    derived,
+    histogram,
+    left_out,
+    merged,
+    row,
+    table,
+    top_k,
+)
 from reportgen.text import format_ns, plural
 from reportgen.units import NS_PER_US
 
@@ -29,8 +41,6 @@ _INTERNAL = re.compile(
 """Ranges that frameworks mark themselves (docs/definitions.md, Annotations)."""
 _PHASE = "annotation"
 """Of the framework events that ``reportgen record`` makes of ranges (docs/record.md)."""
-_MOST_HISTOGRAMS = 100
-"""More are in the table alone: the page has a chart for each of these."""
 
 ABOUT = About(
     checks="How long the ranges took that the script marks.",
@@ -42,6 +52,8 @@ ABOUT = About(
     hint_when_skipped="""Mark parts of the script: with torch.profiler.record_function("name"): …
         or, recorded by reportgen record, with reportgen.annotate("name"): …""",
 )
+LEFT_OUT = """ Of {every:n} names that repeat, the {shown:n} that take the most time can be chosen;
+    with --set Annotations.histograms={every} all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +61,12 @@ class Params:
     """How many annotations are drawn."""
 
     top: int = top_k()
+    histograms: int = count(
+        100,
+        "how many of the longest that repeat have a histogram to choose",
+        unit="annotations",
+        source="each is a chart in the page: more make it larger",
+    )
 
 
 @row
@@ -183,12 +201,12 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
     every = sorted(groups, key=lambda item: (-int(item.duration_ns.sum()), item.name))
     return Outcome(
         missing="" if every else "No ranges of record_function, NVTX or annotate were recorded.",
-        exhibits=_exhibits(every, top=params.top),
+        exhibits=_exhibits(every, params),
     )
 
 
-def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
-    shown = [(item.name, item.duration_ns / NS_PER_US) for item in every[:top]]
+def _exhibits(every: Sequence[Annotation], params: Params) -> Iterator[Exhibit]:
+    shown = [(item.name, item.duration_ns / NS_PER_US) for item in every[: params.top]]
     if shown:
         yield boxes(
             "annotation_durations",
@@ -198,14 +216,16 @@ def _exhibits(every: Sequence[Annotation], *, top: int) -> Iterator[Exhibit]:
             role=Role.STEP,
         )
     repeated = [item for item in every if item.duration_ns.size > 1]
-    for place, item in enumerate(repeated[:_MOST_HISTOGRAMS], start=1):
+    chosen = repeated[: params.histograms]
+    rest = left_out(LEFT_OUT, shown=len(chosen), every=len(repeated))
+    for place, item in enumerate(chosen, start=1):
         bins = bin_together([tally_values(item.duration_ns)])
         drawn = histogram(
             f"histogram_{place}",
             bins.edge_ns / NS_PER_US,
             [("instances", bins.counts[0])],
             title=f"Durations of {item.name}",
-            caption=_percentiles(item),
+            caption=_percentiles(item) + rest,
             unit="us",
             role=Role.STEP,
         )

@@ -4,5 +4,6 @@ import "./charts.js";
 import "./reader.js";
 import "./lanes_soon.js";
 import "./tables.js";
+import "./choices.js";
 import "./shortcuts.js";
 import "./paper.js";
