@@ -186,7 +186,7 @@ def exact_name(column: Column) -> str:
 
 def format_number(value: float) -> str:
     """Write a number without a unit: thousands apart, four significant digits of a fraction."""
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+    if isinstance(value, int) or (abs(value) < 1e15 and value.is_integer()):
         return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"
