@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from reportgen.plain_files import oddity
+
 _IN_ENVIRONMENT = (
     "AWS_ACCESS_KEY_ID",
     "AWS_SECRET_ACCESS_KEY",
@@ -46,8 +48,9 @@ class FileType(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return a path; fail where it is neither a file nor nothing."""
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if path.exists() and not path.is_file():
-            self.fail(f"{click.format_filename(path)!r} is not a plain file.", param, ctx)
+        if path.exists() and (kind := oddity(path.stat().st_mode)):
+            said = f"{click.format_filename(path)!r} is {kind}, which is not a plain file."
+            self.fail(f"{said} Copy its content into one and pass that.", param, ctx)
         return path
 
 

@@ -124,7 +124,7 @@ def _existing_folder(path: Path, given: str) -> Path:
         ) from err
     if not stat.S_ISDIR(mode):
         raise LocationError(
-            f"{given!r} is a file, not the folder of a job.",
+            f"{given!r} is {oddity(mode) or 'a file'}, not the folder of a job.",
             hint=_REMEDY,
             path=given,
             is_file=stat.S_ISREG(mode),

@@ -79,7 +79,7 @@ def picture_of(report: Report) -> Picture | None:
             continue
         result = report.results[rule_id]
         whole = result.exhibit(about.first_picture)
-        if whole is not None and whole.n_rows:
+        if whole is not None and _has_parts(whole):
             return _gpu_picture(result, whole, link)
         if entry.status is Status.SKIPPED and entry.reason is not None:
             why = f"There is no picture of the GPU time. {entry.reason.text}"
@@ -95,7 +95,7 @@ def limit_of(report: Report) -> str:
     for rule_id in report.rules:
         name = about_of(rule_id, report).first_picture
         budget = report.results[rule_id].exhibit(name) if name else None
-        if budget is not None and budget.n_rows:
+        if budget is not None and _has_parts(budget):
             words = words_for(budget.place, [str(name) for name in budget.columns[0].values])
             parts = _parts_of(budget, words)
             largest = max(parts, key=lambda part: part.value, default=None)
@@ -159,6 +159,10 @@ def _cpu_picture(report: Report) -> Picture | None:
         link=f"#{section_of(usage.id, report).id}" if len(parts) > 1 else "",
         segments=_segments(parts, ["" for _ in parts]),
     )
+
+
+def _has_parts(budget: Exhibit) -> bool:
+    return budget.n_rows > 0 and {"part", "gpu_s"} <= {column.name for column in budget.columns}
 
 
 def _parts_of(budget: Exhibit, words: PartWords) -> list[_Part]:

@@ -16,6 +16,8 @@ ABSENT = "–"
 _LONGEST_NAME = 96
 _LONGEST_LABEL = 28
 _LONGEST_LISTED = 48
+_UNIT_UP_TO = 80
+"""Longer ones are hostile: ours have 40 characters."""
 LONGEST_TEXT = 1_500
 _LONGEST_HOVER = 2_000
 _UNIX_FROM_S = 1e8
@@ -149,8 +151,8 @@ def format_value(value: Scalar, unit: str) -> str:
     if unit in BYTE_RATES:
         return f"{format_bytes(_three_digits(value))}/s"
     if unit.startswith("%"):
-        return f"{format_pct(value)}{clean(unit[1:])}"
-    number, counted = format_number(value), clean(unit)
+        return f"{format_pct(value)}{clean(unit[1:_UNIT_UP_TO])}"
+    number, counted = format_number(value), clean(unit[:_UNIT_UP_TO])
     if number == "1" and _COUNTED.search(counted):
         counted = counted[:-1]  # 1 step
     return f"{number} {counted}".rstrip() if unit else number
@@ -186,7 +188,7 @@ def exact_name(column: Column) -> str:
 
 def format_number(value: float) -> str:
     """Write a number without a unit: thousands apart, four significant digits of a fraction."""
-    if isinstance(value, int) or (value == int(value) and abs(value) < 1e15):
+    if isinstance(value, int) or (abs(value) < 1e15 and value.is_integer()):
         return format_count(int(value))
     if abs(value) >= 1000:
         return f"{value:,.1f}"

@@ -175,3 +175,9 @@ def test_what_lies_in_no_year_is_seconds_and_no_date(time_s):
     assert values.format_instant(time_s).endswith(" s")
     assert values.format_moment(time_s).endswith(" s")
     assert values.plotly_date(time_s * 1000) is None
+
+
+def test_a_number_without_end_and_a_unit_of_100_000_letters_are_written_at_once() -> None:
+    assert values.format_number(float("inf")) == "inf"
+    assert values.format_value(1e308, "% " + "a" * 100_000).endswith("a" * 70)
+    assert len(values.format_value(3, "a" * 100_000)) < 100
