@@ -43,7 +43,10 @@ def interrupts_spare_imports() -> Iterator[None]:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     # Not one of ``threading``: a copy of this process may be made beside it, as it only waits.
+    # It hears no signal itself: the recorder blocks signals and waits for them in the main thread.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     _thread.start_new_thread(_end_in_time, (reading, heard))
+    signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         if number != signal.SIGALRM:

@@ -72,8 +72,6 @@ def test_slow_steps_of_a_real_job_are_named() -> None:
     folder = SHARED_DATA / "aws-reports" / "two-nodes-framework"
     _, details, presented = imported(step_outlier.RULE, folder)
     (found,) = presented.findings
-    counts = [entry["number_of_outliers"] for entry in details["step_details"].values()]
-
     assert found.id == "STEP-1"
-    assert found.measured == max(counts)
+    assert found.measured == 20  # of 24 entries: SageMaker lists a step once per phase
     assert found.where.device in details["step_details"]
