@@ -6,6 +6,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 
 from reportgen.masking import without_secrets
 from reportgen.profile import Quality, SourceNote
@@ -126,9 +127,17 @@ def printable(text: str, *, most: int = LONGEST_NAME) -> str:
 
     A text that is too long to be a name is cut; its checksum keeps different ones apart.
     """
+    return _cleaned_name(text, most) if len(text) <= LONGEST_NAME else _cleaned(text, most)
+
+
+def _cleaned(text: str, most: int) -> str:
     encoded = without_secrets(text).encode("utf-8", "backslashreplace")
     written = encoded.decode("utf-8")
     if len(written) <= most:
         return written
     mark = f"… ({zlib.crc32(encoded):08x})"
     return written[: most - len(mark)] + mark
+
+
+_cleaned_name = lru_cache(maxsize=4096)(_cleaned)
+"""Names return in every line of a file; the length keeps what is remembered below a few MiB."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import starmap
 from operator import attrgetter
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -100,8 +102,7 @@ class RawRows:
     value: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class Sample(NamedTuple):
     """One sample as it is in the file; ``value`` is NaN when it is no number."""
 
     series: Series
@@ -147,11 +148,27 @@ def read_lines(content: bytes) -> LineReading:
 
 
 def _read_line(line: str, number: int, reading: LineReading) -> None:
+    sample = _usual_sample(line)
+    if sample is not None:
+        reading.samples.append(sample)
+        return
     try:
         for item in items_of_line(line):
             _keep(item, number, reading)
     except ValueError:
         _break(number, reading)
+
+
+def _usual_sample(line: str) -> Sample | None:
+    try:
+        read = _DECODER.decode(line)
+    except (ValueError, RecursionError):
+        return None
+    series = series_of(read.Type, read.Name, read.Dimension)
+    if series is None:
+        return None
+    value = float("nan") if read.Value is None else read.Value
+    return Sample(series, printable(read.NodeId or ""), read.Timestamp, value)
 
 
 def _keep(item: object, number: int, reading: LineReading) -> None:
@@ -192,7 +209,12 @@ def series_of(kind: object, name: object, dimension: object) -> Series | None:
     texts = [word if isinstance(word, str) else _as_json(word) for word in words]
     if max(map(len, texts)) > LONGEST_NAME:
         return None
-    return Series(*map(printable, texts))
+    return _series_named(*texts)
+
+
+@lru_cache(maxsize=4096)
+def _series_named(kind: str, name: str, dimension: str) -> Series:
+    return Series(printable(kind), printable(name), printable(dimension))
 
 
 def _as_json(value: object) -> str:
