@@ -67,7 +67,7 @@ class Trouble:
         cuts: the method whose requests lose their connection without an answer.
         hides_tags: whether the store knows no ETags: neither gives nor compares them.
         seen: method and path of each request.
-        signers: access key and region of each signed request; ``None`` for unsigned ones.
+        signers: access key and region of each request but HEAD; ``None`` for unsigned ones.
     """
 
     says_slow_down: int = 0
@@ -82,7 +82,7 @@ class Trouble:
     cuts: str = ""
     hides_tags: bool = False
     seen: list[tuple[str, str]] = field(default_factory=list)
-    signers: set[tuple[str, str] | None] = field(default_factory=set)
+    signers: list[tuple[str, str] | None] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def takes(self, name: str) -> bool:
@@ -131,7 +131,7 @@ class _Proxy(BaseHTTPRequestHandler):
         path = urlsplit(self.path).path
         self.trouble.seen.append((self.command, path))
         if self.command != "HEAD":
-            self.trouble.signers.add(_signer(self.headers.get("Authorization", "")))
+            self.trouble.signers.append(_signer(self.headers.get("Authorization", "")))
         is_object = self.command == "GET" and path.strip("/").count("/") >= 1
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if not self._is_spoilt(is_object=is_object):

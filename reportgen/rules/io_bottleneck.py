@@ -10,9 +10,8 @@ from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
 from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
 from reportgen.rules.aws import bottleneck
-from reportgen.rules.aws.bottleneck_tables import BOTTLENECKS
 from reportgen.rules.base import About, Need, Rule
-from reportgen.rules.kit import patience, percentage
+from reportgen.rules.kit import BOTTLENECKS, patience, percentage
 
 ABOUT = About(
     checks="How often a GPU is idle while at least one CPU core waits for I/O.",

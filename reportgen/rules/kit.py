@@ -32,7 +32,8 @@ from reportgen.text import format_ns_range, write
 from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
-    "AWS_DEFAULTS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "FAR_APART", "HOW_TO_RECORD",
+    "AWS_DEFAULTS", "BOTTLENECKS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "FAR_APART",
+    "HOW_TO_RECORD",
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
@@ -43,6 +44,8 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
+BOTTLENECKS = "Bottlenecks"
+"""The card "At a glance" that the three bottleneck rules share."""
 MOST_SHOWN = 4
 """More nodes or training processes than this would be a long table at the top of the page."""
 CRITICAL_FROM_RATIO = 0.5

@@ -15,7 +15,6 @@ from reportgen.facts.samples import minutes_of
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, starved_by_network, worst_of
 from reportgen.profile import NodeId, NodeProfile, SeriesKind, SystemTable
 from reportgen.rules import kit
-from reportgen.rules.aws.bottleneck_tables import BOTTLENECKS
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.units import NS_PER_S, seconds
 
@@ -33,7 +32,7 @@ ABOUT = About(
     section=results.Section(id="network-bottlenecks", title="Network bottlenecks", order=230),
     at_a_glance=(
         results.AtAGlance(
-            card=BOTTLENECKS, order=52, exhibits=("network_share",), is_only_here=True
+            card=kit.BOTTLENECKS, order=52, exhibits=("network_share",), is_only_here=True
         ),
     ),
     is_quiet=True,

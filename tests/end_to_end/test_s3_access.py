@@ -49,13 +49,13 @@ def report(bucket: Bucket, *options: str, cwd: Path, env: Mapping[str, str] | No
 def signers(bucket: Bucket, run: Run) -> set[tuple[str, str] | None]:
     """Return who signed the requests of a run that went well, and for which region.
 
-    The first request asks, without credentials, whether the store redirects; it does not count
-    beside others.
+    One request, the first, is not signed: it asks whether the store redirects.
     """
     assert (run.code, run.stderr) == (0, "")
-    seen = set(bucket.trouble.signers)
+    first, *others = bucket.trouble.signers
     bucket.trouble.signers.clear()
-    return seen - {None} or seen
+    assert first is None
+    return set(others)
 
 
 def test_a_profile_that_is_named_wins_over_keys_of_the_environment(

@@ -93,7 +93,7 @@ def test_keys_of_a_role_are_asked_for_again_before_they_end(
     before = set(bucket.trouble.signers)
     time.sleep(1.1)
     assert place.read_bytes("x") == b"x"
-    assert len(bucket.trouble.signers) > len(before)
+    assert set(bucket.trouble.signers) > before
 
 
 def test_a_container_service_elsewhere_is_not_asked_without_encryption(
@@ -297,7 +297,7 @@ def test_unsigned_requests_need_no_credentials(
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
     bucket.client.put_object(Bucket=bucket.name, Key="x", Body=b"x", ACL="public-read")
     assert keys_used(bucket) == set()
-    assert bucket.trouble.signers == {None}
+    assert set(bucket.trouble.signers) == {None}
 
 
 def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(

@@ -18,8 +18,6 @@ from reportgen.units import NS_PER_S
 MAX_SPANS = 1000
 """More stretches than this cannot be distinguished on an axis of time."""
 DURING = " during bottlenecks"
-BOTTLENECKS = "Bottlenecks"
-"""The card "At a glance" that the bottleneck rules share."""
 
 
 def exhibits_of(
