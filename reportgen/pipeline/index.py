@@ -7,11 +7,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 from zlib import crc32
 
-from reportgen.engine import ProcessExecutor
+from reportgen.engine import LocalExecutor, ProcessExecutor
 from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
@@ -123,9 +124,14 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
     missing = {path: at for path, at in _outputs(jobs, folder) if not _is_reported(path, at)}
     failed = []
     with timed(watcher, "making reports") as step:
-        made = ProcessExecutor(max_processes=options.n_processes).map(
-            _report, list(missing.items())
-        )
+        numbers = count(1)
+
+        def report(job: tuple[str, Path]) -> str:
+            problem = _report_elsewhere(job)
+            watcher.progress(f"{next(numbers)} of {len(missing)}")
+            return problem
+
+        made = LocalExecutor(max_threads=options.n_processes).map(report, list(missing.items()))
         for path, problem in zip(missing, made, strict=True):
             if problem:
                 failed.append(_unreported(path, problem))
@@ -178,6 +184,15 @@ def _is_reported(path: str, output: Path) -> bool:
     if not is_remote(path):
         return (Path(path) / "profiler-report" / REPORT_FILE).is_file()
     return any(info.key == f"profiler-report/{REPORT_FILE}" for info in open_location(path).list())
+
+
+def _report_elsewhere(job: tuple[str, Path]) -> str:
+    """Report a job in a process of its own; one that is killed costs only its own report."""
+    try:
+        (problem,) = ProcessExecutor().map(_report, [job])
+    except ReportgenError as err:
+        return str(err)
+    return problem
 
 
 def _report(job: tuple[str, Path]) -> str:

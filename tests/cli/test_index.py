@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from html import unescape
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from click.testing import CliRunner, Result
 from reportgen.cli.index import command
 from reportgen.errors import ReportgenError
 from reportgen.index import JobRow
-from reportgen.pipeline.index import _from
+from reportgen.pipeline.index import IndexOptions, _from, make_index
 from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save, wasteful
 from tests.s3_server import Bucket
@@ -91,6 +93,44 @@ def test_jobs_that_cannot_be_reported_are_listed_with_the_reason(tmp_path: Path)
     (row,) = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
     assert row["job"] == "broken"
     assert "not one readable sample" in row["problem"]
+
+
+class Listener:
+    """Keeps what a run says of how far it is."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def step(self, name: str) -> None:
+        """A step begins."""
+
+    def progress(self, text: str) -> None:
+        """A step went on."""
+        self.heard.append(text)
+
+
+def test_a_job_whose_process_is_killed_costs_no_other_job_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("large", "small"):
+        write_system(tmp_path / "jobs" / name, {"gpu0": [50.0] * 3})
+    monkeypatch.setattr("reportgen.pipeline.index._report", killed_if_large)
+    listener = Listener()
+
+    places = (str(tmp_path / "jobs"),)
+    options = IndexOptions(places=places, makes=True, n_processes=1, output=tmp_path / "out")
+    made = make_index(options, listener)
+
+    problems = {row.job: row.problem for row in made.index.jobs}
+    assert "too little memory" in problems["large"]
+    assert problems["small"] == "done"
+    assert listener.heard == ["1 of 2", "2 of 2"]
+
+
+def killed_if_large(job: tuple[str, Path]) -> str:
+    if job[0].endswith("large"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "done"
 
 
 def test_a_page_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
