@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
+from reportgen.masking import json_without_secrets
 
 FILE = "Timeline.bin"
 ANY_VERSION = b"RGTL"
@@ -173,6 +174,20 @@ class TimelineFile:
         first, length = at
         packed = bytes(self.content[first : first + length])
         return unpacked(packed, most_bytes=most_bytes, wbits=_GZIP_WBITS)
+
+
+def holds_secrets(content: bytes) -> bool:
+    """Return whether a file of somebody else shows a password, key or token in one of its texts.
+
+    Edge cases: ``False`` for a file that cannot be read, of which nothing is shown.
+    """
+    try:
+        file = read_timeline(content)
+        texts = [file.texts(name) for name in ("names", "families", "details")]
+    except FormatError:
+        return False
+    shown = msgspec.json.encode([file.header, *texts])
+    return json_without_secrets(shown) != shown
 
 
 def read_timeline(content: bytes) -> TimelineFile:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.errors import LocationError, ReportgenError, writing
+from reportgen.masking import json_without_secrets
 from reportgen.plain_files import LINK, read_entry
 from reportgen.report import QualityNote, Report, TimelineEntry, codec
 from reportgen.results import RuleId, RuleResult, timeline_file
@@ -19,6 +20,7 @@ _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
 _NO_TIMELINE = "The timeline is not shown: its file {why}. Make the report again from the data."
 _DAMAGED = "is missing or damaged"
+_SAYS_TOO_MUCH = "shows what looks like a password, key or token"
 
 
 def save(
@@ -102,7 +104,7 @@ def report_folder(path: Path) -> Path | None:
 
 
 def copy_results(saved: Path, target: Path) -> None:
-    """Copy the JSON files of a saved report, byte by byte, into a new folder.
+    """Copy the JSON files of a saved report, without secrets, into a new folder.
 
     Raises:
         LocationError: one is a link, a pipe or the like, or larger than a result.
@@ -111,7 +113,7 @@ def copy_results(saved: Path, target: Path) -> None:
     with writing(target):
         target.mkdir()
     for path in sorted(saved.glob("*.json")):
-        content = _read(path)
+        content = json_without_secrets(_read(path))
         with writing(target):
             (target / path.name).write_bytes(content)
 
@@ -150,7 +152,9 @@ def _timeline_read(report: Report, folder: Path) -> Report:
     except OSError as err:
         content, why = b"", f"cannot be read ({err.strerror})"
     if hashlib.sha256(content).hexdigest() == entry.sha256:
-        return replace(report, timeline_data=content)
+        if not timeline_file.holds_secrets(content):
+            return replace(report, timeline_data=content)
+        why = _SAYS_TOO_MUCH
     note = QualityNote(text=_NO_TIMELINE.format(why=why), path=TIMELINE_FILE)
     quality = replace(report.data_quality, notes=(*report.data_quality.notes, note))
     return replace(report, data_quality=quality)

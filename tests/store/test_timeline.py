@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.store import TIMELINE_FILE, check_replaceable, load, save, with_timeline
+from reportgen.results.timeline_file import assemble, pack_texts
+from reportgen.store import (
+    TIMELINE_FILE,
+    check_replaceable,
+    copy_results,
+    load,
+    save,
+    with_timeline,
+)
 from tests.report.test_codec import small_report
 
 CONTENT = b"RGTL0001\x02\0\0\0{}"
@@ -50,6 +58,54 @@ def test_a_timeline_that_is_not_whole_is_left_out_with_a_note(
     assert replace(report, data_quality=small_report().data_quality, timeline=None) == (
         small_report()
     )
+
+
+def timeline_of(label: str, names: list[str]) -> bytes:
+    """Return a timeline of one lane without events."""
+    places, blocks, at = {}, [], 0
+    for what, texts in (("names", names), ("families", []), ("details", [])):
+        blocks.append(pack_texts(texts))
+        places[what] = (at, len(blocks[-1]))
+        at += len(blocks[-1])
+    lane: dict[str, object] = {
+        "id": 0, "parent": None, "kind": "thread", "label": label, "node": "", "n_events": 0,
+        "rows": 0, "blocks": [],
+    }  # fmt: skip
+    header = {
+        "start_ns": "0", "is_unix": False, "length_ns": 1, **places, "lanes": [lane], "windows": [],
+    }  # fmt: skip
+    return b"".join(assemble(header, blocks))
+
+
+@pytest.mark.parametrize(
+    ("content", "is_shown"),
+    [
+        (timeline_of("thread 1", ["aten::mm"]), True),
+        (timeline_of("thread 1", ["aten::mm", f"get hf_{'x' * 20}"]), False),
+        (timeline_of("get https://host/a?X-Amz-Signature=0f3b", []), False),
+    ],
+)
+def test_a_timeline_of_somebody_else_passes_no_secret_on(
+    content: bytes, is_shown: bool, tmp_path: Path
+) -> None:
+    save(with_timeline(small_report(), content), tmp_path)
+
+    report = load(tmp_path)
+
+    assert (report.timeline_data == content) is is_shown
+    notes = [note.text for note in report.data_quality.notes if note.path == TIMELINE_FILE]
+    assert ["password, key or token" in note for note in notes] == [True] * (not is_shown)
+
+
+def test_results_of_somebody_else_are_copied_without_their_secrets(tmp_path: Path) -> None:
+    save(small_report(), tmp_path / "saved")
+    kept = {path.name: path.read_bytes() for path in (tmp_path / "saved").glob("*.json")}
+    (tmp_path / "saved" / "Mine.json").write_text('{"said": "password=of-ada"}')
+
+    copy_results(tmp_path / "saved", tmp_path / "new")
+
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "new").glob("*.json")}
+    assert copied == kept | {"Mine.json": '{"said": "password=…"}'.encode()}
 
 
 def test_only_a_timeline_of_ours_is_replaced(tmp_path: Path) -> None:
