@@ -172,6 +172,12 @@ def duration_rows(values: DurationValues) -> list[DurationRow]:
 
 def _row(key: Key, duration_ns: Times, count: Counts) -> DurationRow:
     n = int(count.sum())
+    if duration_ns.size == 1:  # as of a kernel that ran once
+        only_ns = int(duration_ns[0])
+        same = dict.fromkeys(("p50_ns", "p95_ns", "p99_ns"), float(only_ns))
+        return DurationRow(
+            key=key, count=n, sum_ns=only_ns * n, min_ns=only_ns, max_ns=only_ns, std_ns=0.0, **same
+        )
     total = int((duration_ns * count).sum())
     square = float((count * np.square(duration_ns - total / n)).sum())
     return DurationRow(
