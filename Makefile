@@ -46,7 +46,7 @@ test-docs: $(STAMP)  ## run every command of the documents, and their code that 
 	  tests/test_adding_a_rule.py tests/test_adding_a_format.py
 
 test-attacks: $(STAMP)  ## read packed bombs, names without end and other harm within seconds and a gigabyte
-	$(BIN)/python -m pytest -m attacks -n $(WORKERS) --maxprocesses 2 tests/fuzz/test_attacks.py
+	$(BIN)/python -m pytest -m attacks tests/fuzz/test_attacks.py
 
 test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_PAIR=1: every script with every launcher
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks

@@ -24,6 +24,7 @@ from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.profile.mapped import in_file, piecewise, taken
+from reportgen.profile.memo import fact
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, percentage, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
@@ -318,6 +319,7 @@ def loop_parts_of(spans: SpanTable) -> Iterator[tables.LoopParts]:
         )
 
 
+@fact
 def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     classes, loader = classes_of(spans), loader_rows(spans)
     is_operator = np.isin(classes, (SpanClass.CPU, SpanClass.GPU))
