@@ -265,7 +265,7 @@ def _list(store: Any, root: str) -> Iterator[ObjectInfo]:
     pages: Queue[_Page] = Queue(maxsize=4)
     threading.Thread(target=_put_pages, args=(store, pages), daemon=True).start()
     n_found = 0
-    with suppress(Empty):
+    with suppress(Empty, MemoryError):
         while n_found <= MAX_OBJECTS:
             page = _next_page(store, pages)
             if page is None:
@@ -283,7 +283,7 @@ def _list(store: Any, root: str) -> Iterator[ObjectInfo]:
 
 
 def _next_page(store: Any, pages: Queue[_Page]) -> _Page:
-    """Return the next page, or raise ``Empty`` where none will come."""
+    """Return the next page, or raise as ``_waited_for`` where none will come."""
     try:
         return _waited_for(pages, min(_QUIET_S, _LONGEST_PAGE_S))
     except Empty:
@@ -293,15 +293,20 @@ def _next_page(store: Any, pages: Queue[_Page]) -> _Page:
 
 
 def _waited_for(pages: Queue[_Page], seconds: float) -> _Page:
-    """Return the next page within some seconds; give up one that fills the memory instead."""
+    """Return the next page; raise ``Empty`` after some seconds, ``MemoryError`` if it fills memory.
+
+    Such a store is not asked whether it answers: that answer may fill the memory, too.
+    """
     most_bytes, ends_at = _peak_bytes() + _MOST_PAGE_BYTES, time.monotonic() + seconds
     while True:
         left_s = ends_at - time.monotonic()
         try:
             return pages.get(timeout=max(min(left_s, _LOOK_EVERY_S), 0))
         except Empty:
-            if left_s <= 0 or _peak_bytes() > most_bytes:
+            if left_s <= 0:
                 raise
+            if _peak_bytes() > most_bytes:
+                raise MemoryError from None
 
 
 def _peak_bytes() -> int:
