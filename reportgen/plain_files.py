@@ -11,6 +11,8 @@ import os
 import stat
 from pathlib import Path
 
+from reportgen.errors import LocationError
+
 LINK = "a link"
 MOST_BYTES = 32_000_000
 """Of each file of a saved report. JSON of as many bytes takes up to 0.8 GB as Python's objects."""
@@ -34,6 +36,22 @@ def oddity(mode: int) -> str:
     if stat.S_ISREG(mode):
         return ""
     return next((kind for is_kind, kind in _KINDS if is_kind(mode)), "a device")
+
+
+def refuse_oddity(path: Path, *, hint: str) -> None:
+    """Refuse a pipe, a socket or a device in the place of a saved report, or of folders of them.
+
+    Raises:
+        LocationError: it is one, or a link to one.
+    """
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):  # who opens it says so
+        return
+    if not stat.S_ISDIR(mode) and (kind := oddity(mode)):
+        raise LocationError(
+            f"{str(path)!r} is {kind}, not a saved report.", hint=hint, path=str(path)
+        )
 
 
 def open_plain(path: str | os.PathLike[str]) -> int:

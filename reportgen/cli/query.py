@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from reportgen.cli.grouped import Grouped
 from reportgen.cli.places import bucket_options
 from reportgen.cli.streams import say
 from reportgen.errors import LocationError
+from reportgen.plain_files import refuse_oddity
 from reportgen.report.query import Answer, ask, narrowed
 from reportgen.results import Scalar
 
@@ -130,11 +132,13 @@ def _asked(path: str, what: str) -> tuple[str, Answer]:
     from reportgen.pipeline.places import saved_report
     from reportgen.store import load
 
+    hint = "Make one with make-profiler-report, or pass the folder profiler-report/."
+    refuse_oddity(Path(path), hint=hint)
     with saved_report(path) as folder:
         if folder is None:
             raise LocationError(
                 f"There is no saved report under {path!r}.",
-                hint="Make one with make-profiler-report, or pass the folder profiler-report/.",
+                hint=hint,
                 path=path,
             )
         report = load(folder)

@@ -13,7 +13,7 @@ from typing import Any
 
 from reportgen.errors import LocationError, ReportgenError
 from reportgen.index.model import Index, JobRow
-from reportgen.plain_files import MOST_BYTES, read_entry
+from reportgen.plain_files import MOST_BYTES, read_entry, refuse_oddity
 from reportgen.report import Figures, RankedFinding, Report, Setup, codec
 from reportgen.results import Severity
 from reportgen.storage import TrainingJob, is_job_name, is_remote, open_location, training_jobs
@@ -102,10 +102,12 @@ def _listed(job: TrainingJob) -> JobRow:
 
 
 def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+    hint = "Pass a folder that holds reports, or s3://bucket/prefix."
+    refuse_oddity(Path(place), hint=hint)
     if not Path(place).is_dir():
         raise LocationError(
             f"Cannot open {place}: no such folder.",
-            hint="Pass a folder that holds reports, or s3://bucket/prefix.",
+            hint=hint,
             path=place,
         )
     for folder, path, version in _walk(place):

@@ -93,7 +93,7 @@ def read_aws_folder(
 
 
 def _is_result(info: ObjectInfo, known: Collection[RuleId]) -> bool:
-    if info.problem or not info.key.endswith(".json"):
+    if not info.key.endswith(".json"):
         return False
     return rule_name_of(info.key) in known and bool(_LEVELS.fullmatch(_folder(info.key)))
 
@@ -111,8 +111,10 @@ def _only_folder(path: str, named: Sequence[ObjectInfo]) -> str:
 
 
 def _read(location: Location, info: ObjectInfo) -> AwsResult | SourceNote:
+    text = f"{info.key} cannot be read ({info.problem})."
     if info.size_bytes > _MAX_BYTES:
         text = f"{info.key} is too large for a rule result."
+    if info.problem or info.size_bytes > _MAX_BYTES:
         return SourceNote(text=text, path=info.key, counts={Quality.FILES_SKIPPED: 1})
     try:
         return read_aws_result(location.read_bytes(info.key), path=info.key)

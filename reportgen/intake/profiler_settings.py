@@ -48,8 +48,8 @@ def _read(location: Location, found: ObjectInfo) -> Profiling | None:
         return None
 
 
-def with_settings(job: JobProfile, path: Path) -> JobProfile:
-    """Return a job with what a configuration asked for, instead of what its own did.
+def settings_of(path: Path) -> Profiling:
+    """Return the settings from a configuration that the user passed.
 
     Raises:
         ConfigError: the file cannot be read, or is no profiler configuration.
@@ -64,5 +64,10 @@ def with_settings(job: JobProfile, path: Path) -> JobProfile:
     asked = parse_profiler_config(content)
     if asked is None:
         raise ConfigError(f"{name} is no profiler configuration.", hint=hint)
+    return asked
+
+
+def with_settings(job: JobProfile, asked: Profiling) -> JobProfile:
+    """Return a job with what a configuration asked for, instead of what its own did."""
     notes = (SourceNote(text=_SAY_GIVEN),) if job.profiling is not None else ()
     return replace(job, notes=(*job.notes, *notes), profiling=asked)

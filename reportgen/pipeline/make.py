@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reportgen.engine import parse_engine
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.intake import cache_for, discover, read_aws_folder, with_settings
+from reportgen.intake import cache_for, discover, read_aws_folder, settings_of, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.judging import folder_aside, judged
@@ -29,6 +29,7 @@ from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
 from reportgen.profile.mapped import free_at_once, give_back_memory
+from reportgen.profiler_config import Profiling
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
@@ -52,6 +53,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     """
     parse_engine(options.engine)
     wanted = wanted_range(options.since, options.until, options.steps)
+    asked = None if options.profiler_config is None else settings_of(options.profiler_config)
     if is_job_name(options.path):
         named = training_job(options.path)
         name = options.name or named.name
@@ -74,12 +76,18 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
         if imported is None:
             raise
         return imported
-    return _make(job, options, wanted, watcher)
+    return _make(job, options, wanted, asked, watcher)
 
 
-def _make(job: JobProfile, options: Options, wanted: Wanted | None, watcher: Watcher) -> MadeReport:
-    if options.profiler_config is not None:
-        job = with_settings(job, options.profiler_config)
+def _make(
+    job: JobProfile,
+    options: Options,
+    wanted: Wanted | None,
+    asked: Profiling | None,
+    watcher: Watcher,
+) -> MadeReport:
+    if asked is not None:
+        job = with_settings(job, asked)
     rules = _rules(job, options)
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     chosen = without_timeline(chosen, options.timeline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,14 @@ def test_our_own_reports_and_files_of_other_names_are_no_results(tmp_path: Path)
     write(tmp_path, "package")
     write(tmp_path / "elsewhere")
     assert read_aws_folder(str(tmp_path), KNOWN) is None
+
+
+def test_a_pipe_in_the_place_of_a_result_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "OverallSystemUsage.json")
+    with pytest.raises(FormatError, match=r"OverallSystemUsage\.json cannot be read \(a pipe\)"):
+        read_aws_folder(str(tmp_path), KNOWN)
+
+    found = read_aws_folder(str(write(tmp_path)), KNOWN)
+    assert found is not None
+    assert list(found.results) == ["LowGPUUtilization"]
+    assert "OverallSystemUsage.json cannot be read (a pipe)." in [note.text for note in found.notes]
