@@ -22,7 +22,7 @@ from reportgen.index import Index, JobRow
 from reportgen.index import codec as index_codec
 from reportgen.profile import Clock, Quality
 from reportgen.profiler_config import Profiling
-from reportgen.recording import Recording
+from reportgen.recorded_job import Recording
 from reportgen.report import (
     Figures,
     JobHeader,

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from reportgen.formats.diagnostics import printable
-from reportgen.recording import ClockAhead, RecordedGpu, RecordedNode
+from reportgen.recorded_job import ClockAhead, RecordedGpu, RecordedNode
 
 Card = TypeVar("Card")
 

@@ -21,7 +21,7 @@ from reportgen.packed_records import Packer
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
-from reportgen.recording import Recording
+from reportgen.recorded_job import Recording
 from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
 _OUTPUT_FOLDER = "profiler-output"

@@ -10,7 +10,7 @@ import numpy as np
 from reportgen.formats import Diagnostics
 from reportgen.formats.recorder import RankCard
 from reportgen.profile import PartRef, SpanTable, SystemTable, TimeRange
-from reportgen.recording import ClockAhead, RecordedNode
+from reportgen.recorded_job import ClockAhead, RecordedNode
 from reportgen.text import format_ns
 
 LEAST_COMMON = 10

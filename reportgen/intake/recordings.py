@@ -33,7 +33,7 @@ from reportgen.profile import SpanTable, SystemTable
 from reportgen.profile.mapped import chosen, count_present
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
-from reportgen.recording import RecordedNode, Recording
+from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")

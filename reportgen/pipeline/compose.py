@@ -16,7 +16,7 @@ from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
-from reportgen.recording import Recording
+from reportgen.recorded_job import Recording
 from reportgen.results import RuleResult
 from reportgen.results.codec import encoded_parts
 from reportgen.storage import TrainingJob

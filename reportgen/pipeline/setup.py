@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from reportgen.profile import NodeProfile, RankTrace, SeriesKind
-from reportgen.recording import Recording
+from reportgen.recorded_job import Recording
 from reportgen.report import Setup
 
 _NAMED = frozenset({"driver", "python"})

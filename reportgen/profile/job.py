@@ -12,7 +12,7 @@ from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
 from reportgen.profiler_config import Profiling
-from reportgen.recording import RecordedNode, Recording
+from reportgen.recorded_job import RecordedNode, Recording
 
 NodeId = NewType("NodeId", str)
 

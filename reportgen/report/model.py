@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from reportgen.profiler_config import Profiling
-from reportgen.recording import Recording
+from reportgen.recorded_job import Recording
 from reportgen.results import Finding, Reason, RuleId, RuleResult, Status
 
 

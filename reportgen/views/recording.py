@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from reportgen.recording import RecordedNode, Recording
+from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.results import Exhibit, ExhibitKind, exhibit
 from reportgen.text import format_bytes, format_count, format_duration, join_names
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from reportgen.record.injected.reportgen_injected.steps import SOURCE_NAMES
-from reportgen.recording import RecordedGpu, RecordedNode, Recording
+from reportgen.recorded_job import RecordedGpu, RecordedNode, Recording
 from reportgen.results import ReasonCode, Status
 from reportgen.views.recording import NO_STEPS_HINT, recording_table
 from reportgen.views.sections.walk import section

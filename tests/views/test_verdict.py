@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from reportgen.recording import RecordedNode, Recording
+from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.report import Figures, JobStatus, Report
 from reportgen.results import Status
 from reportgen.results.packed_columns import pack
