@@ -18,6 +18,7 @@ from reportgen.formats.kineto.halves import read_halves
 from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
+from reportgen.formats.kineto.validate import MOST_DEVICES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress
@@ -38,7 +39,7 @@ _SAY_NO_CLOCK = "Its times are none that a clock can show; they count from its f
 _SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
 
 
-_APART = frozenset({"origin_ns", "bad_durations", "bad_times"})
+_APART = frozenset({"origin_ns", "bad_durations", "bad_times", "beyond_devices"})
 """Fields of a file's tables that a trace has not, or has in another form."""
 
 
@@ -139,6 +140,7 @@ def _tell_empty(tables: TraceTables, key: str, problems: Diagnostics, *, is_empt
 def _tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.beyond_devices, what=_SAY_DEVICES)
 
 
 def _extent_ns(tables: TraceTables) -> tuple[int, int] | None:
@@ -192,6 +194,9 @@ _SAY_DURATION = (
     "[was|were] left out"
 )
 _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
+_SAY_DEVICES = (
+    f"{{n}} [event is|events are] of a GPU beyond the first {MOST_DEVICES} and [was|were] left out"
+)
 _SAY_DOCUMENT = (
     "{n} [event|events] of further lists in the same file overlap the first in time and [was|were] "
     "left out"

@@ -37,12 +37,13 @@ class TraceTables:
 
     ``origin_ns`` is their zero in the file's own clock, a whole number of microseconds. Left out
     were events that last less than nothing or more than a week, or lie more than a week from the
-    others.
+    others, or are of a GPU beyond the 1,024 lowest.
     """
 
     origin_ns: int
     bad_durations: int
     bad_times: int
+    beyond_devices: int
     gpu_ops: trace_tables.GpuOps
     calls: trace_tables.HostCalls
     slices: trace_tables.HostSlices
@@ -72,6 +73,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
     raw = {name: table.take() for name, table in columns.tables.items()}
     collectives, counters = raw.pop("collectives"), raw.pop("counters")
     bad_durations, bad_times = validate.drop_impossible(raw)
+    beyond_devices = validate.drop_further_devices(raw)
     base_us = validate.whole_base_us(raw)
     for name, table in raw.items():
         validate.to_origin(table, base_us)
@@ -85,6 +87,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         origin_ns=(base_us + (columns.zero_us or 0)) * NS_PER_US,
         bad_durations=bad_durations,
         bad_times=bad_times,
+        beyond_devices=beyond_devices,
         gpu_ops=_table(trace_tables.GpuOps, raw["gpu_ops"]),
         calls=_table(trace_tables.HostCalls, raw["calls"]),
         slices=slices,

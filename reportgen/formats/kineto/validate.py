@@ -31,6 +31,9 @@ NS_TOLD_BELOW_US = 2**43
 ROW = "row"
 """Column that keeps the place of a row in the file while rows are dropped and sorted."""
 
+MOST_DEVICES = 1_024
+"""GPUs of one trace; each costs rules some ms. A machine has 16, a rank mostly one."""
+
 _SAMPLED_ROWS = 10_001
 
 
@@ -60,6 +63,23 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
                 table.clear()
         let_go(table)
     return bad_durations, bad_times
+
+
+def drop_further_devices(tables: Mapping[str, Columns]) -> int:
+    """Drop rows of GPUs beyond the ``MOST_DEVICES`` lowest, in place; return how many."""
+    told = [np.unique(table["device"]) for table in tables.values() if "device" in table]
+    devices = np.unique(np.concatenate(told)) if told else np.empty(0)
+    if len(devices) <= MOST_DEVICES:
+        return 0
+    n_rows = 0
+    for table in tables.values():
+        if "device" in table:
+            is_kept = table["device"] < devices[MOST_DEVICES]
+            n_rows += int(np.count_nonzero(~is_kept))
+            take_rows(table, is_kept)
+            if not is_kept.any():
+                table.clear()
+    return n_rows
 
 
 def _typical_time_us(tables: Mapping[str, Columns]) -> float:

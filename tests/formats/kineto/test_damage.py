@@ -222,6 +222,15 @@ def test_an_event_far_from_all_others_does_not_stretch_the_time() -> None:
     assert trace.tables.origin_ns == 1000 * int(START_US)
 
 
+def test_of_more_gpus_than_any_machine_has_the_first_are_kept_and_the_rest_counted() -> None:
+    events = [kernel(10.0, 5.0, 100 + number, device=number) for number in range(1_030)]
+
+    trace = read_text(trace_text([*small_events(), *events]))
+
+    assert trace.tables.beyond_devices == 6
+    assert set(trace.tables.gpu_ops.device) == set(range(1_024))
+
+
 def test_an_absurd_end_of_recording_is_no_event() -> None:
     end = {"ph": "i", "s": "g", "name": "Record Window End", "pid": "", "tid": "", "ts": 9e18}
 
