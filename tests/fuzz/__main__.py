@@ -3,9 +3,10 @@
 **What is counted.** An input is one mutated file or folder, built from its seed. Every input goes
 through the pipeline of the command within a worker process: it is listed, read, measured by every
 rule, judged, and its results are saved; they must be strict JSON, no rule may break, and where the
-loss is known the numbers must be those of a twin without the lost lines. Of every 50th seed the
-files are held against their schemas, loaded again, and all sections of the page are drawn; of every
-500th seed the command itself runs too, and the page is written (``tests.fuzz.case.Depth``). Its
+loss is known the numbers must be those of a twin without the lost lines. Of every 20th seed the
+files are held against their schemas, loaded again, all sections of the page are drawn and the
+command itself runs; of every 200th the page is written, too (``tests.fuzz.case.Depth``). With
+``--others read`` the others are only found and read. The
 seconds of computing and the memory of its process are those of the whole case, twin included.
 
 The column *reports* tells how many inputs still gave a report; the others gave one message.
@@ -88,6 +89,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="so long at most")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--others", choices=["read", "results"], default="results",
+        help="how far the inputs go that do not go to the command",
+    )  # fmt: skip
     parser.add_argument("--format", action="append", choices=sorted(FORMATS))
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES))
     options = parser.parse_args()
@@ -101,7 +106,9 @@ def main() -> int:
         first = options.seed + number
         with Worker() as worker:
             runs = {
-                name: campaign(worker, formats, first_seed=first, stride=options.jobs)
+                name: campaign(
+                    worker, formats, first_seed=first, stride=options.jobs, others=options.others
+                )
                 for name, formats in families.items()
             }
             n_cases = len(range(number, options.cases, options.jobs))

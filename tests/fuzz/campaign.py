@@ -23,7 +23,7 @@ MOST_CPU_S, MOST_MIB = 10.0, 1024.0
 
 _IN_MEMORY = Path("/dev/shm")
 
-SECTIONS_EVERY, COMMAND_EVERY = 50, 500
+PAGE_EVERY, COMMAND_EVERY = 200, 20
 """Every input is read, measured and judged; every so many also go further."""
 
 _MOST_OF_A_WORKER = 20_000
@@ -31,11 +31,11 @@ _MOST_OF_A_WORKER = 20_000
 memory of one."""
 
 
-def depth_of(seed: int) -> str:
+def depth_of(seed: int, others: str = "results") -> str:
     """Return how far the cases of a seed go (``tests.fuzz.case.Depth``)."""
-    if seed % COMMAND_EVERY == 0:
-        return "command"
-    return "sections" if seed % SECTIONS_EVERY == 0 else "results"
+    if seed % PAGE_EVERY == 0:
+        return "page"
+    return "command" if seed % COMMAND_EVERY == 0 else others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,9 +132,14 @@ def _beyond(cpu_s: float, mib: float) -> list[str]:
 
 
 def campaign(
-    worker: Worker, names: tuple[str, ...], *, first_seed: int, stride: int = 1
+    worker: Worker,
+    names: tuple[str, ...],
+    *,
+    first_seed: int,
+    stride: int = 1,
+    others: str = "results",
 ) -> Iterator[Told]:
     """Yield what came of cases of all formats in turn, without end; ``stride`` is between seeds."""
     for seed in count(first_seed, stride):
         for name in names:
-            yield worker.run(name, seed)
+            yield worker.run(name, seed, depth=depth_of(seed, others))

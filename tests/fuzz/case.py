@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import traceback
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache, lru_cache
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from reportgen import load
 from reportgen.errors import ReportgenError
+from reportgen.intake import discover, read
 from reportgen.intake import system as intake_system
 from tests.end_to_end.command import run_here
 from tests.fuzz.formats import FORMATS, Case, is_whole_job
@@ -34,13 +35,16 @@ _OF_AWS = "not of the shape that it writes"
 class Depth(StrEnum):
     """How far an input goes; each includes the one before."""
 
+    READ = "read"
+    """Found and read: nothing but errors of ours escapes."""
     RESULTS = "results"
     """Read, measured, judged and saved; the files are strict JSON, no rule broke, and the numbers
     are those of the twin."""
-    SECTIONS = "sections"
-    """The files obey their schemas and can be loaded, and the sections of the page are drawn."""
     COMMAND = "command"
-    """The command itself runs, and the page is written."""
+    """The files obey their schemas and can be loaded, the sections of the page are drawn, and the
+    command itself runs."""
+    PAGE = "page"
+    """The page is written."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -68,6 +72,9 @@ def run_case(name: str, seed: int, folder: Path, *, depth: Depth) -> Told:
         return Told(wrong=_call(case), has_report=True)
     if case.path is None:
         return Told(wrong=["a case without a path"])
+    if depth is Depth.READ:
+        path = case.path
+        return Told(wrong=_call(replace(case, call=lambda: _read(path, case))), has_report=True)
     try:
         made = _reader().make(case.path, case.config, folder / "out")
     except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
@@ -75,8 +82,8 @@ def run_case(name: str, seed: int, folder: Path, *, depth: Depth) -> Told:
     told = Told(wrong=list(_about_made(case, made, folder)), has_report=made.error is None)
     if depth is not Depth.RESULTS and made.report is not None:
         told.wrong += _about_sections(case, made, folder)
-    if depth is Depth.COMMAND:
-        told.wrong += _about_command(case, made, folder)
+    if depth is not Depth.RESULTS:
+        told.wrong += _about_command(case, made, folder, has_page=depth is Depth.PAGE)
     return told
 
 
@@ -94,6 +101,14 @@ def _call(case: Case) -> list[str]:
     except Exception:  # noqa: BLE001  # whatever escapes is what is looked for
         return [traceback.format_exc()]
     return []
+
+
+def _read(path: Path, case: Case) -> None:
+    if case.copies_results:
+        load(path)
+        return
+    for part in discover(str(path)).parts:
+        read(part)
 
 
 # Results.
@@ -204,7 +219,7 @@ def _about_sections(case: Case, made: Made, folder: Path) -> Iterator[str]:
 # The command.
 
 
-def _about_command(case: Case, made: Made, folder: Path) -> Iterator[str]:
+def _about_command(case: Case, made: Made, folder: Path, *, has_page: bool) -> Iterator[str]:
     assert case.path is not None
     output = folder / "command-out"
     options: list[str | Path] = ["--config", case.config] if case.config is not None else []
@@ -219,7 +234,7 @@ def _about_command(case: Case, made: Made, folder: Path) -> Iterator[str]:
         yield f"exit code {run.code} without a message: {run.stderr!r}"
     if "Traceback" in run.stderr:
         yield f"a traceback on stderr: {run.stderr}"
-    if run.code == 0:
+    if run.code == 0 and has_page:
         yield from _about_page(output / "profiler-report", folder)
 
 

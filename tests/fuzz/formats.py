@@ -18,6 +18,8 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+import duckdb
+
 from reportgen.publish import is_unchanged, read_notebook
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from sample_data.nsight_report import COLUMNS, training
@@ -340,6 +342,62 @@ def nsight_schema(folder: Path, chance: Random) -> Case:
     return Case(path=path if chance.random() < 0.5 else folder)
 
 
+def nsight_parquet(folder: Path, chance: Random) -> Case:
+    """Change the bytes of a table of an export in Parquet, or the table's columns and rows."""
+    place = folder / "run_pqtdir"
+    place.mkdir()
+    for name, content in _parquet_tables().items():
+        (place / name).write_bytes(content)
+    path = chance.choice(sorted(place.iterdir()))
+    kind = chance.randrange(4)
+    if kind == 0:
+        path.write_bytes(mutate_bytes(path.read_bytes(), chance))
+    elif kind == 1:  # the footer says what the rest means
+        content, begin = path.read_bytes(), -chance.choice([12, 400, 2000])
+        path.write_bytes(content[:begin] + mutate_bytes(content[begin:], chance))
+    else:
+        with suppress(duckdb.Error):
+            _rewrite_table(path, chance)
+    return Case(path=place)
+
+
+def _rewrite_table(path: Path, chance: Random) -> None:
+    described = duckdb.execute(f"DESCRIBE SELECT * FROM '{path}'").fetchall()
+    columns = [name for name, *_ in described]
+    column, other = (_quoted(name) for name in chance.choices(columns, k=2))
+    value = chance.choice(
+        [
+            "NULL", "-1", "9223372036854775807", "1e300", "'nan'::DOUBLE", "'x'", "[1, 2]",
+            "repeat('n', 100000)", "{'a': 1}", "DATE '2020-01-01'", "true", "'\\xFF'::BLOB",
+            f"{other}::VARCHAR", f"TRY_CAST({other} AS TINYINT)",
+            f"-1e6 * TRY_CAST({other} AS BIGINT)",
+        ]
+    )  # fmt: skip
+    rows = chance.choice(
+        [
+            f"SELECT * REPLACE ({value} AS {column})",
+            f"SELECT * EXCLUDE ({column})",
+            f"SELECT * RENAME ({column} AS {_quoted('other')})",
+            f"SELECT *, {value} AS {chance.choice(['text', 'start', 'end', 'name', 'more'])}",
+        ]
+    )
+    if chance.random() < 0.2:
+        many = chance.choice([0, 1, 50, 5_000])
+        rows = f"SELECT t.* FROM ({rows} FROM '{path}') t, range({many})"
+    else:
+        rows = f"{rows} FROM '{path}'"
+    packing = chance.choice(["snappy", "zstd", "gzip", "uncompressed"])
+    duckdb.execute(f"COPY ({rows}) TO '{path}.new' (FORMAT parquet, compression {packing})")
+    Path(f"{path}.new").replace(path)
+
+
+@cache
+def _parquet_tables() -> Mapping[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder:
+        place = training().write(Path(folder) / "run_pqtdir")
+        return {path.name: path.read_bytes() for path in sorted(place.iterdir())}
+
+
 def _statement(chance: Random) -> str:
     table = chance.choice(sorted(set(COLUMNS) - {"OSRT_API", "GPU_METRICS"}))
     column, other = chance.choices(COLUMNS[table].split(), k=2)
@@ -456,6 +514,7 @@ FORMATS: Mapping[str, Builder] = {
     "kineto-tree": kernel_trace_tree,
     "nsight": nsight_report,
     "nsight-schema": nsight_schema,
+    "nsight-parquet": nsight_parquet,
     "keras": keras_timeline,
     "horovod-tree": horovod_tree,
     "recorder": recording,
@@ -466,6 +525,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "events": ("timeline", "metadata", "keras", "horovod", "horovod-tree", "tensorflow", "python"),
     "kernel traces": ("kineto", "kineto-tree"),
     "Nsight exports": ("nsight", "nsight-schema"),
+    "exports in Parquet": ("nsight-parquet",),
     "reports": ("saved", "aws"),
     "reports behind the schema": ("saved-values",),
     "recordings": ("recorder",),
