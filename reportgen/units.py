@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import count
+from math import isinf
 from typing import NewType
 
 Ns = NewType("Ns", int)
@@ -113,6 +114,8 @@ def percentages(parts: Sequence[float], *, decimals: int = 4) -> tuple[float, ..
     if total <= 0:
         return tuple(0.0 for _ in parts)
     scale = 10**decimals
+    if isinf(100 * scale * total):
+        return percentages([part / max(parts) for part in parts], decimals=decimals)
     exact = [100 * scale * part / total for part in parts]
     floors = [int(value) for value in exact]
     missing = 100 * scale - sum(floors)

@@ -95,3 +95,7 @@ def test_a_share_reads_the_same_in_a_list_and_alone() -> None:
 
 def test_the_examples_in_docstrings_hold() -> None:
     assert doctest.testmod(units).failed == 0
+
+
+def test_percentages_of_amounts_whose_sum_is_beyond_any_number_add_up() -> None:
+    assert units.percentages((1e308, 1e308, 2e307), decimals=1) == (45.5, 45.4, 9.1)

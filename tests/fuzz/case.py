@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import traceback
 from collections.abc import Iterator, Mapping
@@ -28,6 +29,7 @@ _DUCKDB_EVERY = 4
 
 _ALLOWED_CODES = {0, 1, 2}
 _MOST_SHOWN = 5
+_MOST_GARBAGE = 50_000
 _OF_AWS = "not of the shape that it writes"
 """What a result of SageMaker whose details are damaged says, beside what it counted."""
 
@@ -109,6 +111,8 @@ def _read(path: Path, case: Case) -> None:
         return
     for part in discover(str(path)).parts:
         read(part)
+    if gc.get_count()[0] > _MOST_GARBAGE:  # the reader of whole reports has turned it off
+        gc.collect()
 
 
 # Results.

@@ -68,7 +68,7 @@ def _whole(values: Sequence[Any], absent: int) -> NDArray[np.int64]:
 
 
 def _number_in(value: Any) -> Any:
-    """Return the number in ``stream 7`` or ``0x0``, or what was given; too large is 2^63 - 1."""
+    """Return the number in ``stream 7``, ``0x0`` or a number; too large is 2^63 - 1."""
     if isinstance(value, str):
         words = value.split()
         last = words[-1] if words else ""
@@ -76,7 +76,7 @@ def _number_in(value: Any) -> Any:
             value = int(last, 16 if last.lower().startswith("0x") else 10)
         except ValueError:
             return ABSENT
-    if value == _UNSET or isinstance(value, bytes):
+    if value == _UNSET or not isinstance(value, int | float):
         return ABSENT
     return 2**63 - 1 if abs(value) > _LARGEST else value
 

@@ -24,8 +24,8 @@ _SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "autoinstall_known_extensions": False,
     "autoload_known_extensions": False,
 }
-_LEAST_ROWS = 65_536
-"""Of a small file. A larger one has at most a row for each byte; real ones have one for 15."""
+_LEAST_ROWS, _BYTES_PER_ROW = 65_536, 4
+"""Rows of a small file, and the fewest bytes of a row of a larger one; real ones have 15."""
 
 _LEAST_BYTES, _READ_PER_BYTE = 16 << 20, 32
 _LONGEST_BYTES = 1 << 20
@@ -59,7 +59,7 @@ class Folder:
     def _columns(self, path: Path) -> frozenset[str]:
         size_bytes, address = path.stat().st_size, _literal(str(path))
         n_rows, n_bytes = self._claimed(address)
-        if n_rows > _LEAST_ROWS + size_bytes:
+        if n_rows > _LEAST_ROWS + size_bytes // _BYTES_PER_ROW:
             raise TooMuchError(
                 f"{n_rows:,} rows in {size_bytes:,} bytes, more than a file of its size can hold"
             )

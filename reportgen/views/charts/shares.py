@@ -152,7 +152,7 @@ def _parts(
             name=named(called.get(name, phase_words(name)), full_name),
             amount=shown_value(value, amount.unit) if amount else Shown(text=""),
             pct=Shown(text=format_pct(pct), exact=exactly(pct)),
-            width_pct=round(pct, 3),
+            width_pct=round(min(max(0.0, pct), 100.0), 3),
             colour=colour,
         )
         for name, full_name, value, pct, colour in zip(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from reportgen.errors import FormatError
@@ -258,3 +259,12 @@ def test_a_text_that_all_rows_of_parquet_mean_is_counted_for_each(tmp_path: Path
         n_read = sum(len(batch["text"]) for batch in opened.columns("NVTX_EVENTS", ["text"]))
         assert n_read == 0
         assert "more bytes than a file of its size" in opened.damage["NVTX_EVENTS"]
+
+
+def test_columns_of_parquet_of_another_type_count_as_absent(tmp_path: Path) -> None:
+    folder = training().write(tmp_path / "run_pqtdir")
+    table = folder / "CUPTI_ACTIVITY_KIND_KERNEL.parquet"
+    rows = f"SELECT * REPLACE (DATE '2020-01-01' AS correlationId) FROM '{table}'"
+    duckdb.execute(f"COPY ({rows}) TO '{table}.new' (FORMAT parquet)")
+    Path(f"{table}.new").replace(table)
+    assert n_kernels(folder) == 1232
