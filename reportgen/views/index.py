@@ -11,6 +11,7 @@ from markupsafe import Markup
 from reportgen.assets import templates_dir
 from reportgen.compression import pack
 from reportgen.index import Index, JobRow
+from reportgen.masking import without_secrets
 from reportgen.page_scripts import joined
 from reportgen.text import format_count, plural
 from reportgen.views.fragments import render
@@ -59,6 +60,7 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
     told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
+    data = without_secrets(json.dumps(tree, separators=(",", ":")))
     return render(
         "job_index",
         title=title,
@@ -66,7 +68,7 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
         columns=told,
         first=[[_cell(row, column) for column in told] for row in index.jobs[:_FIRST_ROWS]],
         n_jobs=format_count(len(index.jobs)),
-        data=Markup(pack(json.dumps(tree, separators=(",", ":")))),  # noqa: S704 - base 64
+        data=Markup(pack(data)),  # noqa: S704 - base 64
         policy=policy_of(style, script),
         style=Markup(style),  # noqa: S704 - a style sheet of ours
         script=Markup(script),  # noqa: S704 - a script of ours

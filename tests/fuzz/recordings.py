@@ -24,7 +24,7 @@ _START_S = int(START_S)
 
 def write_recording(folder: Path, chance: Random) -> Path:
     """Write a recording one file of which, sometimes a few, is not as the recorder wrote it."""
-    files = _files()
+    files = recording_files()
     changed = chance.sample(sorted(files), chance.choice([1, 1, 1, 3]))
     job = folder / "recording"
     for name, content in files.items():
@@ -51,7 +51,7 @@ def _changed(content: bytes, chance: Random) -> bytes:
 
 
 @cache
-def _files() -> Mapping[str, bytes]:
+def recording_files() -> Mapping[str, bytes]:
     files = {"system/training_job_end.ts": b""}
     for number, node in enumerate(_NODES):
         ahead_ns = number * _AHEAD_NS
