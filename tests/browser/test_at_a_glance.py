@@ -15,9 +15,8 @@ pytestmark = pytest.mark.browser
 CARDS = ["Job summary", "Utilization percentiles", "Framework", "Step durations", "Bottlenecks"]
 N_PIES = [1, 0, 2, 0, 1]
 MOST_PX = 1400
-# The arrow of a heading that sorts reaches some pixels beyond its table.
 _SCROLLING = """[...document.querySelectorAll('main .rg-scroll')]
-    .filter(it => it.scrollWidth > it.clientWidth + 5).map(it => it.ariaLabel)"""
+    .filter(it => it.scrollWidth > it.clientWidth).map(it => it.ariaLabel)"""
 _OPEN_ALL = "document.querySelectorAll('main details').forEach(it => { it.open = true; })"
 
 

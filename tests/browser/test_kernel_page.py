@@ -208,6 +208,21 @@ def test_nothing_is_wider_than_a_phone(browser, traced_page):
         assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_no_table_of_traces_scrolls_sideways_on_a_wide_screen(browser, traced_page):
+    scrolling = (
+        "[...document.querySelectorAll('main .rg-scroll')]"
+        ".filter(it => it.scrollWidth > it.clientWidth).map(it => it.ariaLabel)"
+    )
+    with opened(browser, traced_page) as watched:
+        page = watched.page
+        unfold_all(page)
+        for width in (1280, 1440, 1920):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert page.evaluate(scrolling) == []
+        page.set_viewport_size({"width": 360, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 @pytest.mark.parametrize("look", LOOKS)
 def test_axe_finds_no_violation_on_a_page_of_traces(browser, traced_page, look):
     with opened(browser, traced_page, **LOOKS[look]) as watched:
