@@ -60,7 +60,7 @@ function inkOf(number) {
     const shade = SEVERITIES.includes(family) ? 0 : hashOf(stage.names[number]) % n[family];
     inks[number] = first[family] + shade;
   }
-  return inks[number];
+  return inks[number] ?? 0;
 }
 
 /* Strips. */

@@ -1,14 +1,14 @@
 /** Columns of numbers as the file of the timeline packs them, and places in rising columns. */
 
 /**
- * Columns of `n` unsigned LEB128 numbers each.
+ * Columns of `n` unsigned LEB128 numbers each; fails where the bytes hold more or fewer.
  * @param {Uint8Array} bytes
  * @param {number} n
  * @param {number} nColumns
  */
 export function decode(bytes, n, nColumns) {
   let at = 0;
-  return Array.from({ length: nColumns }, () => {
+  const columns = Array.from({ length: nColumns }, () => {
     const column = new Float64Array(n);
     for (let row = 0; row < n; row++) {
       let byte = bytes[at++];
@@ -21,6 +21,8 @@ export function decode(bytes, n, nColumns) {
     }
     return column;
   });
+  if (at !== bytes.length) throw new Error("a block has not as many rows as its header says");
+  return columns;
 }
 
 /** The signed number of a zigzag one. @param {number} value */

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+import re
+import zlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +29,7 @@ pytestmark = pytest.mark.browser
 START_S = 1_694_128_201.541
 CANVAS = ".rg-lanes-canvas"
 GRAPH_LAUNCH = 2_300_000
+_FILE_PART = 'class="rg-lanes-file"'
 
 
 def _page_of(folder: Path, made: LaneFile) -> Path:
@@ -531,3 +535,99 @@ def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):
         page.locator("#timeline-axis [data-zoom=all]").click()
         _settle(page)
         assert [edge / 1e6 for edge in _view_us(page)] == pytest.approx([0, 300], abs=1e-3)
+
+
+_TREES = {
+    "its own parent": lambda lane: lane.update(parent=lane["id"]),
+    "a parent that comes later": lambda lane: lane.update(parent=lane["id"] + 1),
+    "a parent that is a text": lambda lane: lane.update(parent="0"),
+    "a number of another": lambda lane: lane.update(id=0),
+    "no blocks": lambda lane: lane.pop("blocks"),
+    "blocks that are a number": lambda lane: lane.update(blocks=7),
+    "no label": lambda lane: lane.update(label=None),
+}
+_BLOCKS = {
+    "a row too many": lambda block: block.update(n=block["n"] + 1),
+    "10¹² rows": lambda block: block.update(n=1 << 40),
+    "fewer than no rows": lambda block: block.update(n=-1),
+    "a place beyond the end": lambda block: block.update(at=[1 << 50, 9]),
+    "a place that is a text": lambda block: block.update(at="x"),
+    "an infinite time": lambda block: block.update({"from": 1e308, "to": -1e308}),
+    "another kind of rows": lambda block: block.update(level=1 - block.get("level", 0)),
+    "a level that is a text": lambda block: block.update(level="constructor"),
+}
+
+
+def _with_lanes(change: Callable[[dict[str, Any]], object]) -> LaneFile:
+    made = training_file(n_ranks=2)
+    for lane in made.lanes:
+        change(lane)
+    return made
+
+
+def _with_blocks(change: Callable[[dict[str, Any]], object]) -> LaneFile:
+    return _with_lanes(lambda lane: [change(block) for block in lane["blocks"]])
+
+
+def _with_names(names: list[str]) -> LaneFile:
+    made = training_file(n_ranks=2)
+    made.names = names
+    return made
+
+
+def _bomb() -> LaneFile:
+    made = training_file(n_ranks=1)
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    block = bytes(1 << 20)
+    at = made._add(b"".join([*(packer.compress(block) for _ in range(1 << 10)), packer.flush()]))
+    for lane in made.lanes:
+        for held in lane["blocks"]:
+            held["at"] = at
+    return made
+
+
+_CRAFTED = {
+    **{what: lambda change=change: _with_lanes(change).packed() for what, change in _TREES.items()},
+    **{
+        what: lambda change=change: _with_blocks(change).packed()
+        for what, change in _BLOCKS.items()
+    },
+    "no names": lambda: _with_names([]).packed(),
+    "one name": lambda: _with_names([""]).packed(),
+    "a block that unpacks to a gigabyte": lambda: _bomb().packed(),
+    "half of the file": lambda: training_file().packed()[:2_000],
+    "a header of zeros": lambda: training_file().packed()[:12] + bytes(20_000),
+    "a header without an end": lambda: training_file().packed()[:8] + b"\xff" * 20_000,
+    "nothing": lambda: b"",
+}
+
+
+_UNNOTICED = {
+    "no label", "an infinite time", "another kind of rows", "a level that is a text", "one name",
+}  # fmt: skip
+"""The script takes them as they are: it draws nonsense or nothing, and goes on."""
+
+
+@pytest.mark.parametrize("what", _CRAFTED)
+def test_a_crafted_file_neither_stops_the_page_nor_goes_unsaid(browser, lanes_page, tmp_path, what):
+    # The command checks the file before it writes a page: here the script stands alone.
+    packed = base64.b64encode(_CRAFTED[what]()).decode()
+    text = lanes_page.read_text(encoding="utf-8")
+    crafted = tmp_path / "page.html"
+    crafted.write_text(re.sub(f"({_FILE_PART}>)[^<]*", rf"\g<1>{packed}", text), encoding="utf-8")
+    with opened(browser, crafted, at="#timeline-lanes") as watched:
+        page = watched.page
+        if what in _UNNOTICED:
+            _wait(page, "window.reportLanes")
+        else:
+            _wait(page, "document.querySelector('.rg-lanes-problem').checkVisibility()")
+            assert "cannot be read" in page.locator(".rg-lanes-problem").inner_text()
+        _settle(page)
+        if page.locator("[data-lanes=ready]").count():
+            page.evaluate("reportLanes.setView(0, 6e6)")
+            page.locator(CANVAS).focus()
+            for key in ("ArrowDown", "ArrowRight", "Enter", "]"):
+                page.keyboard.press(key)
+            _settle(page)
+        assert page.evaluate("1 + 1") == 2
+        assert watched.requests == []

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -41,33 +41,36 @@ class Outcome:
     """Files beside the output that are not as they were."""
 
 
+_MEASURED = """
+import json, resource, subprocess, sys
+code = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(json.dumps([code, used.ru_utime + used.ru_stime, used.ru_maxrss]))
+"""
+"""On Linux the peak of a process is never below that of the one which started it: this is small, a
+process that runs tests is not."""
+
+
 def run_measured(args: Iterable[str | Path], *, cwd: Path) -> Outcome:
     """Run the command without the notebook and measure it with all its processes."""
-    with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reportgen", *map(str, args), "--format", "md"],
-            cwd=cwd,
-            stdout=subprocess.DEVNULL,
-            stderr=said,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-        )
-        ends_at = time.monotonic() + _HANGS_S
-        while True:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-            if pid:
-                break
-            if time.monotonic() > ends_at:
-                process.kill()
-                ends_at += _HANGS_S
-            time.sleep(0.05)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        said.seek(0)
-        return Outcome(
-            code=process.returncode,
-            seconds=usage.ru_utime + usage.ru_stime,
-            mib=usage.ru_maxrss / 1024,
-            stderr=said.read().decode("utf-8", "replace"),
-        )
+    command = (sys.executable, "-m", "reportgen", *map(str, args), "--format", "md")
+    process = subprocess.Popen(
+        [sys.executable, "-S", "-c", _MEASURED, *command],
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+    )
+    try:
+        answer, said = process.communicate(timeout=_HANGS_S)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        _, said = process.communicate()
+        answer = json.dumps([-signal.SIGKILL, _HANGS_S, 0]).encode()
+    code, seconds, kib = json.loads(answer)
+    stderr = said.decode("utf-8", "replace")
+    return Outcome(code=code, seconds=seconds, mib=kib / 1024, stderr=stderr)
 
 
 # Kernel traces.
