@@ -17,6 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
+from tests.end_to_end.command import run_here
+from tests.fuzz import samples
 from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.fuzz.attacks_text import TEXT_ATTACKS
@@ -53,7 +55,10 @@ process that runs tests is not."""
 
 def run_measured(args: Iterable[str | Path], *, cwd: Path) -> Outcome:
     """Run the command without the notebook and measure it with all its processes."""
-    command = (sys.executable, "-m", "reportgen", *map(str, args), "--format", "md")
+    return _measured([sys.executable, "-m", "reportgen", *map(str, args), "--format", "md"], cwd)
+
+
+def _measured(command: Iterable[str], cwd: Path) -> Outcome:
     process = subprocess.Popen(
         [sys.executable, "-S", "-c", _MEASURED, *command],
         cwd=cwd,
@@ -482,8 +487,50 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
 } | dict(ATTACKS_ON_SAVED)  # fmt: skip
 
 
+_FAMILY = "from reportgen.cli.family import main; raise SystemExit(main())"
+READERS: Mapping[str, Callable[[Path, Path], tuple[str | Path, ...]]] = {
+    "query": lambda it, _: ("query", it),
+    "query one rule": lambda it, _: ("query", it, "StepOutlier"),
+    "query exhibits": lambda it, _: ("query", it, "exhibits"),
+    "compare as first": lambda it, good: ("compare", it, good, "--output", "out"),
+    "compare as second": lambda it, good: ("compare", good, it, "--output", "out"),
+    "compare as baseline": lambda it, good: (
+        "compare", good, "--baseline", it / "report.json", "--output", "out",
+    ),
+    "index": lambda it, _: ("index", it.parent, "--output", "out"),
+    "index --make": lambda it, _: ("index", it.parent, "--make", "--output", "out"),
+    "timeline": lambda it, good: (
+        "timeline", good.parent / "job", "--report", it, "--output", "out/job.pftrace.gz",
+    ),
+}  # fmt: skip
+"""Commands that read a saved report, from the path of that and of a good one."""
+
+
+def attack_reader(name: str, reader: str, folder: Path) -> Outcome:
+    """Build a saved report that attacks and have a command read it."""
+    (folder / "out").mkdir()
+    good = samples.write_job(folder / "good" / "job")
+    made = run_here(good, "--output", folder / "good", "--format", "md")
+    if made.code != 0:
+        raise RuntimeError(f"the sample job gives {made}")
+
+    def run(path: Path) -> Outcome:
+        args = READERS[reader](path, folder / "good" / "profiler-report")
+        return _measured([sys.executable, "-c", _FAMILY, *map(str, args)], folder)
+
+    return _watched(name, folder, run)
+
+
 def attack(name: str, folder: Path) -> Outcome:
     """Build one and run it."""
+
+    def run(path: Path) -> Outcome:
+        return run_measured([path, "--output", folder / "out"], cwd=folder)
+
+    return _watched(name, folder, run)
+
+
+def _watched(name: str, folder: Path, run: Callable[[Path], Outcome]) -> Outcome:
     inside = folder / "in"
     inside.mkdir()
     canaries = folder / CANARIES
@@ -492,7 +539,7 @@ def attack(name: str, folder: Path) -> Outcome:
         (canaries / canary).write_text(f"the content of {canary}\n")
     path = ATTACKS[name](inside)
     before = _state_of(folder)
-    outcome = run_measured([path, "--output", folder / "out"], cwd=folder)
+    outcome = run(path)
     after = _state_of(folder)
     changed = {place for place, _ in before.items() ^ after.items()}
     return replace(outcome, changed=tuple(sorted(changed)))
@@ -523,7 +570,7 @@ def complaints(outcome: Outcome, output: Path) -> list[str]:
     if outcome.code in {1, 2} and "rror: " not in outcome.stderr:
         found.append(f"code {outcome.code} without a message")
     report = output / "profiler-report" / "report.json"
-    if outcome.code == 0:
+    if outcome.code == 0 and report.exists():
         rules = json.loads(report.read_bytes())["rules"]
         found += [
             f"{rule}: {entry['reason']}"

@@ -67,12 +67,12 @@ def parquet_of_equal_rows(folder: Path) -> Path:
 
 
 def parquet_of_one_long_text(folder: Path) -> Path:
-    """A megabyte that 3,000 rows mean."""
-    text = "repeat('x', 1000000)"
+    """60 kB that 50,000 rows mean."""
+    text = "repeat('x', 60000)"
     return _parquet(
         folder,
         'SELECT 5 + range AS start, 9 + range AS "end", 59 AS eventType, 1::BIGINT AS globalTid, '
-        f"{text} AS text FROM range(3000)",
+        f"{text} AS text FROM range(50000)",
         compression="zstd",
     )
 

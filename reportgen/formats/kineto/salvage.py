@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -54,7 +54,8 @@ def decode_chunk(
     events = decode(chunk.strip(EDGES))
     if events is not None:
         return events, None
-    ended = _decode_to_end(chunk, decode)
+    ends = tuple(islice(_END.finditer(chunk), _MAX_ENDS))
+    ended = _decode_to_end(chunk, ends, decode)
     if ended is not None:
         return ended
     if len(chunk) <= MAX_REPAIR_BYTES:
@@ -63,11 +64,13 @@ def decode_chunk(
         if repaired is not None:
             losses.places_repaired += n_changed
             return repaired, None
-    return _Pieces(chunk, losses, decode).decode(is_last=is_last)
+    return _Pieces(chunk, ends, losses, decode).decode(is_last=is_last)
 
 
-def _decode_to_end(chunk: bytes, decode: Decode) -> tuple[list[TraceEvent], int] | None:
-    for match in islice(_END.finditer(chunk), _MAX_ENDS):
+def _decode_to_end(
+    chunk: bytes, ends: Iterable[re.Match[bytes]], decode: Decode
+) -> tuple[list[TraceEvent], int] | None:
+    for match in ends:
         end = match.start() + 1
         events = decode(chunk[:end].strip(EDGES))
         if events is not None:
@@ -76,8 +79,11 @@ def _decode_to_end(chunk: bytes, decode: Decode) -> tuple[list[TraceEvent], int]
 
 
 class _Pieces:
-    def __init__(self, chunk: bytes, losses: Losses, decode: Decode) -> None:
+    def __init__(
+        self, chunk: bytes, ends: Sequence[re.Match[bytes]], losses: Losses, decode: Decode
+    ) -> None:
         self._chunk = chunk
+        self._ends_of_list = ends
         self._decode_run = decode
         self._losses = losses
         self._events: list[TraceEvent] = []
@@ -106,7 +112,9 @@ class _Pieces:
 
     def _decode_piece(self, text: bytes, start: int, *, is_tail: bool) -> int | None:
         """Take one event that is damaged, or is followed by the end of the list."""
-        for match in islice(_END.finditer(text), _MAX_ENDS):
+        is_whole = len(self._starts) == 1  # all of the chunk, which was searched
+        ends = self._ends_of_list if is_whole else islice(_END.finditer(text), _MAX_ENDS)
+        for match in ends:
             end = match.start() + 1
             if self._take_whole(text[:end].strip(EDGES)):
                 return start + end
