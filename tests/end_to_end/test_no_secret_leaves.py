@@ -20,9 +20,10 @@ import pytest
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from sample_data.nsight_report import training
 from sample_data.python_profiles import BETWEEN, dump_bytes, tree_bytes, write_profile
-from tests.end_to_end.command import run_here
+from tests.end_to_end.command import run_command, run_here
 from tests.fuzz import samples
 from tests.fuzz.recordings import recording_files
+from tests.s3_server import Bucket
 from tests.tensorflow_traces import write_tensorflow
 from tests.traces import header, small_events
 
@@ -224,6 +225,16 @@ def test_secrets_in_all_columns_of_an_export_are_in_no_output(tmp_path: Path) ->
                 is_text = f"typeof(\"{column}\") = 'text' AND \"{column}\" != '3.11.0'"
                 writer.execute(f"{changed} WHERE {is_text}", [PLANTED])  # our own
     assert not _leaks(tmp_path / "all", *_all_said(path, tmp_path / "all"))
+
+
+def test_secrets_in_addresses_of_a_bucket_are_in_no_output(s3: Bucket, tmp_path: Path) -> None:
+    secrets = "hf_c4n4ry05abcdefghijklmn/sig=c4n4ry01&password=c4n4ry03"
+    s3.put_folder(samples.write_job(tmp_path / "job"), f"{secrets}/job")
+    out = tmp_path / "out"
+    for address in (f"{s3.url}/{secrets}/job", f"{s3.url}/{secrets}/none"):
+        run = run_command(address, "--output", out, "-v", cwd=tmp_path)
+        assert run.code == int(address.endswith("none")), run.stderr
+        assert not _leaks(out, run.stdout, run.stderr)
 
 
 def _all_said(given: Path, out: Path) -> Iterator[str]:

@@ -29,7 +29,7 @@ _LEAST_ROWS, _BYTES_PER_ROW = 65_536, 4
 
 _LEAST_BYTES, _READ_PER_BYTE = 16 << 20, 32
 _LONGEST_BYTES = 1 << 16
-"""The longest text; of real exports 16 kB. DuckDB makes 2,048 of them at once, whatever its limit."""
+"""The longest text; real exports have 16 kB. DuckDB makes 2,048 at once, whatever its limit."""
 
 _ROWS_AT_ONCE = 32
 """As many texts of the greatest length fit into memory before they are counted."""
