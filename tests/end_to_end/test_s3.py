@@ -261,3 +261,21 @@ def test_a_prefix_without_a_job_is_one_message(s3: Bucket, tmp_path: Path) -> No
         run = run_command(f"{s3.url}/{prefix}", cwd=tmp_path)
         assert (run.code, run.stdout) == (1, "")
         assert said in run.stderr
+
+
+def test_a_report_goes_to_sagemakers_own_place_and_does_not_change_the_next(
+    s3: Bucket, input_bound_job: Path, tmp_path: Path
+) -> None:
+    s3.put_folder(input_bound_job, "job")
+    place = "job/rule-output/ProfilerReport-1/profiler-output"
+    made = run_command(f"{s3.url}/job", "--output", f"{s3.url}/{place}", *SUMMARY, cwd=tmp_path)
+    assert made.code == 0, made.stderr
+    assert f"{place}/profiler-report/report.json" in s3.keys("job/rule-output")
+    for given, folder in (("job", "of-job"), (place, "of-report")):
+        again = run_command(
+            f"{s3.url}/{given}", "--output", tmp_path / folder, *SUMMARY, cwd=tmp_path
+        )
+        assert again.code == 0, again.stderr
+    assert files_in(s3, f"{place}/profiler-report/") == files_of(
+        tmp_path / "of-job" / "profiler-report"
+    )
