@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 WIDTH_PX = 1_000
-PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADU"
+    "lEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
+)
 """One point: what matplotlib's backend for notebooks shows is a PNG of its own."""
 
 OWN_CELLS = (
