@@ -82,20 +82,30 @@ def compose_report(
             ),
             instance_type=described.instance_type if described is not None else "",
         ),
-        status=_status(job, described, is_running=is_running),
+        status=_status(
+            job,
+            described,
+            is_running=is_running,
+            is_excerpt=all(part.rank is not None for part in measured),
+        ),
     )
 
 
 def _status(
-    job: JobProfile, described: TrainingJob | None, *, is_running: bool
+    job: JobProfile, described: TrainingJob | None, *, is_running: bool, is_excerpt: bool
 ) -> report.JobStatus:
-    """Return the status of a job: from SageMaker, or from end marker and recorder."""
+    """Return the status of a job: from SageMaker, or from end marker and recorder.
+
+    Kernel traces alone are an excerpt of a job: how it ended, they do not say.
+    """
     if described is not None and described.status in set(report.JobStatus):
         return report.JobStatus(described.status)
     if is_running:
         return report.JobStatus.IN_PROGRESS
     if job.recording is not None and any(job.recording.exit_codes):
         return report.JobStatus.FAILED
+    if is_excerpt and job.recording is None:
+        return report.JobStatus.UNKNOWN
     return report.JobStatus.COMPLETED if job.info.is_finished else report.JobStatus.UNKNOWN
 
 

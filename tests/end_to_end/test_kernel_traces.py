@@ -69,6 +69,15 @@ def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:
     assert report_of(tmp_path)["job"]["name"] == "trace"
 
 
+def test_how_the_job_of_a_trace_ended_is_unknown(tmp_path: Path) -> None:
+    path = write_trace(tmp_path / "t.pt.trace.json", trace_text())
+    run = run_command(path, "--output", tmp_path / "out", "--format", "md", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    told = json.loads((tmp_path / "out/profiler-report/report.json").read_bytes())
+    assert told["figures"]["status"] == "Unknown"
+    assert told["job"]["running_until"] is None
+
+
 def test_a_report_is_not_written_among_traces(tmp_path: Path) -> None:
     write_trace(tmp_path / "rank0.json", ranked(0))
     assert run_command(".", cwd=tmp_path).code == 2
