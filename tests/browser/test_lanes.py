@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from reportgen.store import with_timeline
 from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import TIMEOUT_MS, Watched, opened, unfold_all, wait_until
 from tests.builders import START_S as JOB_START_S
+from tests.fuzz.attacks_saved import gzipped_zeros
 from tests.views import pages, reports, traces
 from tests.views.lane_files import LaneFile, training_file
 from tests.views.timeline.jobs import training_node, training_report
@@ -577,9 +577,7 @@ def _with_names(names: list[str]) -> LaneFile:
 
 def _bomb() -> LaneFile:
     made = training_file(n_ranks=1)
-    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
-    block = bytes(1 << 20)
-    at = made._add(b"".join([*(packer.compress(block) for _ in range(1 << 10)), packer.flush()]))
+    at = made._add(gzipped_zeros(1 << 10))
     for lane in made.lanes:
         for held in lane["blocks"]:
             held["at"] = at

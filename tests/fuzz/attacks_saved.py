@@ -135,12 +135,17 @@ def _lanes(change: Callable[[dict[str, Any]], object]) -> bytes:
     return made.packed()
 
 
-def timeline_block_of_3_gb(folder: Path) -> Path:
+@cache
+def gzipped_zeros(n_mib: int) -> bytes:
+    """Return so many MiB of zeros, packed."""
     packer = zlib.compressobj(9, zlib.DEFLATED, 31)
     block = bytes(1 << 20)
-    bomb = b"".join([*(packer.compress(block) for _ in range(3 << 10)), packer.flush()])
+    return b"".join([*(packer.compress(block) for _ in range(n_mib)), packer.flush()])
+
+
+def timeline_block_of_3_gb(folder: Path) -> Path:
     made = training_file(n_ranks=1)
-    at = made._add(bomb)
+    at = made._add(gzipped_zeros(3 << 10))
     for lane in made.lanes:
         for held in lane["blocks"]:
             held["at"] = at
