@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -537,7 +538,7 @@ def test_the_lanes_and_the_charts_of_a_job_have_one_zoom(browser, tmp_path):
         assert [edge / 1e6 for edge in _view_us(page)] == pytest.approx([0, 300], abs=1e-3)
 
 
-_TREES = {
+_TREES: Mapping[str, Callable[[dict[str, Any]], object]] = {
     "its own parent": lambda lane: lane.update(parent=lane["id"]),
     "a parent that comes later": lambda lane: lane.update(parent=lane["id"] + 1),
     "a parent that is a text": lambda lane: lane.update(parent="0"),
@@ -546,7 +547,7 @@ _TREES = {
     "blocks that are a number": lambda lane: lane.update(blocks=7),
     "no label": lambda lane: lane.update(label=None),
 }
-_BLOCKS = {
+_BLOCKS: Mapping[str, Callable[[dict[str, Any]], object]] = {
     "a row too many": lambda block: block.update(n=block["n"] + 1),
     "10¹² rows": lambda block: block.update(n=1 << 40),
     "fewer than no rows": lambda block: block.update(n=-1),
@@ -558,41 +559,38 @@ _BLOCKS = {
 }
 
 
-def _with_lanes(change: Callable[[dict[str, Any]], object]) -> LaneFile:
+def _with_lanes(change: Callable[[dict[str, Any]], object]) -> bytes:
     made = training_file(n_ranks=2)
     for lane in made.lanes:
         change(lane)
-    return made
+    return made.packed()
 
 
-def _with_blocks(change: Callable[[dict[str, Any]], object]) -> LaneFile:
+def _with_blocks(change: Callable[[dict[str, Any]], object]) -> bytes:
     return _with_lanes(lambda lane: [change(block) for block in lane["blocks"]])
 
 
-def _with_names(names: list[str]) -> LaneFile:
+def _with_names(names: list[str]) -> bytes:
     made = training_file(n_ranks=2)
     made.names = names
-    return made
+    return made.packed()
 
 
-def _bomb() -> LaneFile:
+def _with_bomb() -> bytes:
     made = training_file(n_ranks=1)
     at = made._add(gzipped_zeros(1 << 10))
     for lane in made.lanes:
         for held in lane["blocks"]:
             held["at"] = at
-    return made
+    return made.packed()
 
 
-_CRAFTED = {
-    **{what: lambda change=change: _with_lanes(change).packed() for what, change in _TREES.items()},
-    **{
-        what: lambda change=change: _with_blocks(change).packed()
-        for what, change in _BLOCKS.items()
-    },
-    "no names": lambda: _with_names([]).packed(),
-    "one name": lambda: _with_names([""]).packed(),
-    "a block that unpacks to a gigabyte": lambda: _bomb().packed(),
+_CRAFTED: Mapping[str, Callable[[], bytes]] = {
+    **{what: partial(_with_lanes, change) for what, change in _TREES.items()},
+    **{what: partial(_with_blocks, change) for what, change in _BLOCKS.items()},
+    "no names": partial(_with_names, []),
+    "one name": partial(_with_names, [""]),
+    "a block that unpacks to a gigabyte": _with_bomb,
     "half of the file": lambda: training_file().packed()[:2_000],
     "a header of zeros": lambda: training_file().packed()[:12] + bytes(20_000),
     "a header without an end": lambda: training_file().packed()[:8] + b"\xff" * 20_000,
