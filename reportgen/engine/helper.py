@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
@@ -20,7 +20,6 @@ from reportgen.text_safety import TerminalFormatter
 _END = None
 _OBJECTS_PER_COLLECTION = 100_000
 _OURS = __name__.partition(".")[0]
-_IS_HELPER = "REPORTGEN_IS_HELPER"
 _LAST_MOMENT_S = 5.0
 """A process that sends nothing more has this long to end by itself and to say why."""
 
@@ -74,7 +73,6 @@ def serve() -> None:
     printed goes to stderr, and so does the log.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ[_IS_HELPER] = "1"
     gc.set_threshold(_OBJECTS_PER_COLLECTION)
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
@@ -98,38 +96,3 @@ def _end_with_starter() -> None:
     """End this helper when the process that started it is gone."""
     os.read(sys.stdin.fileno(), 1)
     os._exit(1)
-
-
-def spare_cores() -> int:
-    """Return how many cores this process may use beside the one it runs on; a helper none."""
-    if _IS_HELPER in os.environ:
-        return 0
-    try:
-        n_cores = len(os.sched_getaffinity(0))
-    except AttributeError:  # not on this system
-        n_cores = os.cpu_count() or 1
-    return n_cores - 1
-
-
-def split(sizes: Sequence[int], n_helpers: int, head_start: int) -> list[int]:
-    """Return where to cut a sequence of work of these sizes so that all finish together.
-
-    ``head_start`` is what is done here before a helper is ready.
-
-    Returns:
-        ``n_helpers + 2`` ascending positions, the first 0 and the last ``len(sizes)``; what lies
-        between the first two is done here.
-
-    Example:
-        >>> split([1] * 10, 1, head_start=2)
-        [0, 6, 10]
-    """
-    total = sum(sizes)
-    own = min(total, (total + n_helpers * head_start) / (n_helpers + 1))
-    each = (total - own) / max(n_helpers, 1)
-    cuts, done = [0], 0.0
-    for index, size in enumerate(sizes):
-        if len(cuts) <= n_helpers and done >= own + (len(cuts) - 1) * each:
-            cuts.append(index)
-        done += size
-    return [*cuts, *[len(sizes)] * (n_helpers + 2 - len(cuts))]

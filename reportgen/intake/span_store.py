@@ -6,8 +6,8 @@ by batch, so that they never have to be held twice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from reportgen.formats.trace_events.file_events import EVENT_COLUMNS, FileEvents
 from reportgen.formats.trace_events.marks import Marks
 from reportgen.formats.trace_events.rows import Vocabulary
-from reportgen.profile import SpanArguments
 from reportgen.profile.mapped import blank_column, copy_column, forget
 from reportgen.profile.spans import code_type
 
@@ -88,17 +87,6 @@ class StoredFile:
     loose: Marks | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PackedHead:
-    """Meanings of the codes of packed rows: files, words and arguments by their codes."""
-
-    files: tuple[StoredFile, ...]
-    names: tuple[str | None, ...]
-    phases: tuple[str, ...]
-    threads: tuple[Any, ...]
-    arguments: SpanArguments
-
-
 class SpanStore:
     """Takes the events of file after file, in the order in which files were closed.
 
@@ -124,50 +112,6 @@ class SpanStore:
         code = np.broadcast_to(np.int32(len(self.files)), events.start_ns.shape)
         self.files.append(file)
         self._extend({"file": code} | {name: getattr(events, name) for name in EVENT_COLUMNS})
-
-    def packed(self) -> Iterator[PackedHead | dict[str, NDArray[Any]]]:
-        """Yield what another store absorbs: the head, then rows in pieces.
-
-        The store is empty afterwards.
-        """
-        yield PackedHead(
-            files=tuple(self.files),
-            names=tuple(self.vocabulary.names),
-            phases=tuple(self.vocabulary.phases),
-            threads=tuple(self.vocabulary.threads),
-            arguments=self.vocabulary.arguments.table(),
-        )
-        columns = self.columns()
-        for start in range(0, columns["file"].size, _PIECE_ROWS):
-            yield {name: rows[start : start + _PIECE_ROWS] for name, rows in columns.items()}
-
-    def absorb(self, head: PackedHead, pieces: Iterable[dict[str, NDArray[Any]]]) -> None:
-        """Take over what another store packed."""
-        vocabulary, n_files = self.vocabulary, len(self.files)
-        name, phase = vocabulary.names.of(head.names), vocabulary.phases.of(head.phases)
-        thread = vocabulary.threads.of(head.threads)
-        n_arguments = vocabulary.arguments.extend(head.arguments)
-        for file in head.files:
-            loose = file.loose
-            if loose is not None:
-                loose = replace(
-                    loose,
-                    name=name[loose.name],
-                    phase=phase[loose.phase],
-                    thread=thread[loose.thread],
-                    argument=loose.argument + np.int32(n_arguments),
-                )
-            self.files.append(replace(file, loose=loose))
-        for piece in pieces:
-            self._extend(
-                piece
-                | {
-                    "name": name[piece["name"]],
-                    "phase": phase[piece["phase"]],
-                    "file": piece["file"].astype(np.int32) + np.int32(n_files),
-                    "argument": piece["argument"] + np.int32(n_arguments),
-                }
-            )
 
     def _extend(self, rows: Mapping[str, NDArray[Any]]) -> None:
         words = {

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from itertools import chain, compress, pairwise
+from itertools import compress
 
-from reportgen.engine import HelperError, run_in_helper, spare_cores, split
 from reportgen.formats import Diagnostics, EventFile, format_of
 from reportgen.intake.open_part import read_file_blocks
 from reportgen.intake.span_limits import extent_of
@@ -18,19 +15,8 @@ from reportgen.intake.system import Progress
 from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
-logger = logging.getLogger(__name__)
-
-HELPER_BYTES = 256_000_000
-"""Measured: timelines of this size are worth the 50 MiB of another process."""
-
-HEAD_START_BYTES = 30_000_000
-"""Bytes read here before another process is ready, which took about 0.15 s when measured."""
-
 _EVENT_BYTES = 100
 """Events are rarely shorter: memory for as many is reserved, and used only if they come."""
-
-MAX_HELPERS = 3
-"""Processes beside this one: each takes some 50 MiB."""
 
 
 def read_spans(
@@ -46,8 +32,8 @@ def read_spans(
     The samples of ``system`` say when the job ran; ``job`` whether it is finished, and what its
     times are.
     """
-    store, told = _read_all(sorted(files, key=_order), on_progress)
-    problems.merge(told)
+    store = SpanStore(sum(file.size_bytes for file in files) // _EVENT_BYTES)
+    _read_all(sorted(files, key=_order), store, problems, on_progress)
     if not store.files:
         return empty_spans()
     what = _SAY_READ.replace("NODE", files[0].claim.node)
@@ -61,61 +47,6 @@ _SAY_READ = "{n} [file|files] of framework events of NODE [was|were] read"
 
 
 def _read_all(
-    files: Sequence[EventFile], on_progress: Progress | None
-) -> tuple[SpanStore, Diagnostics]:
-    own, *others = _runs(files)
-    if others:
-        try:
-            return _read_together(own, others, on_progress)
-        except HelperError as err:
-            logger.debug("reading timelines in one process: %s", err)
-    store, told = _store_for(files), Diagnostics()
-    _read_here(files, store, told, on_progress)
-    return store, told
-
-
-def _runs(files: Sequence[EventFile]) -> list[Sequence[EventFile]]:
-    sizes = [file.size_bytes for file in files]
-    is_local = all(file.location.local_path(file.key) is not None for file in files)
-    n_helpers = min(spare_cores(), sum(sizes) // HELPER_BYTES, MAX_HELPERS) if is_local else 0
-    runs = [files[start:end] for start, end in pairwise(split(sizes, n_helpers, HEAD_START_BYTES))]
-    return [run for run in runs if run] or [files]
-
-
-def _read_together(
-    own: Sequence[EventFile], others: Sequence[Sequence[EventFile]], on_progress: Progress | None
-) -> tuple[SpanStore, Diagnostics]:
-    """Read the first files here while each helper reads a run of those after them.
-
-    Raises:
-        HelperError: a helper failed.
-    """
-    store, told = _store_for([*own, *chain.from_iterable(others)]), Diagnostics()
-    with ExitStack() as exits:
-        helpers = [exits.enter_context(run_in_helper(read_packed, run)) for run in others]
-        _read_here(own, store, told, on_progress)
-        for run, results in zip(others, helpers, strict=True):
-            n_before = store.n_spans
-            told.merge(next(results))
-            store.absorb(next(results), results)
-            if on_progress is not None:
-                on_progress(store.n_spans - n_before, sum(file.size_bytes for file in run))
-    return store, told
-
-
-def read_packed(files: Sequence[EventFile]) -> Iterator[object]:
-    """Yield a problems and what ``SpanStore.absorb`` takes; runs in a helper."""
-    store, told = _store_for(files), Diagnostics()
-    _read_here(files, store, told, None)
-    yield told
-    yield from store.packed()
-
-
-def _store_for(files: Sequence[EventFile]) -> SpanStore:
-    return SpanStore(sum(file.size_bytes for file in files) // _EVENT_BYTES)
-
-
-def _read_here(
     files: Sequence[EventFile],
     store: SpanStore,
     problems: Diagnostics,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from reportgen.formats.decompression import SAY_GIVEN_UP
 from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
 from reportgen.formats.kineto.cut import Copied, copy_events
 from reportgen.formats.kineto.detection import KERNEL_TRACES
-from reportgen.formats.kineto.halves import read_halves
 from reportgen.formats.kineto.header import TraceHeader
 from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
@@ -119,13 +117,8 @@ def _read_file(
     ref: PartRef, problems: Diagnostics, *, is_whole: bool, on_progress: Progress | None
 ) -> tuple[TraceHeader, TraceTables]:
     file, location = ref.files[0], open_part(ref)
-    trace, path = None, location.local_path(file.key)
-    if path is not None and not is_whole:
-        blocks = read_file_blocks(location, file.key, file.size_bytes, Diagnostics())
-        trace = read_halves(Path(path), file.size_bytes, blocks, on_progress)
-    if trace is None:
-        blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
-        trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
+    blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
+    trace = read_trace(blocks, is_whole=is_whole, on_progress=on_progress)
     remark_changes(location, problems)
     _tell_losses(trace, file.key, problems)
     return trace.header, trace.tables

@@ -17,7 +17,6 @@ from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
-from reportgen.pipeline.sharing import measure_shared
 from reportgen.profile import (
     Clock,
     JobProfile,
@@ -33,7 +32,7 @@ from reportgen.profile import (
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
-from reportgen.rules.runner import reads
+from reportgen.rules.runner import measure_part, reads
 from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
@@ -92,12 +91,10 @@ def work_on(
     part = read(ref, on_progress=on_progress, cache=cache)
     was_read = time.perf_counter()
 
-    def stage_lanes() -> None:
-        if lanes is not None:
-            communication = params[TIMELINE.id].communication_names
-            stage(lanes_of(part, communication), lanes.of(ref), n_parts=lanes.n_parts)
-
-    measurements = PackedMeasurements.of(measure_shared(part, rules, params, stage_lanes))
+    measurements = PackedMeasurements.of(measure_part(part, rules, params))
+    if lanes is not None:
+        communication = params[TIMELINE.id].communication_names
+        stage(lanes_of(part, communication), lanes.of(ref), n_parts=lanes.n_parts)
     if aside is not None:
         with suppress(Exception):  # whatever it is, judging meets it and says it
             measurements = measurements.aside(aside / _name_of(ref))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import random
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -316,44 +315,3 @@ def test_any_number_of_names_has_codes(tmp_path: Path, n_names: int) -> None:
     spans = read(tmp_path).spans
     assert spans.names == tuple(f"layer{index:05}" for index in range(n_names))
     assert [code % 4 for code in spans.name.tolist()] == [n * 4 // n_names for n in range(n_names)]
-
-
-@pytest.mark.parametrize("n_helpers", [1, 2])
-def test_helpers_give_the_same_table_and_the_same_notes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n_helpers: int
-) -> None:
-    many_files(tmp_path)
-    write_timeline(tmp_path, b'[\n{"ph": "X", oops\n]', end_s=START_S + 700)
-    alone = read(tmp_path)
-    module = importlib.import_module("reportgen.intake.spans")
-    monkeypatch.setattr(module, "HELPER_BYTES", 1)
-    monkeypatch.setattr(module, "HEAD_START_BYTES", 0)
-    monkeypatch.setattr(module, "spare_cores", lambda: n_helpers)
-    seen: list[int] = []
-    read_here = module._read_here
-
-    def counting(files: Sequence[object], *rest: object) -> None:
-        seen.append(len(files))
-        read_here(files, *rest)
-
-    monkeypatch.setattr(module, "_read_here", counting)
-    together = read(tmp_path)
-    assert len(seen) == 1
-    assert 0 < seen[0] < 37
-    assert_same(together.spans, alone.spans)
-    assert together.notes == alone.notes
-
-
-def test_when_a_helper_fails_everything_is_read_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    many_files(tmp_path)
-    alone = read(tmp_path)
-    module = importlib.import_module("reportgen.intake.spans")
-    monkeypatch.setattr(module, "HELPER_BYTES", 1)
-    monkeypatch.setattr(module, "spare_cores", lambda: 1)
-    monkeypatch.setattr(module, "HEAD_START_BYTES", 0)
-    monkeypatch.setattr("sys.executable", "/bin/false")
-    again = read(tmp_path)
-    assert_same(again.spans, alone.spans)
-    assert again.notes == alone.notes

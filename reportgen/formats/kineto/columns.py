@@ -101,12 +101,11 @@ class TraceColumns:
     ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``:
     subtracted from all times. ``written_in``: the file of generated code that has a kernel, by the
     kernel's name. With ``is_whole`` it is that of the first span, so that
-    differences keep the decimals of the file, shadows are kept, and all names. Without
-    ``has_arrows`` the arrows to operations are left out, which serve those without correlation.
+    differences keep the decimals of the file, shadows are kept, and all names.
     """
 
-    def __init__(self, *, is_whole: bool = False, has_arrows: bool = True) -> None:
-        self.is_whole, self.has_arrows = is_whole, has_arrows
+    def __init__(self, *, is_whole: bool = False) -> None:
+        self.is_whole = is_whole
         self.zero_us: int | None = None if is_whole else 0
         self.tables: dict[str, ColumnBuffer] = {name: ColumnBuffer() for name in TABLES}
         self.vocabularies = TraceVocabularies()
@@ -268,8 +267,6 @@ class TraceColumns:
         return found
 
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
-        if not self.has_arrows and category not in FORWARD_BACKWARD:
-            return
         columns = {
             "id": self.numbers([event.id for event in events]),
             "start_us": self._starts(events),

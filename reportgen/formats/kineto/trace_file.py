@@ -71,7 +71,6 @@ def read_events(
     blocks: Iterable[bytes],
     *,
     is_whole: bool = False,
-    has_arrows: bool = True,
     on_progress: Progress | None = None,
 ) -> Reading:
     """Read the events of a trace; see ``read_trace`` and ``TraceColumns``."""
@@ -81,7 +80,7 @@ def read_events(
         blocks=until_blank(unpacked(blocks, packing), packing.give_up),
         decode=decode_exactly if is_whole else decode_run,
     )
-    documents = Documents(TraceColumns(is_whole=is_whole, has_arrows=has_arrows))
+    documents = Documents(TraceColumns(is_whole=is_whole))
     n_bytes = 0
     for batch in text.batches():
         documents.open(batch.document)
