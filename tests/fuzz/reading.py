@@ -27,7 +27,7 @@ from reportgen.pipeline import (
     judging,
     make_report,
     packed_measurements,
-    sharing,
+    work,
 )
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.profile import NodeProfile, RankTrace
@@ -104,7 +104,7 @@ class Reader:
         self._measure, self._judge = Once(runner.measure_part), Once(runner.judge_all)
         registry.entry_points = cache(registry.entry_points)  # type: ignore[attr-defined,assignment]  # import
         compose.version = cache(compose.version)  # type: ignore[attr-defined]  # import
-        sharing.measure_part = self._measured  # type: ignore[attr-defined]  # import
+        work.measure_part = self._measured  # type: ignore[attr-defined]  # import
         judging.judge_all = self._judged  # type: ignore[attr-defined,assignment]  # import
         packed_measurements._pickled = OnceEach(packed_measurements._pickled)
         self._encoded = OnceEach(codec.encode)
