@@ -26,8 +26,11 @@ NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
-.PHONY: docs dist report test test-attacks test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+.PHONY: help docs dist report test test-attacks test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
   screenshots clean
+
+help:  ## list what make can do
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-16s %s\n", $$1, $$2}' Makefile
 
 report: $(STAMP)  ## build the report of the sample job into report/
 	@mkdir -p report
@@ -52,9 +55,10 @@ test-frameworks: $(STAMP) $(FRAMEWORKS_STAMP)  ## record real frameworks; EVERY_
 	TEST_FRAMEWORKS=1 $(BIN)/python -m pytest tests/frameworks -m frameworks
 
 check: lint types $(STAMP)  ## lint, types, unit tests: what each commit passes
-	$(BIN)/python -m pytest -m "not notebook and not browser and not slow and not cluster and not documents and not attacks"
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile \
+	  -m "not notebook and not browser and not slow and not cluster and not documents and not attacks"
 
-lint: $(STAMP)
+lint: $(STAMP)  ## ruff and the contracts of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
@@ -67,7 +71,7 @@ lint-js:  ## check the types of the page's scripts, where node is installed
 	  $(NODE_TOOLS)/node_modules/.bin/tsc -p templates/script/jsconfig.json; \
 	else echo "lint-js skipped: npm was not found"; test -z "$(REQUIRE_NODE)"; fi
 
-types: $(STAMP)
+types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy
 
 fuzz: $(STAMP)  ## mutate FUZZ_CASES inputs of every family; a failure says how to see it again
@@ -86,7 +90,7 @@ exam: $(STAMP)  ## generate JOBS jobs with known faults from SEED, and mark what
 exam-short: $(STAMP)  ## the same with 40 jobs
 	$(BIN)/python -m benchmarks.exam --seed $(SEED) --jobs 40
 
-samples: $(STAMP)
+samples: $(STAMP)  ## make the sample jobs in sample_data/jobs/
 	$(BIN)/python -m sample_data.make
 
 dist: $(STAMP)  ## build wheel and sdist into dist/, with the same bytes whenever a commit is built
@@ -94,12 +98,12 @@ dist: $(STAMP)  ## build wheel and sdist into dist/, with the same bytes wheneve
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -d dist
 
 docs: $(DOCS_STAMP)  ## build the site of the documents into site/; a dead link fails
-	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict -f docs/site/mkdocs.yml
 
 screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
 
-clean:
+clean:  ## remove what make made
 	rm -rf $(VENV) $(FRAMEWORKS) .node-tools report screenshots sample_data/jobs .mypy_cache .ruff_cache .pytest_cache
 
 $(STAMP): pyproject.toml constraints.txt

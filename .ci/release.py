@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE, CHANGES, CITATION = (
     ROOT / "reportgen" / "__init__.py", ROOT / "CHANGELOG.md", ROOT / "CITATION.cff",
 )  # fmt: skip
-RECIPE = ROOT / "packaging" / "conda" / "meta.yaml"
+RECIPE = ROOT / ".github" / "conda" / "meta.yaml"
 UNRELEASED = "## Unreleased\n"
 _VERSION = re.compile(r"\d+\.\d+\.\d+(?:rc\d+)?")
 

@@ -84,7 +84,7 @@ def test_two_environments_share_nothing_but_the_wheel(tmp_path: Path) -> None:
 
 
 def test_the_slow_loader_is_the_top_finding_with_the_right_share(tmp_path: Path) -> None:
-    script = ROOT / "examples" / "slow_loader.py"
+    script = ROOT / "docs" / "examples" / "slow_loader.py"
     run = record([PYTHON, script], out=tmp_path / "run", options=["--report"])
     assert run.exit_code == 0, run.stderr
     made = tmp_path / "run-report"

@@ -1,6 +1,6 @@
 """Train a small model whose loader is too slow: what `reportgen record` is for.
 
-    reportgen record --report -- python examples/slow_loader.py
+    reportgen record --report -- python docs/examples/slow_loader.py
 
 Each batch of 16 images takes the single loader process about 80 ms, and the model 30 ms; the loop
 waits for more than half of its time.
