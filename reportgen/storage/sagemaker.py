@@ -1,7 +1,7 @@
 """Training jobs by name: where SageMaker keeps their profiler output, and how they stand.
 
 ``sagemaker:REGION/JOB-NAME`` names a job, ``sagemaker:REGION`` all jobs of a region. Both need the
-extra ``aws``, and ``sagemaker:DescribeTrainingJob`` or ``sagemaker:ListTrainingJobs``.
+permission ``sagemaker:DescribeTrainingJob`` or ``sagemaker:ListTrainingJobs``.
 """
 
 from __future__ import annotations
@@ -129,14 +129,9 @@ def _parts(path: str) -> tuple[str, str | None]:
 
 
 def _client(region: str) -> Any:
-    try:
-        import boto3
-        from botocore.config import Config
-    except ImportError as err:
-        raise ConfigError(
-            "Jobs by name need boto3, which is not installed.",
-            hint="Install it: pip install 'make-profiler-report[aws]'.",
-        ) from err
+    import boto3
+    from botocore.config import Config
+
     config = Config(
         retries={"max_attempts": _ATTEMPTS, "mode": "standard"},
         connect_timeout=_CONNECT_S,
@@ -148,11 +143,6 @@ def _client(region: str) -> Any:
 @contextmanager
 def _asking(action: str, path: str) -> Iterator[None]:
     """Turn what boto3 raises into a message that names the job and what is missing."""
-    from importlib.util import find_spec
-
-    if find_spec("botocore") is None:
-        yield
-        return
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:

@@ -32,14 +32,14 @@ def test_versions_parts_machine_credentials_and_disk_are_listed() -> None:
 def test_a_missing_part_ends_in_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
     version = metadata.version
 
-    def without_boto3(name: str) -> str:
-        if name == "boto3":
+    def without_dask(name: str) -> str:
+        if name == "distributed":
             raise metadata.PackageNotFoundError(name)
         return version(name)
 
-    monkeypatch.setattr(metadata, "version", without_boto3)
-    (line,) = [line for line in asked().output.splitlines() if "missing boto3" in line]
-    assert line.endswith("pip install 'make-profiler-report[aws]'")
+    monkeypatch.setattr(metadata, "version", without_dask)
+    (line,) = [line for line in asked().output.splitlines() if "missing distributed" in line]
+    assert line.endswith("pip install 'make-profiler-report[dask]'")
 
 
 def test_credentials_are_named_and_never_printed(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -12,7 +13,8 @@ import pytest
 
 from reportgen.errors import PlaceError
 from reportgen.storage import open_location
-from tests.role_service import RoleService, running_role_service, write_certificate
+from reportgen.storage.s3_settings import _read_profile, endpoint, own_region
+from tests.role_service import RoleService, running_role_service
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -76,18 +78,12 @@ def test_a_container_has_the_keys_of_its_role(
     assert "The role of this container gives no credentials (" in refused(bucket).message
 
 
-@pytest.mark.parametrize("has_extra", [True, False])
 def test_keys_of_a_role_are_asked_for_again_before_they_end(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, has_extra: bool
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service.lasts_s = 1
-    if has_extra:
-        uri = f"{service.address}/v1/credentials"
-        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
-    else:
-        monkeypatch.setitem(sys.modules, "boto3", None)
-        monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-        monkeypatch.setenv(METADATA, service.address)
+    uri = f"{service.address}/v1/credentials"
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri)
     place = open_location(bucket.url)
     place.read_bytes("x")
     before = set(bucket.trouble.signers)
@@ -104,74 +100,33 @@ def test_a_container_service_elsewhere_is_not_asked_without_encryption(
     assert refused(bucket).message == message
 
 
-def test_an_ecs_task_has_the_keys_of_its_role_without_the_extra(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "/v2/credentials/task")
-    monkeypatch.setenv("http_proxy", service.address)  # stands for the fixed address of ECS
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    (key,) = keys_used(bucket)
-    assert key.startswith("ASIAROLE")
-    assert set(service.seen) == {"/v2/credentials/task"}
-
-    service.denies = True
-    monkeypatch.setenv("AWS_REGION", "eu-central-1")  # else what was found before is remembered
-    assert refused(bucket).message == (
-        "The role of this container gives no credentials (its service answered 403)."
-    )
-
-
-def test_other_containers_need_the_extra(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.invalid/keys")
-    error = refused(bucket)
-    assert error.message == "AWS_CONTAINER_CREDENTIALS_FULL_URI needs the extra `aws`."
-    assert error.hint == "Run: pip install 'make-profiler-report[aws]'"
-
-
-@pytest.mark.parametrize("has_extra", [True, False])
 @pytest.mark.parametrize("status_v1", [None, 403, 404, 405])
 def test_an_instance_has_the_keys_of_its_role(
     bucket: Bucket,
     service: RoleService,
     monkeypatch: pytest.MonkeyPatch,
-    has_extra: bool,
     status_v1: int | None,
 ) -> None:
-    if not has_extra:
-        monkeypatch.setitem(sys.modules, "boto3", None)
     service.status_without_sessions = status_v1
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
     monkeypatch.setenv(METADATA, service.address)
-    if status_v1 in {404, 405} and not has_extra:
-        assert "No AWS credentials found" in refused(bucket).message
-        return
     (key,) = keys_used(bucket)
     assert key.startswith("ASIAROLE")
 
 
-@pytest.mark.parametrize("has_extra", [True, False])
 def test_an_instance_that_may_not_be_asked_is_left_alone(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, has_extra: bool
+    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not has_extra:
-        monkeypatch.setitem(sys.modules, "boto3", None)
     monkeypatch.setenv(METADATA, service.address)
     refused(bucket)
     assert service.seen == []
 
 
-@pytest.mark.parametrize("has_extra", [True, False])
 def test_a_silent_metadata_address_is_not_waited_for(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_extra: bool
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-    if has_extra:
-        pytest.importorskip("boto3")
-        write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
-    else:
-        monkeypatch.setitem(sys.modules, "boto3", None)
+    write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv(METADATA, f"http://127.0.0.1:{silent.getsockname()[1]}")
         began = time.monotonic()
@@ -201,30 +156,8 @@ def test_a_web_identity_gets_the_keys_of_its_role(
     assert refused(bucket).message == f"{subject}(ClientError)."
 
 
-def test_a_web_identity_needs_no_extra(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    write_certificate(tmp_path / "certificate.pem")
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
-    (tmp_path / "identity").write_text("token-of.the.pod")
-    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
-    subject = "The web identity of this machine gives no credentials "
-    assert refused(bucket).message == f"{subject}because AWS_ROLE_ARN is not set."
-    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/team")
-    with running_role_service(certificate=tmp_path / "certificate.pem") as service:
-        service.secret = "token-of.the.pod"
-        monkeypatch.setenv("AWS_ENDPOINT_URL_STS", service.address)
-        (key,) = keys_used(bucket)
-        assert key.startswith("ASIAROLE")
-
-        service.denies = True
-        monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "another")
-        assert refused(bucket).message == f"{subject}(its service answered 403)."
-
-
 @pytest.mark.parametrize("variable", ["AWS_PROFILE", None])
-def test_profiles_are_read_with_the_extra(
+def test_profiles_are_read(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str | None
 ) -> None:
     name = "team" if variable else "default"
@@ -273,17 +206,54 @@ def test_a_profile_can_assume_a_role(
     assert "'reader' gives no credentials (" in refused(bucket).message
 
 
-def test_without_the_extra_a_profile_names_what_to_install(
+def test_a_profile_can_start_a_program_that_prints_keys(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setitem(sys.modules, "boto3", None)
-    write_aws(tmp_path, "config", "[default]\nregion = eu-central-1\n")
-    extra = "pip install 'make-profiler-report[aws]'"
-    assert refused(bucket).hint.endswith(f"To read profiles: {extra}.")
+    program = tmp_path / "keys.py"
+    program.write_text(
+        "import datetime, json, pathlib, sys\n"
+        "count = pathlib.Path(sys.argv[1])\n"
+        "n = len(count.read_text()) + 1 if count.exists() else 1\n"
+        "count.write_text('x' * n)\n"
+        "until = datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=1)\n"
+        "print(json.dumps({'Version': 1, 'AccessKeyId': f'AKPROGRAM{n}',\n"
+        "    'SecretAccessKey': 'zSECRET', 'SessionToken': 's',\n"
+        "    'Expiration': until.isoformat()}))\n"
+    )
+    command = f"{sys.executable} {program} {tmp_path / 'count'}"
+    write_aws(tmp_path, "config", f"[profile team]\ncredential_process = {command}\n")
     monkeypatch.setenv("AWS_PROFILE", "team")
-    error = refused(bucket)
-    assert "'team' (AWS_PROFILE or --profile) needs the extra `aws`" in error.message
-    assert error.hint == f"Run: {extra}"
+    place = open_location(bucket.url)
+    place.read_bytes("x")
+    before = {signer[0] for signer in bucket.trouble.signers if signer}
+    time.sleep(1.1)
+    place.read_bytes("x")
+    after = {signer[0] for signer in bucket.trouble.signers if signer}
+    assert before < after
+    assert all(key.startswith("AKPROGRAM") for key in after)
+
+
+@pytest.mark.parametrize("is_service", [True, False])
+def test_the_address_of_a_store_comes_from_the_profile(
+    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, is_service: bool
+) -> None:
+    address = endpoint()
+    for name in ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"):
+        monkeypatch.delenv(name, raising=False)
+    keys = "aws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\nregion = eu-west-1\n"
+    named = (
+        f"services = mine\n[services mine]\ns3 =\n  endpoint_url = {address}\n"
+        if is_service
+        else f"endpoint_url = {address}\n"
+    )
+    write_aws(tmp_path, "config", f"[profile team]\n{keys}{named}")
+    assert endpoint() == ""
+    monkeypatch.setenv("AWS_PROFILE", "team")
+    assert (endpoint(), own_region()) == (address, "eu-west-1")
+    assert keys_used(bucket) == {"AKTEAM"}
+    monkeypatch.setenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "true")
+    _read_profile.cache_clear()
+    assert endpoint() == ""
 
 
 def test_half_a_pair_of_keys_is_named(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,3 +278,20 @@ def test_the_environment_is_looked_at_once_for_all_nodes_of_a_job(
         open_location(bucket.url)
     assert service.n_given == 1
     assert [method for method, _ in bucket.trouble.seen] == ["GET", "HEAD"]
+
+
+def test_a_report_of_local_files_needs_no_boto3(tmp_path: Path, input_bound_job: Path) -> None:
+    code = (
+        "import sys\n"
+        "sys.modules['boto3'] = sys.modules['botocore'] = None\n"
+        "from reportgen.cli import main\n"
+        "main()\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(input_bound_job), "--output", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    assert (tmp_path / "out" / "profiler-report.html").is_file()
