@@ -97,8 +97,15 @@ dist: $(STAMP)  ## build wheel and sdist into dist/, with the same bytes wheneve
 	rm -rf dist
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -d dist
 
-docs: $(DOCS_STAMP)  ## build the site of the documents into site/; a dead link fails
+docs: $(DOCS_STAMP) $(STAMP)  ## build the site of the documents, with two example pages, into site/; a dead link fails
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict -f docs/site/mkdocs.yml
+	@$(BIN)/python -m sample_data.make input_bound
+	@$(BIN)/make-profiler-report sample_data/jobs/input_bound --output site/.made/sampled-job --quiet
+	@$(BIN)/make-profiler-report sample_data/kernel_traces --output site/.made/kernel-traces --quiet
+	@mkdir -p site/examples
+	@for name in sampled-job kernel-traces; do \
+	  cp site/.made/$$name/profiler-report.html site/examples/$$name.html; done
+	@rm -r site/.made
 
 screenshots: $(STAMP)  ## take the pictures of the README
 	$(BIN)/python docs/screenshots.py
