@@ -22,7 +22,6 @@ from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, st
 from reportgen.facts.trend import excess_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
-from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 
 SLOW_FROM_RATIO = 3.0
@@ -164,7 +163,7 @@ def _regular_ns(times: StepTimes) -> Floats:
     slowdown = slowdown_of(times)
     if slowdown is not None and slowdown.is_between:
         regular_ns = np.minimum(regular_ns, slowdown.first_ns)
-    return in_file(regular_ns)
+    return regular_ns
 
 
 def _copied_ns(times: StepTimes, waits: Union) -> float:

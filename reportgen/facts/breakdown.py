@@ -21,7 +21,6 @@ from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.merging import merged, rows_by_code, sum_by_key, sums_by_code
 from reportgen.profile import SpanSource, SpanTable
-from reportgen.profile.mapped import pieces, piecewise
 from reportgen.profile.spans import LOADER_PROCESS, STEP_PREFIX, Words, where_word
 
 LISTED_FROM_RATIO = 0.02
@@ -117,10 +116,7 @@ def classes_of(spans: SpanTable) -> NDArray[np.int8]:
     by_phase = np.array([class_of_phase(phase) for phase in spans.phases], dtype=np.int8)
     is_horovod = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
 
-    def classes(source: Words, phase: Words) -> NDArray[np.int8]:
-        return np.where(is_horovod[source], np.int8(SpanClass.HOROVOD), by_phase[phase])
-
-    return piecewise(classes, spans.source, spans.phase, dtype=np.int8)
+    return np.where(is_horovod[spans.source], np.int8(SpanClass.HOROVOD), by_phase[spans.phase])
 
 
 def is_exchange_name(name: str) -> bool:
@@ -234,15 +230,8 @@ def labels_of(spans: SpanTable) -> tuple[Integers, tuple[str, ...]]:
     """
     is_exchange = np.array([source in EXCHANGE_SOURCES for source in spans.sources], dtype=bool)
     n_names = max(len(spans.names), 1)
-
-    def joint(source: Words, phase: Words, name: Words) -> Integers:
-        place = np.where(is_exchange[source], np.int64(0), phase + np.int64(1))
-        return np.asarray(place * n_names + name)
-
-    joined = piecewise(joint, spans.source, spans.phase, spans.name, dtype=np.int64)
-    parts = [np.unique(joined[rows]) for rows in pieces(joined.size)]
-    found = np.unique(np.concatenate([joined[:0], *parts]))
-    codes = piecewise(found.searchsorted, joined, dtype=np.int32)
+    place = np.where(is_exchange[spans.source], np.int64(0), spans.phase + np.int64(1))
+    found, codes = np.unique(place * n_names + spans.name, return_inverse=True)
     pairs = [(code // n_names - 1, code % n_names) for code in found.tolist()]
     n_phases = Counter(name for _, name in pairs)
     labels = tuple(

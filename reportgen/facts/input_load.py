@@ -19,7 +19,6 @@ from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import steps_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
-from reportgen.profile.mapped import in_turn
 
 LEAST_STEPS = 5
 """The median of fewer steps says little about the others."""
@@ -121,7 +120,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
 
 def _idle_ticks(use: Floats, is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
-    used = in_turn(use, np.flatnonzero(usage.used_gpus(use)).tolist())
+    used = (use[:, gpu] for gpu in np.flatnonzero(usage.used_gpus(use)))
     used_pct = means(*totals_of(used, use.shape[0]))
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0

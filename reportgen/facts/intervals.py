@@ -9,7 +9,6 @@ import numpy as np
 
 from reportgen.arrays import Instants, Mask
 from reportgen.merging import rows_by_code, sums_by_code
-from reportgen.profile.mapped import blank_column, forget, pieces, piecewise, taken
 
 NONE = -1
 """The parent of an event that nothing encloses."""
@@ -46,19 +45,10 @@ def union_of(start_ns: Instants, end_ns: Instants) -> Union:
         return Union(start_ns=start_ns, end_ns=end_ns)
     if (start_ns[1:] < start_ns[:-1]).any():  # events of a table are in order
         order = np.argsort(start_ns, kind="stable")
-        start_ns, end_ns = taken(start_ns, order), taken(end_ns, order)
-    starts, ends = (blank_column(start_ns.size + 1, np.int64) for _ in range(2))
-    n_before, reach_ns = 0, start_ns[0] - 1
-    for rows in pieces(start_ns.size):
-        reach = np.maximum.accumulate(np.append(reach_ns, end_ns[rows]))
-        opens = np.flatnonzero(start_ns[rows] > reach[:-1])
-        here = slice(n_before, n_before + opens.size)
-        starts[here], ends[here] = start_ns[rows][opens], reach[opens]
-        n_before, reach_ns = here.stop, reach[-1]
-        for column in (start_ns, end_ns, starts, ends):
-            forget(column)
-    ends[n_before] = reach_ns
-    return Union(start_ns=starts[:n_before], end_ns=ends[1 : n_before + 1])
+        start_ns, end_ns = start_ns[order], end_ns[order]
+    reach_ns = np.maximum.accumulate(end_ns)
+    last = np.flatnonzero(start_ns[1:] > reach_ns[:-1])
+    return Union(start_ns=start_ns[np.append(0, last + 1)], end_ns=reach_ns[np.append(last, -1)])
 
 
 def join(unions: Sequence[Union]) -> Union:
@@ -99,12 +89,8 @@ def minus(union: Union, other: Union) -> Union:
         return union
     edges = np.concatenate([union.start_ns, union.end_ns, other.start_ns, other.end_ns])
     edges.sort()
-
-    def is_left(begin_ns: Instants) -> Mask:
-        return _goes_on(union, begin_ns) & ~_goes_on(other, begin_ns)
-
-    is_kept = piecewise(is_left, edges[:-1], dtype=np.bool_)
-    return union_of(taken(edges[:-1], is_kept), taken(edges[1:], is_kept))
+    is_kept = _goes_on(union, edges[:-1]) & ~_goes_on(other, edges[:-1])
+    return union_of(edges[:-1][is_kept], edges[1:][is_kept])
 
 
 def _goes_on(union: Union, at_ns: Instants) -> Mask:
@@ -121,11 +107,7 @@ def overlap_ns(one: Union, other: Union) -> int:
 def covered_each(union: Union, low_ns: Instants, high_ns: Instants) -> Instants:
     """Return (n,) ns: how much of each range [low, high] lies in a union."""
     before = _lengths_before(union)
-
-    def covered(low_ns: Instants, high_ns: Instants) -> Instants:
-        return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
-
-    return piecewise(covered, low_ns, high_ns, dtype=np.int64)
+    return _covered_until(union, before, high_ns) - _covered_until(union, before, low_ns)
 
 
 def covered_ns(
@@ -138,15 +120,7 @@ def covered_ns(
 
 def _lengths_before(union: Union) -> Instants:
     """Return (m + 1,) the length of a union before each of its intervals, and of all."""
-    found: Instants = blank_column(union.start_ns.size + 1, np.int64)
-    found[0] = 0
-    for rows in pieces(union.start_ns.size):
-        length_ns = union.end_ns[rows] - union.start_ns[rows]
-        after = slice(rows.start + 1, rows.start + 1 + length_ns.size)
-        found[after] = found[rows.start] + np.cumsum(length_ns)
-        for column in (found, union.start_ns, union.end_ns):
-            forget(column)
-    return found
+    return np.append(0, np.cumsum(union.end_ns - union.start_ns))
 
 
 def _covered_until(union: Union, before: Instants, at_ns: Instants) -> Instants:
@@ -171,12 +145,8 @@ def overlaps_any(
     others = union_of(other_start_ns, other_end_ns)
     if others.start_ns.size == 0:
         return np.zeros(start_ns.shape, dtype=bool)
-
-    def overlap(start_ns: Instants, end_ns: Instants) -> Mask:
-        nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
-        return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
-
-    return piecewise(overlap, start_ns, end_ns, dtype=np.bool_)
+    nearest = np.searchsorted(others.start_ns, end_ns, side="right") - 1
+    return np.asarray((nearest >= 0) & (others.end_ns[np.maximum(nearest, 0)] >= start_ns))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,6 @@ from reportgen.facts.intervals import (
 )
 from reportgen.merging import joint_codes, rows_by_code, sums_by_code
 from reportgen.profile import SpanTable
-from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import FETCH, LOADER_PROCESS, TENSORFLOW_FETCH
 from reportgen.units import NS_PER_S
@@ -75,12 +74,10 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
     in_tensorflow = spans.in_phases((TENSORFLOW_FETCH,))
     is_end = spans.named(_ENDS.__contains__)
     return LoaderRows(
-        initialize=in_file(spans.in_phases((INITIALIZE,))),
-        fetch=in_file(spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow)),
-        process=in_file(spans.in_phases((LOADER_PROCESS,))),
-        next_call=in_file(
-            spans.in_phases((OPERATORS,)) & spans.named(lambda name: "__next__" in name)
-        ),
+        initialize=spans.in_phases((INITIALIZE,)),
+        fetch=spans.in_phases((FETCH,)) | _outermost(spans, in_tensorflow),
+        process=spans.in_phases((LOADER_PROCESS,)),
+        next_call=spans.in_phases((OPERATORS,)) & spans.named(lambda name: "__next__" in name),
         is_tensorflow=bool(in_tensorflow.any()),
         is_pytorch=bool(spans.in_phases((INITIALIZE, FETCH, LOADER_PROCESS)).any()),
         is_pipeline_known=bool((in_tensorflow & ~is_end).any()),

@@ -23,7 +23,6 @@ from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.usage import at_work
 from reportgen.merging import merge, merged
 from reportgen.profile import NO_STEP, SpanTable, SystemTable
-from reportgen.profile.mapped import in_file
 from reportgen.units import NS_PER_S
 
 OVER_CYCLES = 5.0
@@ -170,7 +169,7 @@ def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
         for name in ("start_ns", "end_ns", "next_ns", "step")
     }
     order = np.argsort(columns["start_ns"], kind="stable")
-    ordered = {name: in_file(values[order]) for name, values in columns.items()}
+    ordered = {name: values[order] for name, values in columns.items()}
     return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
 
 

@@ -20,7 +20,6 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import Window, rows_named
 from reportgen.facts.intervals import ROUNDING_NS, Union, covered_each, join, union_of
-from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind, Times
@@ -142,11 +141,11 @@ def track_of(trace: RankTrace) -> Track | None:
         window=window,
         done_ns=NEVER,
         host_end_ns=int(steps.end_ns.max()) if has_steps else NEVER,
-        rows=in_file(rows),
-        base_ns=in_file(base_ns),
-        delay_ns=in_file(delay_ns),
-        gap_ns=in_file(gap_ns),
-        length_ns=in_file(length_ns),
+        rows=rows,
+        base_ns=base_ns,
+        delay_ns=delay_ns,
+        gap_ns=gap_ns,
+        length_ns=length_ns,
         waits=waits,
         low_ns=low_ns,
         high_ns=high_ns,

@@ -18,7 +18,6 @@ from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.trend import excess_of, trend_of
 from reportgen.profile import SpanTable
-from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import Memo, fact
 
 SLOW_FROM_RATIO = 0.5
@@ -66,10 +65,10 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
         waited = union_of(own.start_ns, own.end_ns)
         yield StepTimes(
             steps=steps,
-            own_ns=in_file(steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns)),
-            rest_ns=in_file(
-                steps.next_ns - steps.end_ns - covered_each(waited, steps.end_ns, steps.next_ns)
-            ),
+            own_ns=steps.duration_ns - covered_each(waited, steps.start_ns, steps.end_ns),
+            rest_ns=steps.next_ns
+            - steps.end_ns
+            - covered_each(waited, steps.end_ns, steps.next_ns),
         )
 
 

@@ -10,7 +10,6 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts.samples import training_loop_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
 from reportgen.profile import NO_STEP, SpanTable
-from reportgen.profile.mapped import in_file
 from reportgen.profile.memo import fact
 
 MOST_STEPS_PER_RECORDED = 1_000
@@ -106,11 +105,11 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
                 PhaseSteps(
                     worker=its.workers[its.worker[0]],
                     phase=its.phases[phase],
-                    step=in_file(step[rows]),
-                    number=in_file(_order(step[rows])),
-                    start_ns=in_file(its.start_ns[rows]),
-                    end_ns=in_file(its.end_ns[rows]),
-                    next_ns=in_file(next_ns[rows]),
+                    step=step[rows],
+                    number=_order(step[rows]),
+                    start_ns=its.start_ns[rows],
+                    end_ns=its.end_ns[rows],
+                    next_ns=next_ns[rows],
                     loop_ns=loop_ns,
                 )
             )

@@ -18,7 +18,6 @@ from reportgen.facts.samples import (
     sum_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
-from reportgen.profile.mapped import forget, in_file, in_turn
 from reportgen.profile.memo import fact
 
 IDLE_BELOW_PCT = 10
@@ -77,19 +76,13 @@ class Samples:
         """Return how many samples there are before each instant."""
         return np.searchsorted(self.time_ns, end_ns, side="left")
 
-    def let_go(self) -> None:
-        """Let the memory of samples in a file go until they are used again."""
-        forget(self.time_ns)
-        forget(self.values)
-
 
 def samples_of(system: SystemTable, values: Floats) -> Samples:
     """Return the samples of (n_ticks,) values without NaN; without any NaN it copies no value."""
     is_there = ~np.isnan(values)
     if is_there.all():
         return Samples(is_there=is_there, time_ns=system.tick_ns, values=values)
-    time_ns, known = in_file(system.tick_ns[is_there]), in_file(values[is_there])
-    return Samples(is_there=is_there, time_ns=time_ns, values=known)
+    return Samples(is_there=is_there, time_ns=system.tick_ns[is_there], values=values[is_there])
 
 
 def samples_by_gpu(system: SystemTable, kind: SeriesKind) -> Iterator[tuple[str, Samples]]:
@@ -114,9 +107,10 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     """
     matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
     used = np.flatnonzero(used_gpus(matrix, above=below)).tolist()
-    last = [int(np.flatnonzero(use >= below)[-1:].sum()) for use in in_turn(matrix, used)]
+    columns = [matrix[:, gpu] for gpu in used]
+    last = [int(np.flatnonzero(use >= below)[-1:].sum()) for use in columns]
     n_low = np.zeros(system.n_ticks, dtype=np.int64)
-    for use, its_last in zip(in_turn(matrix, used), last, strict=True):
+    for use, its_last in zip(columns, last, strict=True):
         end = its_last + 1 if its_last < max(last) else use.size
         n_low[:end] += use[:end] < below
     return n_low
@@ -133,8 +127,7 @@ def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> Mask:
 
 
 def _reaching(use: Floats, level_pct: float) -> Mask:
-    columns = in_turn(use, range(use.shape[1]))
-    return np.array([(column >= level_pct).any() for column in columns], dtype=np.bool_)
+    return np.array([(column >= level_pct).any() for column in use.T], dtype=np.bool_)
 
 
 def enough_samples(patience: int) -> int:
@@ -145,7 +138,7 @@ def enough_samples(patience: int) -> int:
 def used_throughout(use: Floats) -> Mask:
     """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
     is_short = np.zeros(use.shape[1], dtype=bool)
-    for at, column in enumerate(in_turn(use, range(use.shape[1]))):
+    for at, column in enumerate(use.T):
         values = present_values(column)
         longest = max(idle_edges(values, idle_below=IDLE_BELOW_PCT))
         is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
@@ -157,7 +150,7 @@ def used_throughout(use: Floats) -> Mask:
 def in_use(system: SystemTable) -> Iterator[Floats]:
     """Yield the (n_ticks,) utilization of each GPU that the job uses throughout."""
     use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    yield from in_turn(use, np.flatnonzero(used_throughout(use)).tolist())
+    yield from (use[:, gpu] for gpu in np.flatnonzero(used_throughout(use)))
 
 
 def at_work(system: SystemTable) -> tuple[Mask, Mask]:

@@ -28,18 +28,13 @@ from reportgen.pipeline.report_timeline import add_timeline, chosen_lanes, witho
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt, rules_for
 from reportgen.profile import JobProfile
-from reportgen.profile.mapped import free_at_once, give_back_memory
 from reportgen.profiler_config import Profiling
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import SAMPLED_RULES, all_rules
-from reportgen.rules.runner import MANY_PARTS
 from reportgen.rules.settings import resolve_params, select_rules
 from reportgen.storage import is_job_name, training_job
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, open_staging, save
-
-_LARGE_BYTES = 256 << 10
-"""Results of many parts and texts of their page, which are made one after the other, are larger."""
 
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
@@ -116,28 +111,21 @@ def _make(
         with kernel_for(options.formats, staging.folder) as kernel:
             report = _report_of(work, options, watcher)
             report = add_timeline(report, job, lanes, options.timeline, watcher)
-            give_back_memory()
             save(report, staging.results)
             write_summary(report, options, staging, watcher)
             if kernel is not None:
                 report = without_evidence(report)
-                give_back_memory()
             return publish(report, options, staging, kernel, watcher)
 
 
 def _report_of(work: Work, options: Options, watcher: Watcher) -> Report:
     """Measure all parts and return the report of what the rules say, without its timeline."""
-    if len(work.job.parts) > MANY_PARTS:
-        free_at_once()
     with folder_aside(len(work.job.parts)) as folder:
         measured, missing = measure(replace(work, aside=folder), watcher)
         with timed(watcher, "rules") as step:
             waiting = [part.measurements for part in measured]
             measured = [replace(part, measurements=PackedMeasurements({})) for part in measured]
             results = judged(waiting, work.rules, work.params)
-            if len(measured) > MANY_PARTS:
-                free_at_once(_LARGE_BYTES)
-                give_back_memory()
             report = compose_report(
                 replace(work.job, notes=(*work.job.notes, *missing)),
                 measured,

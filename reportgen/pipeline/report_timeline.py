@@ -13,7 +13,6 @@ from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt
 from reportgen.profile import JobProfile
-from reportgen.profile.mapped import give_back_memory
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.store import with_timeline
@@ -48,7 +47,6 @@ def add_timeline(
         return report
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
     with timed(watcher, "timeline") as step, writing(lanes.folder):
-        give_back_memory()
         make = partial(timeline_of, budget_bytes=budget_bytes)
         marks = list(marks_of(report.findings).values())
         content = b"".join(results_of(len(folders), make, folders, marks))

@@ -11,7 +11,6 @@ from reportgen.errors import LocationError
 from reportgen.intake import read
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote
-from reportgen.profile.mapped import free_at_once
 from reportgen.profile.trace_tables import NONE, Numbers
 from reportgen.text import format_count
 from reportgen.timeline.drawn import Clocks, Writer
@@ -22,8 +21,6 @@ from reportgen.timeline.of_part import lanes_of
 from reportgen.timeline.shadows import with_shadows
 from reportgen.timeline.sources import numbers_of, with_backward
 
-_LARGE_BYTES = 256 << 10
-
 
 def write_parts(
     job: JobProfile, writer: Writer, marks: Collection[Mark], watcher: Watcher
@@ -33,7 +30,6 @@ def write_parts(
     Raises:
         LocationError: there is nothing to write.
     """
-    free_at_once(_LARGE_BYTES)
     clocks = Clocks()
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)

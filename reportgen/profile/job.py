@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NewType
 
-from reportgen.profile.memo import Memo, let_go
+from reportgen.profile.memo import Memo
 from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
@@ -128,11 +128,6 @@ class NodeProfile:
     recorded: RecordedNode | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
-
-    def let_go(self) -> None:
-        """Let the memory of large columns go until they are used again."""
-        for table in (self.system, self.spans, self.memo):
-            let_go(table)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

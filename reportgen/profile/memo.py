@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
-
-import numpy as np
-
-from reportgen.profile.mapped import forget
 
 _T = TypeVar("_T")
 _More = ParamSpec("_More")
@@ -36,26 +31,6 @@ class Memo:
             self._kept[key] = compute(part, *more, **options)
         kept: _T = self._kept[key]
         return kept
-
-    def let_go(self) -> None:
-        """Let the memory of the values that lie in files go until they are used again."""
-        for value in self._kept.values():
-            let_go(value)
-
-
-def let_go(value: object) -> None:
-    """Let the memory of all mapped arrays in a value go, those of its memo as well."""
-    if isinstance(value, np.ndarray):
-        forget(value)
-    elif isinstance(value, Memo):
-        value.let_go()
-    elif isinstance(value, tuple):
-        for item in value:
-            if not isinstance(item, str):
-                let_go(item)
-    elif is_dataclass(value):
-        for column in fields(value):
-            let_go(getattr(value, column.name))
 
 
 class HasMemo(Protocol):

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile.mapped import piecewise, taken
 from reportgen.profile.memo import Memo
 
 NO_STEP = -1
@@ -119,14 +118,11 @@ class SpanTable:
     @property
     def duration_ns(self) -> NDArray[np.int64]:
         """Return (n,) int64 durations."""
-        found: NDArray[np.int64] = piecewise(
-            np.subtract, self.end_ns, self.start_ns, dtype=np.int64
-        )
-        return found
+        return self.end_ns - self.start_ns
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> SpanTable:
         """Return the selected rows; vocabularies stay."""
-        return replace(self, **{name: taken(getattr(self, name), rows) for name in _HELD_COLUMNS})
+        return replace(self, **{name: getattr(self, name)[rows] for name in _HELD_COLUMNS})
 
     @property
     def step(self) -> NDArray[np.int64]:
@@ -216,8 +212,7 @@ def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the number of each row, int64 so that sums and products cannot overflow."""
     if numbers.strides == (0,) and numbers.size:
         return np.broadcast_to(np.int64(numbers[0]), rows.shape)
-    found: NDArray[np.int64] = piecewise(numbers.__getitem__, rows, dtype=np.int64)
-    return found
+    return numbers[rows].astype(np.int64)
 
 
 def where_word(
@@ -225,8 +220,7 @@ def where_word(
 ) -> NDArray[np.bool_]:
     """Return (n,) whether the word of each code is wanted."""
     wanted = np.array([bool(is_wanted(word)) for word in words], dtype=np.bool_)
-    mask: NDArray[np.bool_] = piecewise(wanted.__getitem__, codes, dtype=np.bool_)
-    return mask
+    return wanted[codes]
 
 
 def code_type(n_words: int) -> np.dtype[np.signedinteger[Any]]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 
 from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
-from reportgen.profile.mapped import forget
 from reportgen.profile.memo import Memo
 from reportgen.profile.trace_tables import (
     CollectiveArgs,
@@ -155,10 +154,3 @@ class RankTrace:
             self.memory,
         )
         return sum(map(n_rows, tables))
-
-    def let_go(self) -> None:
-        """Let the memory of large columns go until they are used again."""
-        for table in (self.gpu_ops, self.calls, self.slices, self.memory, self.counters):
-            for column in fields(table):
-                forget(getattr(table, column.name))
-        self.memo.let_go()

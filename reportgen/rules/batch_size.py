@@ -220,7 +220,6 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     gpus = []
     for gpu, its in series.items():
         gpus.append(_room(part, gpu, its, params, is_used=is_used[gpu]))
-        _let_go(its)
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
@@ -231,13 +230,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     )
 
 
-def _let_go(series: Series) -> None:
-    for samples in series.values():
-        samples.let_go()
-
-
 def _resource(node: str, name: str, samples: usage.Samples, params: Params) -> Resource:
-    samples.let_go()
     return Resource(
         node=node,
         name=name,
@@ -318,7 +311,6 @@ def _violations(
     roomy = [gpu for gpu in gpus if gpu.roomy_ns.size]
     last_ns = max((int(gpu.roomy_ns[-1]) for gpu in roomy), default=0)
     for gpu in roomy:
-        _let_go(series[gpu.gpu])
         first_ns, own_last_ns = int(gpu.roomy_ns[0]), int(gpu.roomy_ns[-1])
         members = {}
         for name, its in series[gpu.gpu].items():

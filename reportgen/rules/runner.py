@@ -10,18 +10,11 @@ from typing import Any
 
 from reportgen import results
 from reportgen.profile import RankTrace
-from reportgen.profile.mapped import free_at_once, give_back_memory
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
 
 logger = logging.getLogger(__name__)
 
-MANY_PARTS = 64
-"""Memory of fewer parts is not worth the calls that give it back."""
-_MANY_EVENTS, _MOST_HELD_EVENTS = 200_000, 2_000_000
-"""Above the first number of events, the columns that a rule used leave memory before the next rule.
-Above the second, freed memory goes back to the system as well: below it these are 30 MB, which are
-not worth a twelfth of the time of all rules."""
 
 ABOUT = "about"
 """The id of the table that held a rule's words in format 1; plugins keep it free."""
@@ -42,15 +35,8 @@ def measure_part(
     Rules that read other kinds of parts are left out.
     """
     found = {}
-    n_events = part.n_events if isinstance(part, RankTrace) else part.spans.n_spans
-    if n_events > _MANY_EVENTS:
-        free_at_once()
     for rule in rules:
         if reads(rule, is_rank=isinstance(part, RankTrace)):
-            if n_events > _MANY_EVENTS:
-                part.let_go()
-                if n_events > _MOST_HELD_EVENTS:
-                    give_back_memory()
             found[rule.id] = guarded(rule, "measure", rule.measure, part, params[rule.id])
     return found
 
@@ -74,8 +60,6 @@ def judge_all(
     for rule in rules:
         found = [part[rule.id] for part in measured if rule.id in part]
         results.append(_judge(rule, found, params[rule.id]))
-        if len(measured) > MANY_PARTS:
-            give_back_memory()
     return tuple(results)
 
 

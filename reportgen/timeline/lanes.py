@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import joint_codes, order_of_codes, rows_by_code
-from reportgen.profile.mapped import in_file
 from reportgen.results.timeline_file import Family
 
 Times = NDArray[np.int64]
@@ -294,9 +293,9 @@ def strips_of(
         start_ns, duration_ns = start_ns[again], duration_ns[again]
     none = np.zeros(order.size, dtype=np.int32)
     return Strips(
-        start_ns=in_file(start_ns),
-        duration_ns=in_file(duration_ns),
-        row=in_file(row),
+        start_ns=start_ns,
+        duration_ns=duration_ns,
+        row=row,
         name=_codes(name, order),
         detail=none if detail is None else _codes(detail, order),
         flow=none if flow is None else _codes(flow, order),
@@ -306,7 +305,7 @@ def strips_of(
 
 def _codes(given: Given, order: Codes) -> Codes:
     values = given() if callable(given) else given
-    return in_file(values.astype(np.int32, copy=False)[order])
+    return values.astype(np.int32, copy=False)[order]
 
 
 def _by_start(start_ns: Times, duration_ns: Times) -> NDArray[np.intp]:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from reportgen.facts.breakdown import SpanClass, class_of_phase, exchanges_data
 from reportgen.facts.samples import totals_of
 from reportgen.profile import Clock, NodeProfile
-from reportgen.profile.mapped import in_file, in_turn, piecewise
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
 from reportgen.results.timeline_file import Family
@@ -65,7 +64,8 @@ def lanes_of_node(part: NodeProfile) -> PartLanes:
 
 def _numbers(spans: SpanTable) -> Numbers:
     numbers = np.unique(spans.arguments.step).astype(np.int64)
-    return in_file(numbers[numbers != NO_STEP])
+    found: Numbers = numbers[numbers != NO_STEP]
+    return found
 
 
 def _add_workers(
@@ -77,11 +77,8 @@ def _add_workers(
     origin_ns: int,
 ) -> None:
     numbers, is_exchange = _numbers(spans), exchanges_data(spans)
-    detail = piecewise(
-        lambda step: np.where(step == NO_STEP, 0, np.searchsorted(numbers, step) + 1),
-        spans.step,
-        dtype=np.int32,
-    )
+    step = spans.step
+    detail = np.where(step == NO_STEP, 0, np.searchsorted(numbers, step) + 1).astype(np.int32)
     workers = grouped(spans.worker)
     for codes, rows in sorted(workers, key=lambda item: _last(item[0], spans.workers)):
         host = len(lanes)
@@ -129,7 +126,7 @@ def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]
 
 def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
     """Add the counters of each GPU in a separate group, then those of the machine."""
-    time_ns = in_file(system.tick_ns - origin_ns)
+    time_ns = system.tick_ns - origin_ns
     groups: dict[str, dict[str, tuple[list[int], str]]] = {}
     for column, series in enumerate(system.series):
         group = series.name if series.type == "gpu" else ""
@@ -163,13 +160,13 @@ def _called(series: Series) -> tuple[str, str]:
 
 def _mean(system: SystemTable, columns: list[int], unit: str, time_ns: NDArray[np.int64]) -> Track:
     """Return the mean of some series as a counter, without ticks that no series has."""
-    total, n_there = totals_of(in_turn(system.values, columns), system.n_ticks)
+    total, n_there = totals_of((system.values[:, column] for column in columns), system.n_ticks)
     if not n_there.all():
         rows = n_there > 0
-        value = in_file(total[rows] / n_there[rows])
-        return Track(time_ns=in_file(time_ns[rows]), value=value, unit=unit)
+        value = total[rows] / n_there[rows]
+        return Track(time_ns=time_ns[rows], value=value, unit=unit)
     is_one = len(columns) == 1
-    value = system.values[:, columns[0]] if is_one else in_file(total / n_there)
+    value = system.values[:, columns[0]] if is_one else total / n_there
     return Track(time_ns=time_ns, value=value, unit=unit)
 
 

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.merging import sums_by_code
-from reportgen.profile.mapped import forget
-from reportgen.profile.memo import let_go
 from reportgen.timeline.lanes import Codes, Numbers, Strips, Times, Track
 
 Mask = NDArray[np.bool_]
@@ -70,7 +68,6 @@ def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
             end = int(np.searchsorted(strips.start_ns, until_ns))
         found.append(coarser(pieces_of(strips.taken(slice(begin, end)), lane), resolution_ns))
         begin = end
-        let_go(strips)
     names = [column.name for column in fields(Pieces)]
     joined = Pieces(
         **{name: np.concatenate([getattr(one, name) for one in found]) for name in names}
@@ -147,7 +144,4 @@ def thinned(track: Track, resolution_ns: int) -> Track:
         keep.append(begin + np.flatnonzero(is_last))
         begin = end
     kept = np.concatenate(keep)
-    found = replace(track, time_ns=time_ns[kept], value=track.value[kept])
-    forget(time_ns)
-    forget(track.value)
-    return found
+    return replace(track, time_ns=time_ns[kept], value=track.value[kept])

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.profile import RankTrace
-from reportgen.profile.mapped import in_file
 from reportgen.profile.trace_tables import NONE, HostSlices, Numbers
 from reportgen.timeline.lanes import Argument, Arrows, Codes, Lane, PartLanes, Times
 
@@ -38,7 +37,7 @@ def numbers_of(trace: RankTrace) -> tuple[Argument, ...]:
 
 def _narrow(values: Numbers) -> NDArray[np.integer]:
     is_small = values.max(initial=0) <= np.iinfo(np.int32).max
-    return in_file(values.astype(np.int32) if is_small else values)
+    return values.astype(np.int32) if is_small else values
 
 
 def with_backward(part: PartLanes, trace: RankTrace) -> PartLanes:

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.profile.mapped import forget
 from reportgen.timeline.lanes import (
     Arrows,
     Lane,
@@ -145,8 +144,6 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
             if track is not None
             else (0.0, 0.0)
         )
-        if track is not None:
-            forget(track.value)
         yield StagedLane(
             kind=lane.kind,
             label=lane.label,
@@ -184,7 +181,6 @@ def _save(
         found[f"{name}.{column}"] = (parts[0].dtype.str, first, size)
         for part in parts:
             part.tofile(file)
-            forget(part)
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,6 @@ from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.modules import module_calls
 from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile import Clock, RankTrace
-from reportgen.profile.mapped import forget, in_file
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, GpuKind, SliceKind
 from reportgen.results.timeline_file import Family
 from reportgen.text import format_bytes, format_count, plural
@@ -167,8 +165,6 @@ class _Tree:
         if not (rows.size or calls.start_ns.size or memory or counters):
             return
         host = self.add(LaneKind.HOST, "host", rank)
-        for item in fields(slices):
-            forget(getattr(slices, item.name))
         inputs = (slices.input_type[rows] + 1) * (len(self.trace.input_dims) + 1)
         inputs += slices.input_dims[rows] + 1  # one number: two columns would take ten of memory
         detail = self.details.of_rows([inputs], self._said_of_slice)
@@ -188,14 +184,14 @@ class _Tree:
         slices, calls = self.trace.slices, self.trace.calls
 
         def both(slice_column: NDArray[Any], call_column: NDArray[Any]) -> NDArray[Any]:
-            return np.concatenate([_picked(slice_column, own), call_column[called]])
+            return np.concatenate([slice_column[own], call_column[called]])
 
         return strips_of(
             both(slices.start_ns, calls.start_ns),
             both(slices.duration_ns, calls.duration_ns),
             lambda: np.concatenate(
                 [
-                    self._named_operators(_picked(slices.name, own)),
+                    self._named_operators(slices.name[own]),
                     self._named(calls.name[called], Family.RUNTIME),
                 ]
             ),
@@ -364,19 +360,12 @@ class _Tree:
         rows = rows[np.lexsort((ops.start_ns[rows], ops.launch[rows]))]  # calls are in order
         launch = ops.launch[rows]
         return Arrows(
-            flow=in_file(self.flow_of_call[launch]),
-            from_lane=in_file(self.lane_of_call[launch]),
-            from_start_ns=in_file(calls.start_ns[launch]),
-            to_lane=in_file(self.lane_of_op[rows]),
-            to_start_ns=in_file(ops.start_ns[rows]),
+            flow=self.flow_of_call[launch],
+            from_lane=self.lane_of_call[launch],
+            from_start_ns=calls.start_ns[launch],
+            to_lane=self.lane_of_op[rows],
+            to_start_ns=ops.start_ns[rows],
         )
-
-
-def _picked(column: NDArray[Any], rows: Rows) -> NDArray[Any]:
-    """Return some rows of a column; its memory, where it lies in a file, is let go."""
-    found: NDArray[Any] = column[rows]
-    forget(column)
-    return found
 
 
 def _step_times(told: StepRows) -> StepTimes:

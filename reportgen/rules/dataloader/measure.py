@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import merging
 from reportgen.arrays import Floats, Instants, Integers, Mask
@@ -19,7 +17,6 @@ from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
-from reportgen.profile.mapped import blank_column, forget, in_file, pieces, taken
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
@@ -215,13 +212,13 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         is_pipeline_known=rows.is_pipeline_known,
         has_prefetch=rows.has_prefetch,
         seconds=loading.busy_seconds(spans),
-        wait_ns=in_file(np.sort(waits.duration_ns)),
+        wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
         load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
-        step_wait_ns=in_file(loading.step_waits_ns(spans)),
+        step_wait_ns=loading.step_waits_ns(spans),
         steps_ns=max(lasts_ns, default=0),
-        least_cycle_ns=in_file(loading.least_of(loading.cycles_without_waits_ns(spans))),
-        opens_epoch=in_file(loading.opens_epoch(spans)),
+        least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),
+        opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
         hand_over_ns=loading.hand_over_ns(spans),
@@ -349,9 +346,9 @@ def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
     calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
     times = _Times(
-        start_ns=taken(start_ns, at),
-        end_ns=taken(start_ns, at + 1),
-        loader=taken(loader, at + 1),
+        start_ns=start_ns[at],
+        end_ns=start_ns[at + 1],
+        loader=loader[at + 1],
     )
     own, is_slow = spans.where(spans.worker == worker), times.is_slow
     samples = _samples(part.system, times)
@@ -408,33 +405,19 @@ def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
 def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
     """Return (n, 3) sums and counts of the samples of ``DEVICES`` from each start to each end."""
     shape = (times.start_ns.size, len(DEVICES))
-    total, count = (
-        blank_column(shape[0] * shape[1], kind).reshape(shape) for kind in (np.float64, np.int64)
-    )
+    total, count = np.empty(shape), np.empty(shape, dtype=np.int64)
+    first, after = (np.searchsorted(system.tick_ns, at) for at in (times.start_ns, times.end_ns))
     for column, kind in enumerate(DEVICES.values()):
         of_ticks = totals_of(system.each(kind), system.n_ticks)
         until = [np.append(0, np.cumsum(of)) for of in of_ticks]
-        for rows in pieces(shape[0]):
-            ends_ns = (times.start_ns[rows], times.end_ns[rows])
-            first, after = (np.searchsorted(system.tick_ns, at) for at in ends_ns)
-            for found, of in zip((total, count), until, strict=True):
-                found[rows, column] = of[after] - of[first]
-                forget(found)
+        for found, of in zip((total, count), until, strict=True):
+            found[:, column] = of[after] - of[first]
     return total, count
-
-
-def _added(values: NDArray[Any], rows: Mask) -> NDArray[Any]:
-    """Return (3,) sums of chosen rows of (n, 3) values, added one row after the other."""
-    total: NDArray[Any] = np.zeros((1, values.shape[1]), dtype=values.dtype)
-    for piece in pieces(rows.size):
-        total = np.concatenate([total, values[piece][rows[piece]]]).sum(axis=0, keepdims=True)
-        forget(values)
-    return np.asarray(total[0])
 
 
 def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
     sides = (times.is_slow, ~times.is_slow)
-    totals, counts = (np.array([_added(of, side) for side in sides]) for of in samples)
+    totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
     ends = (spans.start_ns, spans.end_ns)
     functions, other_functions = (
         function_sums(spans, overlaps_any(*ends, times.start_ns[side], times.end_ns[side]))

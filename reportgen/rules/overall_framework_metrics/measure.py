@@ -23,7 +23,6 @@ from reportgen.facts.samples import unrecorded_ns
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
-from reportgen.profile.mapped import in_file, piecewise, taken
 from reportgen.profile.memo import fact
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, percentage, row, sum_by_key
@@ -126,7 +125,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
 
 def _lasts(spans: SpanTable) -> Mask:
     """Return (n,) whether an event is more than an instant."""
-    return piecewise(np.greater, spans.end_ns, spans.start_ns, dtype=np.bool_)
+    return spans.end_ns > spans.start_ns
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
@@ -276,7 +275,7 @@ def stages_of(spans: SpanTable) -> tuple[StageTime, ...]:
             _stages_of_worker(
                 spans.where(is_own := spans.worker == worker),
                 steps.where(rows),
-                {stage: taken(mask, is_own) for stage, mask in masks.items()},
+                {stage: mask[is_own] for stage, mask in masks.items()},
             )
             for worker, rows in rows_by_code(steps.worker)
         ]
@@ -329,7 +328,7 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
     )
     is_loading = loader.fetch | loader.process | spans.in_phases((INITIALIZE,))
     is_plain = (classes == SpanClass.GENERAL) & ~(forward | backward | is_loading)
-    masks = {
+    return {
         Stage.READ: is_plain & _speaks_of(spans, Stage.READ),
         Stage.PREPROCESS: is_plain & _speaks_of(spans, Stage.PREPROCESS),
         Stage.WAIT: loader.fetch | (loader.next_call & ~loader.fetch.any()),
@@ -339,7 +338,6 @@ def _masks(spans: SpanTable) -> dict[Stage, Mask]:
         Stage.COMMUNICATION: sums.exchanges_data(spans) & (classes != SpanClass.STEP),
         Stage.OUTPUT: is_plain & _speaks_of(spans, Stage.OUTPUT),
     }
-    return {stage: in_file(mask) for stage, mask in masks.items()}
 
 
 def _speaks_of(spans: SpanTable, stage: Stage) -> Mask:

@@ -11,7 +11,6 @@ from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NO_STEP, SpanTable
-from reportgen.profile.mapped import forget, in_file
 from reportgen.rules.kit import col, row
 from reportgen.units import NS_PER_S
 
@@ -55,11 +54,10 @@ def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iter
         for code in np.unique(spans.phase[classes == kind]).tolist():
             what = f"{word} ({phase_word(spans.phases[code])})"
             found = (spans.phase == code) & (classes == kind)
-            kinds[what] = in_file(kinds.get(what, False) | found)
+            kinds[what] = kinds.get(what, False) | found
     is_other = np.ones(spans.n_spans, dtype=bool)
     for mask in kinds.values():
         is_other &= ~mask
-        forget(mask)
     kinds["other events"] = is_other
     for what in sorted(kinds):
         its = spans.where(kinds[what])
