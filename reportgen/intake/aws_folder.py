@@ -129,7 +129,7 @@ def _read_note(results: Mapping[RuleId, AwsResult], folder: str) -> SourceNote:
     return SourceNote(
         text=(
             "Made from the rule results that SageMaker wrote, without the raw data: its numbers "
-            "are shown as they are, remarks say where they are known to be wrong."
+            "are shown as they are, their known mistakes are named beside them."
             f"{started}"
         ),
         counts={Quality.FILES_READ: len(results)},

@@ -12,7 +12,6 @@ from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
 from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
-from reportgen.rules.aws.unused_gpus import gpu_use
 from reportgen.rules.base import AnyRule
 from reportgen.units import NS_PER_US
 
@@ -42,8 +41,6 @@ def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
         {rule_id: item.details for rule_id, item in found.items()},
         {rule_id: item.counters.datapoints for rule_id, item in found.items()},
     )
-    balance = found.get(RuleId("LoadBalancing"))
-    use = gpu_use(balance.details, balance.counters.datapoints) if balance else {}
     results = [
         judge_imported(
             rule,
@@ -51,7 +48,6 @@ def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
             found[rule.id].details,
             found[rule.id].rule_parameters,
             has_gpu=has_gpu,
-            use=use,
         )
         for rule in rules
         if rule.id in found

@@ -94,7 +94,7 @@ def param_values(params: Any) -> dict[str, results.Scalar]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presentation:
-    """Findings from counters and details, with or without the raw data behind them."""
+    """Findings and exhibits, as plugins made them before there was an ``Outcome``."""
 
     findings: tuple[results.Finding, ...] = ()
     exhibits: tuple[results.Exhibit, ...] = ()
@@ -142,10 +142,8 @@ class Rule(Generic[P, M]):
             A measurement is any small picklable value.
         judge: ``(measurements, params) -> Outcome``; runs once, measurements in node order. A
             ``RuleResult`` is accepted from plugins that build it themselves.
-        from_details: ``(counters, details, params) -> Outcome``; the outcome of a result that
-            AWS's rule of this name wrote. ``None`` for rules that AWS does not have.
-        present: the same as ``from_details``, with ``None`` as fourth argument, of plugins that
-            were written before there was an ``Outcome``.
+        present: accepted from plugins that were written before there was an ``Outcome``; nothing
+            calls it.
         folded: exhibits that wait behind a fold, as patterns of their ids: what repeats, or shows
             in more detail, the content of the page.
         places: where exhibits stand if not in their turn in the rule's section, by patterns of
@@ -164,7 +162,6 @@ class Rule(Generic[P, M]):
     params: type[P]
     measure: Callable[[Any, P], M]
     judge: Callable[[Sequence[M], P], Outcome | results.RuleResult]
-    from_details: Callable[[results.Counters, results.Details, P], Outcome] | None = None
     present: Callable[[results.Counters, results.Details, Any, Any], Presentation] | None = None
     folded: tuple[str, ...] = ()
     places: Mapping[str, results.Place] = field(default_factory=dict)

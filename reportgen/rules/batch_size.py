@@ -58,16 +58,6 @@ LARGER = kit.Message(
         smaller instance.""",
     exhibit="head_room",
 )
-IMPORTED = replace(
-    LARGER,
-    title="The batch could be larger: {places} {n_places:verb were/was} not fully used",
-    text=(
-        "In {n_minutes:count minute} (added up over the GPUs) the 95th percentiles of CPU, GPU and "
-        "GPU memory over the last {window:count sample} were all below {threshold:pct}. " + _MEMORY
-    ),
-    advice="Raise the batch size step by step, or use a smaller instance.",
-    exhibit="boxes",
-)
 
 
 def _but(message: kit.Message, title: str, advice: str, *, why: str = "") -> kit.Message:
@@ -102,17 +92,6 @@ UNEVEN = _but(
     "{place} is not fully used, but {busy} {n_busy:verb are/is}",
     "Share the work evenly between the GPUs first, then check the batch size again.",
     why="{busy} {n_busy:verb are/is} well used, so the work is shared unevenly. ",
-)
-IMPORTED_NEVER_USED = _but(
-    IMPORTED,
-    "Only GPUs that the job never uses could take a larger batch",
-    "Use these GPUs or take an instance without them; a larger batch changes neither.",
-)
-IMPORTED_FOR_A_TIME = _but(
-    IMPORTED,
-    "Not fully used for a part of the time only: {places}",
-    "Check when they were idle: before the first and after the last step there is nothing to do.",
-    why="Their median over the whole job is above that. ",
 )
 
 
@@ -391,28 +370,6 @@ def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding:
     )
 
 
-def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
-    """Return the finding and boxes from what SageMaker wrote."""
-    entries = aws.entries_of(details)
-    if not entries or not counters.rule_triggered:
-        return Outcome()
-    gpus = [(node, name, its) for node, name, its in entries if _role(name) is Role.GPU]
-    message = IMPORTED if gpus else IMPORTED_NEVER_USED
-    if gpus and min(its.get("p50", 0.0) for *_, its in gpus) >= params.gpu_threshold_p95:
-        message = IMPORTED_FOR_A_TIME
-    finding = message.finding(
-        measured=None,
-        threshold=params.gpu_threshold_p95,
-        where=results.Where(start_s=aws.last_timestamp_s(details)),
-        n_minutes=counters.rule_triggered,
-        window=params.window,
-        places=format_places([(node, gpu) for node, gpu, _ in gpus]),
-        n_places=len(gpus),
-    )
-    shown = aws.boxes_of(entries, title="CPU, GPU and GPU memory", role_of=_role)
-    return Outcome(findings=[finding], exhibits=[shown])
-
-
 RULE = Rule(
     id=results.RuleId("BatchSize"),
     title="Batch size",
@@ -421,5 +378,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
 )

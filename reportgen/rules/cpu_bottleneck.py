@@ -89,6 +89,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=partial(bottleneck.judge, words=WORDS),
-    from_details=partial(bottleneck.from_details, words=WORDS),
     folded=("intervals",),
 )

@@ -67,6 +67,5 @@ RULE = Rule(
     params=Params,
     measure=partial(bottleneck.measure, words=WORDS),
     judge=partial(bottleneck.judge, words=WORDS),
-    from_details=partial(bottleneck.from_details, words=WORDS),
     folded=("intervals",),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -15,7 +15,7 @@ from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import jensen_shannon
 from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Exhibit, Finding, JsonValue, Severity, Where
+from reportgen.results import Exhibit, Finding, JsonValue, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import device_label, format_places, join_names, part_of, write
@@ -70,14 +70,6 @@ PARTLY_USED = replace(
     cause=results.Cause.GPU_IDLE,
     title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
     advice="""Find out why the other GPUs never work, or why they stopped.""",
-)
-IMPORTED = replace(
-    UNEVEN,
-    title="Work is shared unevenly on {node}: {gpu} and {other}",
-    text="""The distance of their histograms is {measured:.2f} (Jensen-Shannon distance, 0 to 0.83;
-        threshold {threshold:g}). Above the threshold: {places}.""",
-    severity=Severity.WARNING,
-    exhibit="workloads",
 )
 
 
@@ -349,55 +341,6 @@ def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> 
     )
 
 
-def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
-    """Return finding and histogram from what SageMaker wrote."""
-    nodes = {node: entry for node, entry in details.items() if isinstance(entry, dict)}
-    groups = [
-        (device_label(node, gpu, n_nodes=len(nodes)), counts)
-        for node, entry in nodes.items()
-        for gpu, listed in _members(entry.get("workloads")).items()
-        if len(counts := _counts(listed)) == distributions.AWS_N_BINS
-    ]
-    pairs = [
-        (float(distance), node, gpu, other)
-        for node, entry in nodes.items()
-        for gpu, others in _members(entry.get("distances")).items()
-        for other, distance in _members(others).items()
-        if isinstance(distance, int | float)
-    ]
-    finding = None
-    if pairs and counters.rule_triggered:
-        distance, node, gpu, other = max(pairs)
-        finding = IMPORTED.finding(
-            measured=distance,
-            threshold=params.threshold,
-            where=Where(node=node, device=f"{gpu}, {other}"),
-            node=node,
-            gpu=gpu,
-            other=other,
-            places=format_places([(its, f"{one} – {two}") for _, its, one, two in pairs]),
-        )
-    caption = "As AWS writes it: samples of 99 and 100 % are missing."
-    shown = [_histogram(groups[:MOST_GROUPS], caption)] if groups else []
-    return Outcome(findings=[finding], exhibits=shown)
-
-
-def _counts(entry: JsonValue) -> list[int]:
-    """Return the counts of a histogram; none where one of them is no whole number."""
-    listed = entry if isinstance(entry, list) else []
-    counts = [
-        int(item)
-        for item in listed
-        if isinstance(item, int | float) and not isinstance(item, bool)
-        if 0 <= item < _MOST_COUNTED and item == item // 1
-    ]
-    return counts if len(counts) == len(listed) else []
-
-
-def _members(entry: JsonValue) -> Mapping[str, JsonValue]:
-    return entry if isinstance(entry, dict) else {}
-
-
 RULE = Rule(
     id=results.RuleId("LoadBalancing"),
     title="Workload balance",
@@ -406,5 +349,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 
@@ -17,9 +17,17 @@ from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_max_initialization_time import (
+    Phases,
+    details_of,
+    is_number,
+    phases_exhibit,
+    phases_of,
+    step_num,
+)
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import write
-from reportgen.units import NS_PER_US, percentages, seconds
+from reportgen.units import percentages, seconds
 
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
@@ -87,7 +95,6 @@ QUIET = """ During this time network and disks were hardly used (at most {mean:b
 UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
     was start-up is unknown."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
-AWS_END = "in AWS's result the loop ends where its last step begins"
 FIRST_STEP = "first training step"
 OF_STEPS = {"what": f"the {FIRST_STEP}", "began": f"The {FIRST_STEP} began", "loop": "loop"}
 OF_GPUS = {"what": "the GPUs worked", "began": "The GPUs began to work", "loop": "that they did"}
@@ -161,14 +168,6 @@ class NodeStart:
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
 
 
-@kit.row
-class Phases:
-    """The start of a job, and how long initialization, training loop and finalization took."""
-
-    start_s: float
-    parts_s: tuple[float, float, float]
-
-
 def measure(part: NodeProfile, _params: Params) -> NodeStart:
     """Measure one node."""
     system, spans, steps = part.system, part.spans, part.spans.steps()
@@ -225,9 +224,11 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
 def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     """Decide once for the job: is the first step later than the threshold."""
     job = kit.merge([NodeStart(), *measurements])
-    details = _details(job)
+    whole = job.events if job.samples.first_ns is None else job.samples
+    # The latest end of a step of any phase counts (docs/rules.md).
+    details = details_of((whole.first_ns, whole.last_ns), (job.steps.first_ns, job.steps.last_ns))
     phases, by_any_step = (
-        _phases(details | {"step_num": _step_num(*ends)})
+        phases_of(details | {"step_num": step_num(*ends)})
         for ends in ((job.loop.start_ns, job.loop.end_ns), (job.steps.first_ns, job.steps.last_ns))
     )
     by_work = _phases_of_work(job, job.gpus)
@@ -240,7 +241,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     if by_work is not None:
         return Outcome(
             findings=[_finding(by_work, params, meanwhile=meanwhile, words=words)],
-            exhibits=_phases_exhibit(by_work, end=end),
+            exhibits=phases_exhibit(by_work, end=end),
             details=details,
         )
     return Outcome(
@@ -249,7 +250,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
             _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
-        exhibits=[*_phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
+        exhibits=[*phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
@@ -258,57 +259,15 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     )
 
 
-def from_details(_counters: results.Counters, details: results.Details, params: Params) -> Outcome:
-    """Say how the job's time divides by AWS's result."""
-    phases = _phases(details)
-    return Outcome(
-        findings=[_finding(phases, params, meanwhile="")],
-        exhibits=_phases_exhibit(phases, end=AWS_END),
-    )
-
-
-def _details(job: NodeStart) -> results.Details:
-    """Return AWS's details; ``last`` is the latest end of a step of any phase (docs/rules.md)."""
-    whole = job.events if job.samples.first_ns is None else job.samples
-    return {
-        "step_num": _step_num(job.steps.first_ns, job.steps.last_ns),
-        "job_start": None if whole.first_ns is None else seconds(whole.first_ns),
-        "job_end": None if whole.last_ns is None else seconds(whole.last_ns),
-    }
-
-
-def _step_num(first_ns: int | None, last_ns: int | None) -> dict[str, results.JsonValue]:
-    if first_ns is None or last_ns is None:
-        return {}
-    return {"first": first_ns // NS_PER_US, "last": last_ns // NS_PER_US}
-
-
 def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
     reason = kit.reason_without_steps(loop.n_spans, loop.n_steps)
     start, end = details["job_start"], details["job_end"]
-    if reason is None or not (_is_number(start) and _is_number(end)):
+    if reason is None or not (is_number(start) and is_number(end)):
         return reason
     if end - start <= params.limit_s:
         return reason
     text = write(UNKNOWN, text=reason.text, ran=end - start, limit=params.limit_s)
     return replace(reason, text=text)
-
-
-def _phases(details: results.Details) -> Phases | None:
-    """Return the start of the job and how long its phases took; ``None`` where it is unknown."""
-    step_num = details.get("step_num")
-    if not isinstance(step_num, dict) or not step_num:
-        return None
-    given = [step_num.get("first"), step_num.get("last")]
-    given += [details.get("job_start"), details.get("job_end")]
-    numbers = [float(value) for value in given if _is_number(value)]
-    if len(numbers) < len(given):
-        return None
-    first_us, last_us, start_s, end_s = numbers
-    first_s, last_s = first_us / 1e6, last_us / 1e6
-    loop_s = round((last_us - first_us) / 1e6, 6)
-    before_s, after_s = max(first_s - start_s, 0.0), max(end_s - last_s, 0.0)
-    return Phases(start_s=start_s, parts_s=(round(before_s, 6), loop_s, round(after_s, 6)))
 
 
 def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
@@ -398,24 +357,6 @@ def _meanwhile(rates: Sequence[StartupRate]) -> str:
     return f" During this time {busiest.node} had on average: {', '.join(told)}."
 
 
-def _phases_exhibit(phases: Phases | None, *, end: str) -> Iterator[results.Exhibit]:
-    if phases is None:
-        return
-    names = ("initialization", "training loop", "finalization")
-    pct = percentages(phases.parts_s, decimals=1)
-    yield results.exhibit(
-        "phases",
-        results.ExhibitKind.SHARES,
-        title="Phases of the job",
-        caption=f"From the first sample to the last; {end}.",
-        columns=[
-            results.column("part", "", names, type=results.ColumnType.TEXT),
-            *kit.floats(("time_s", "s", phases.parts_s), ("pct", "%", pct)),
-        ],
-        row_roles=(results.Role.START, results.Role.GPU, results.Role.OTHER),
-    )
-
-
 def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
     if rates:
         yield kit.table(
@@ -429,10 +370,6 @@ def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
         )
 
 
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 RULE = Rule(
     id=results.RuleId("MaxInitializationTime"),
     title="Initialization time",
@@ -441,6 +378,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
     folded=("phases",),
 )

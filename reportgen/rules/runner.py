@@ -11,7 +11,7 @@ from typing import Any
 from reportgen import results
 from reportgen.profile import RankTrace
 from reportgen.results.codec import decode, encode
-from reportgen.rules.base import AnyRule, Need, Outcome, Part, Presentation, param_values
+from reportgen.rules.base import AnyRule, Need, Outcome, Part, param_values
 
 logger = logging.getLogger(__name__)
 
@@ -125,19 +125,6 @@ def _status(
     return (
         results.Status.TRIGGERED if counters.rule_triggered > 0 or is_fault else results.Status.OK
     )
-
-
-def present_details(
-    rule: AnyRule, counters: results.Counters, details: results.Details, params: Any
-) -> Presentation:
-    """Return the result of a rule for a result that AWS's rule of this name wrote."""
-    if rule.from_details is not None:
-        found = rule.from_details(counters, details, params)
-        return Presentation(
-            findings=tuple(item for item in found.findings if item is not None),
-            exhibits=tuple(found.exhibits),
-        )
-    return rule.present(counters, details, params, None) if rule.present else Presentation()
 
 
 def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult | Failure:

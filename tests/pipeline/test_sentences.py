@@ -13,7 +13,6 @@ from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.imports import import_results
 from reportgen.pipeline.work import rules_for, work_on
 from reportgen.report import Report
-from reportgen.results import Severity
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
@@ -113,16 +112,3 @@ def test_a_shared_trace(name: str) -> None:
 )
 def test_results_of_sagemaker(name: str) -> None:
     assert_good(imported_report_of(SHARED_DATA / "aws-reports" / name))
-
-
-@needs_shared_data
-def test_a_job_on_one_of_four_gpus_is_told_to_use_the_others_first() -> None:
-    report = imported_report_of(SHARED_DATA / "aws-reports" / "four-gpus-framework")
-    first = report.findings[0].finding
-    second = next(item.finding for item in report.findings if item.finding.id == "CPU-1")
-
-    assert (first.id, first.severity) == ("GPU-1", Severity.CRITICAL)
-    assert first.title.startswith("3 of 4 GPUs are never used")
-    assert (second.id, second.severity) == ("CPU-1", Severity.WARNING)
-    assert second.title.endswith("33.6 % of the job")
-    assert "In 450 of them only GPUs were idle that never work" in second.text

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.batch_size import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -169,30 +168,6 @@ def test_several_nodes_are_added_up() -> None:
     assert "2 of 3 GPUs (gpu0 on algo-2 and gpu0 on algo-3)" in found.text
 
 
-def test_an_imported_result_is_read_from_its_details() -> None:
-    box: Details = {
-        "p25": 12.0,
-        "p50": 15.0,
-        "p75": 16.0,
-        "p95": 19.0,
-        "upper": -2.0,
-        "lower": 30.0,
-    }
-    details: Details = {
-        "algo-1": {"cpu": box, "gpu1": box, "gpu1_memory": box},
-        "last_timestamp": 1783330200000000,
-    }
-
-    presented = present_details(
-        RULE, Counters(rule_triggered=6, violations=6, datapoints=1184), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert found.id == "BATCH-1"
-    assert "gpu1 on algo-1" in found.title
-    assert presented.exhibits[0].n_rows == 3
-
-
 def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     unused: dict[str, Any] = {"gpu1": 0.0, "gpu1_memory": 0.0}
     found = finding(run(RULE, roomy(**unused), **SMALL), "BATCH-1")
@@ -203,18 +178,6 @@ def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert found.title == "gpu1 on algo-1 could take a larger batch, but it is never used"
-
-
-def test_imported_room_of_a_gpu_that_is_busy_at_most_times_is_a_reading() -> None:
-    box: Details = {"p25": 98.0, "p50": 100.0, "p75": 100.0, "p95": 100.0, "upper": 1, "lower": 1}
-    details: Details = {"algo-1": {"cpu": box, "gpu0": box, "gpu0_memory": box}}
-    presented = present_details(
-        RULE, Counters(rule_triggered=2, violations=2), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert found.severity is Severity.INFO
-    assert found.title == "Not fully used for a part of the time only: gpu0 on algo-1"
 
 
 def test_a_gpu_that_stopped_asks_for_no_larger_batch() -> None:

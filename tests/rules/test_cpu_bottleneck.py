@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.cpu_bottleneck import RULE
-from reportgen.rules.runner import present_details
 from reportgen.units import seconds_key
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
@@ -305,35 +304,6 @@ def test_thousands_of_intervals_are_merged_for_the_chart_and_it_says_so() -> Non
     assert intervals is not None
     assert intervals.n_rows <= 1000
     assert "3,000 intervals were merged" in intervals.caption
-
-
-def test_an_imported_result_is_read_from_its_details() -> None:
-    details: Details = {
-        "low_gpu_utilization": 844,
-        "bottlenecks": {"1.5": {"GPUs": 1, "CPUs": 2}},
-        "ratio": {},
-        "phase": {TRAIN: 100.0},
-        "phase_time": {},
-    }
-
-    presented = present_details(
-        RULE, Counters(rule_triggered=3, violations=750, datapoints=1345), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert (found.id, found.measured, found.severity) == ("CPU-1", 55.7621, Severity.CRITICAL)
-    assert "In 0.0 % of those that count it was one core" in found.text
-    assert presented.exhibits[0].columns[1].values == (501, 94, 750)
-
-
-def test_a_share_that_was_above_the_limit_for_some_minutes_only_stands_without_it() -> None:
-    details: Details = {"low_gpu_utilization": 200, "bottlenecks": {"1.5": {"GPUs": 1, "CPUs": 2}}}
-    counters = Counters(rule_triggered=3, violations=110, datapoints=1000)
-
-    (found,) = present_details(RULE, counters, details, RULE.params()).findings
-
-    assert (found.measured, found.threshold) == (11.0, None)
-    assert "the share exceeded 50.0 % in 3 minutes" in found.text
 
 
 def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:

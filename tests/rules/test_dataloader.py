@@ -9,7 +9,6 @@ import pytest
 
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.dataloader import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
 
@@ -531,15 +530,6 @@ def test_the_order_of_rows_does_not_matter() -> None:
     order = np.random.default_rng(1).permutation(part.spans.n_spans)
 
     assert run(RULE, replace(part, spans=part.spans.where(order))) == run(RULE, part)
-
-
-def test_an_imported_result_does_not_claim_that_training_waits() -> None:
-    result = judged(training(wait_s=0.5), cores=4)
-    presented = present_details(RULE, result.counters, result.details, RULE.params())
-
-    assert [item.id for item in presented.findings] == ["DL-1"]
-    assert "does not show whether training waits" in presented.findings[0].text
-    assert [item.id for item in presented.exhibits] == ["waits"]
 
 
 def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> None:

@@ -18,7 +18,7 @@ from reportgen.results import ExhibitKind, Status
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import AnyRule, Part, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
-from reportgen.rules.runner import judge, present_details
+from reportgen.rules.runner import judge
 from reportgen.rules.settings import checked_value
 from tests.builders import node_profile
 from tests.rules.kernels.builders import rank_trace
@@ -207,15 +207,6 @@ def test_exhibits_are_unique_bounded_and_named_by_their_findings(
         assert finding.title
         assert finding.text
         assert finding.advice
-
-
-@every_case
-def test_presenting_without_context_still_speaks(rule: AnyRule, is_rank: bool) -> None:
-    result = run(rule, parts_of(is_rank=is_rank)[0])
-
-    presented = present_details(rule, result.counters, result.details, rule.params())
-
-    assert isinstance(presented.exhibits, tuple)
 
 
 @every_case

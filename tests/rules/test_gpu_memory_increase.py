@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.gpu_memory_increase import RULE
 from reportgen.rules.gpu_memory_increase.measure import Params, increases_of
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -258,27 +257,6 @@ def test_thousands_of_jumps_are_counted_but_not_all_listed() -> None:
 
     assert len(rows_of(result, "episodes")) == 200
     assert int(result.metrics["memory_episodes"] or 0) > 200
-
-
-def test_an_imported_result_is_read_from_its_details() -> None:
-    entry: Details = {
-        "increase": 7.25,
-        "gpu_max": 41.0,
-        "p05": 0.0,
-        "p25": 0.0,
-        "p50": 0.0,
-        "p75": 24.0,
-    }
-    entry |= {"p95": 39.0, "upper": 41.0, "lower": 0.0}
-    details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
-
-    presented = present_details(
-        RULE, Counters(rule_triggered=59, violations=59, datapoints=1310), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert (found.id, found.measured) == ("MEM-1", 7.25)
-    assert presented.exhibits[0].n_rows == 1
 
 
 @pytest.mark.parametrize(("use_rise", "severity"), [(9.0, Severity.WARNING), (12.0, Severity.INFO)])

@@ -7,9 +7,8 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Cause, Counters, Details, ReasonCode, RuleResult, Severity, Status
+from reportgen.results import Cause, Counters, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run, step_rows
 
@@ -178,25 +177,6 @@ def test_gpus_are_compared_within_their_node_only() -> None:
     ]  # fmt: skip
 
 
-def test_an_imported_result_is_read_from_its_details() -> None:
-    details: Details = {
-        "algo-1": {
-            "workloads": {"gpu0": [1] * 49, "gpu1": [2] * 49},
-            "distances": {"gpu0": {"gpu1": 0.5}},
-        }
-    }
-
-    presented = present_details(
-        RULE, Counters(rule_triggered=2, violations=2, datapoints=1185), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert (found.id, found.measured) == ("BAL-1", 0.5)
-    (bins,) = presented.exhibits
-    assert bins.n_rows == 49
-    assert "99 and 100 % are missing" in bins.caption
-
-
 def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
     found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[0.0] * 30), **SMALL), "BAL-1")
 
@@ -249,13 +229,3 @@ def test_a_gpu_that_stopped_is_no_imbalance() -> None:
     assert found is not None
     assert found.severity is Severity.INFO
     assert "stopped" in found.advice
-
-
-@pytest.mark.parametrize("odd", ["x", None, True, 1.5, -1, 1e300])
-def test_counts_of_sagemaker_that_are_none_draw_no_histogram(odd: Any) -> None:
-    counts: list[Any] = [1.0] * 49
-    details: Details = {"algo-1": {"workloads": {"gpu0": counts, "gpu1": [*counts[1:], odd]}}}
-    (shown,) = present_details(RULE, Counters(), details, RULE.params()).exhibits
-
-    assert [column.name for column in shown.columns[2:]] == ["gpu0"]
-    assert shown.columns[2].values == (1,) * 49

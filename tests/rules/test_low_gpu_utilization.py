@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Cause, Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
@@ -73,10 +72,6 @@ def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
     assert found.severity is Severity.CRITICAL
     assert "moved to the GPU" in found.advice
     assert found.estimate is None
-    (imported,) = present_details(
-        RULE, result.counters, result.details, RULE.params(**SMALL)
-    ).findings
-    assert (imported.title, imported.advice) == (found.title, found.advice)
 
 
 def test_a_gpu_that_works_a_little_is_under_used() -> None:
@@ -243,34 +238,6 @@ def test_the_table_tells_mean_and_percentiles_of_each_gpu() -> None:
     assert (row["judged_minutes"], row["aws_violations"], row["samples"]) == (2, 2, 30)
 
 
-def test_an_imported_result_is_read_from_its_details() -> None:
-    entry: Details = {
-        "gpu_max": 99.0,
-        "gpu_95": 95.0,
-        "gpu_5": 0.0,
-        "p25": 0.0,
-        "p50": 0.0,
-        "p75": 57.0,
-    }
-    entry |= {"p95": 95.0, "upper": 99.0, "lower": 0.0}
-    details: Details = {"algo-1": {"gpu0": entry}, "last_timestamp": 1783158000000000}
-
-    presented = present_details(
-        RULE, Counters(rule_triggered=3, violations=3, datapoints=1310), details, RULE.params()
-    )
-
-    (found,) = presented.findings
-    assert (found.id, found.measured, found.where.start_s) == ("GPU-2", 0.0, 1783158000.0)
-    assert presented.exhibits[0].n_rows == 1
-
-
-def test_a_quiet_imported_result_has_nothing_to_say() -> None:
-    presented = present_details(RULE, Counters(datapoints=1310), {}, RULE.params())
-
-    assert presented.findings == ()
-    assert presented.exhibits == ()
-
-
 def test_parts_are_measured_alone() -> None:
     part: NodeProfile = node(gpu0=[30.0] * 30)
     params = RULE.params(**SMALL)
@@ -284,17 +251,6 @@ def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
     assert found is not None
     assert found.title == "1 of 2 GPUs is never used: gpu1 on algo-1"
     assert "one process per GPU" in found.advice
-
-
-def test_an_imported_gpu_that_never_worked_is_told_as_unused() -> None:
-    busy: Details = {"gpu_95": 90.0, "gpu_5": 50.0, "gpu_max": 99.0}
-    unused: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 8.0}
-    details: Details = {"algo-1": {"gpu0": busy, "gpu1": unused}}
-    presented = present_details(
-        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
-    )
-
-    assert presented.findings[0].title == "1 of 2 GPUs is never used: gpu1 on algo-1"
 
 
 def test_a_job_that_uses_no_gpu_at_all_is_told_to_look_at_its_device() -> None:
@@ -312,17 +268,6 @@ def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
     assert found is not None
     assert found.title.startswith("GPU under-used")
     assert found.cause == Cause.GPU_UNDERUSED
-
-
-def test_an_imported_gpu_that_is_busy_at_most_times_idled_for_a_time() -> None:
-    idle: Details = {"gpu_95": 0.0, "gpu_5": 0.0, "gpu_max": 100.0, "p50": 100.0}
-    details: Details = {"algo-1": {"gpu0": idle}}
-    presented = present_details(
-        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
-    )
-
-    assert presented.findings[0].severity is Severity.INFO
-    assert "idle for a part of the time only" in presented.findings[0].text
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 
@@ -204,14 +203,6 @@ def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -
     assert result.reason is not None
     assert result.reason.code is code
     assert result.details == {"step_num": {}, "job_start": START_S, "job_end": START_S + 90}
-
-
-def test_an_imported_result_shows_the_same_phases() -> None:
-    result = run(RULE, started_after(30.0))
-    presented = present_details(RULE, result.counters, result.details, RULE.params())
-
-    assert presented.exhibits[0].columns == result.exhibits[0].columns
-    assert "where its last step begins" in presented.exhibits[0].caption
 
 
 def test_a_loop_shorter_than_what_follows_it_is_no_proof_of_a_long_start() -> None:

@@ -7,7 +7,6 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ExhibitKind, Severity, Status
 from reportgen.rules.overall_system_usage import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, run, sampled_again
 
@@ -281,15 +280,6 @@ def test_a_job_without_system_metrics_is_skipped() -> None:
     assert result.reason is not None
     assert result.reason.text == "There are no system metrics."
     assert all(member == {} for member in result.details.values())
-
-
-def test_an_imported_result_is_read_from_its_details() -> None:
-    result = run(RULE, steady(gpu=30.0))
-
-    presented = present_details(RULE, result.counters, result.details, RULE.params())
-
-    assert [item.id for item in presented.findings] == ["SYS-1"]
-    assert [item.id for item in presented.exhibits] == ["usage", "percentiles"]
 
 
 def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.results import Cause, Counters, Details, ReasonCode, Severity, Status
+from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.results.packed_columns import unpack
-from reportgen.rules.runner import present_details
 from reportgen.rules.step_outlier import RULE, named_worker
 from tests.builders import START_S, ns
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
@@ -476,78 +475,6 @@ def test_without_steps_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
     assert result.reason is not None
     assert result.reason.code is code
     assert result.details == {"step_details": {}}
-
-
-def test_an_imported_result_names_the_slow_steps() -> None:
-    result = run(RULE, node(step_rows(with_slow(650, every(50, 13)))))
-    presented = present_details(RULE, result.counters, result.details, RULE.params())
-
-    assert [item.id for item in presented.findings] == ["STEP-1"]
-    assert "every 50th step" in presented.findings[0].title
-    assert presented.findings[0].estimate is None
-    ids = [item.id for item in presented.exhibits]
-    assert ids[:3] == ["steps", "step_percentiles", "step_histogram"]
-    assert "outlier_phase_shares" in ids
-
-
-def imported(slow: list[int], *, n_steps: int = 6_000) -> Any:
-    """Return the finding of AWS's result on a job with these slow steps."""
-    result = run(RULE, node(step_rows(with_slow(n_steps, slow))))
-    return present_details(RULE, result.counters, result.details, RULE.params()).findings[0]
-
-
-def test_imported_outliers_that_are_mostly_first_steps_are_only_told() -> None:
-    found = imported([*range(10), 500], n_steps=650)
-
-    assert found.severity is Severity.INFO
-    assert found.title == "10 of 11 slow training steps are among the first 10"
-    assert found.advice.startswith("Judge the job by its other steps")
-
-
-@pytest.mark.parametrize("period", [400, 500])
-def test_the_rhythm_of_sagemakers_debugger_is_known(period: int) -> None:
-    found = imported(every(period, 12))
-
-    assert found.severity is Severity.WARNING
-    assert ("debugger_hook_config=False" in found.advice) is (period == 500)
-
-
-def test_an_imported_step_of_two_epochs_is_named_once() -> None:
-    details: Details = {
-        "step_details": {
-            "algo-1-27": {
-                "phase": "ModeKeys.TRAIN",
-                "step_stats": {"p50": 0.02, "max": 34.0},
-                "step_numbers": ["1", "3", "3", "4", *[str(number) for number in range(8, 16)]],
-                "probs": [199],
-            }
-        }
-    }
-    presented = present_details(
-        RULE, Counters(rule_triggered=1, violations=1), details, RULE.params()
-    )
-
-    found = presented.findings[0]
-    assert "step 1, 3, 4, 8, 9, 10, 11, 12 and 3 more." in found.text
-    assert (found.measured, found.title[:8]) == (11.0, "11 of 21")
-
-
-def test_an_imported_step_of_each_phase_counts_once() -> None:
-    """SageMaker lists slow steps once for TRAIN and once for EVAL under the same number."""
-    details: Details = {
-        "step_details": {
-            "algo-1-27": {
-                "phase": "ModeKeys.TRAIN",
-                "step_stats": {"p50": 0.02, "max": 34.0},
-                "step_numbers": [str(number % 7) for number in range(14)],
-                "probs": [199],
-            }
-        }
-    }
-    params = replace(RULE.params(), n_outliers=5)
-    found = present_details(RULE, Counters(rule_triggered=1, violations=14), details, params)
-
-    assert found.findings[0].title.startswith("7 of 7 slow training steps are among the first 10")
 
 
 def test_the_time_axis_knows_which_step_began_when() -> None:

@@ -18,8 +18,8 @@ from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Cause, Counters, Details, Finding, JsonValue, Reason, Severity
-from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of, slices
-from reportgen.rules.aws.breakdown import breakdown_details, exhibits_of_members
+from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of
+from reportgen.rules.aws.breakdown import breakdown_details
 from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
@@ -124,15 +124,6 @@ WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {wor
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
 LONGEST = """ The samples form {n_stretches:count interval}; the longest lasts {length:ns} on
     {longest.node} and has {longest.n_ticks:count such sample}."""
-IMPORTED = (
-    "In {counters.violations:n} of {counters.datapoints:count sample} "
-    + _BOTH
-    + "counted from the start of the job, the share exceeded {threshold:pct} in "
-    "{counters.rule_triggered:count minute}."
-)
-IMPORTED_SINGLE = " In {single_pct:pct} of those that count it was one core."
-IMPORTED_CAUTION = """ The time before the first step counts too, and one busy core of many is
-    hardly a bottleneck."""
 
 
 def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottlenecks:
@@ -326,61 +317,3 @@ def _severity(job: Bottlenecks, words: Wording) -> Severity:
         return Severity.INFO
     is_narrow = job.hot_median_ratio < NARROW_RATIO
     return words.narrow_severity if is_narrow else fault_severity(job.lost_ratio)
-
-
-def from_details(
-    counters: Counters, details: Details, limits: _Limits, *, words: Wording
-) -> Outcome:
-    """Return finding and evidence from what SageMaker wrote."""
-    low = details.get("low_gpu_utilization")
-    n_low = low if isinstance(low, int) else counters.violations
-    exhibits = [
-        slices(counters, gpu_below=limits.gpu_threshold, part=words.part, n_low=n_low),
-        *exhibits_of_members(details, during=DURING),
-    ]
-    return Outcome(
-        findings=[_imported(counters, details, limits, words)] if counters.rule_triggered else [],
-        exhibits=exhibits if n_low else [],
-    )
-
-
-def _imported(counters: Counters, details: Details, limits: _Limits, words: Wording) -> Finding:
-    """Return the finding of AWS's counters; bottlenecks without an idle GPU were not felt."""
-    counts = _counts_of(details)
-    n_hot = [cores for gpus, cores in counts if gpus]
-    n_unfelt, n_ticks = len(counts) - len(n_hot), max(counters.datapoints, 1)
-    n_felt = counters.violations - n_unfelt
-    share = n_felt / n_ticks
-    texts = (IMPORTED, UNFELT * bool(n_unfelt), IMPORTED_SINGLE * bool(n_hot), IMPORTED_CAUTION)
-    message = replace(
-        HELD_UP if n_felt else UNUSED, id=words.finding_id, text="".join(texts), cause=words.cause
-    )
-    measured = 100 * counters.violations / n_ticks
-    return message.finding(
-        measured=measured,
-        threshold=limits.threshold,
-        is_crossed=measured > limits.threshold,  # SageMaker's rule looks at each minute
-        severity=fault_severity(share) if n_felt else Severity.INFO,
-        share=share,
-        advice=words.advice if n_felt else UNUSED_ADVICE,
-        counters=counters,
-        words=words,
-        limits=limits,
-        lost_pct=100 * n_felt / n_ticks,
-        whole="the job",
-        n_unfelt=n_unfelt,
-        single_pct=100 * n_hot.count(1) / len(n_hot) if n_hot else 0.0,
-    )
-
-
-def _counts_of(details: Details) -> list[tuple[int, int]]:
-    """Return idle GPUs and hot cores of each bottleneck in AWS's JSON, as far as both are there."""
-    found = details.get("bottlenecks")
-    entries = found.values() if isinstance(found, dict) else ()
-    return [
-        (gpus, cores)
-        for entry in entries
-        if isinstance(entry, dict)
-        if isinstance(gpus := entry.get(IDLE_GPUS), int)
-        if isinstance(cores := entry.get(HOT_CORES), int)
-    ]

@@ -1,4 +1,4 @@
-"""From SageMaker's five keys to a result, through the rule's own ``from_details``."""
+"""From SageMaker's five keys to a result: its numbers are shown, not judged again."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 from reportgen import results
 from reportgen.errors import ConfigError
-from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Status
+from reportgen.results import Counters, Details, Reason, ReasonCode, RuleId, Severity, Status
 from reportgen.rules.aws.bottleneck_tables import gpu_samples
-from reportgen.rules.aws.remarks import remarks_on
-from reportgen.rules.aws.unused_gpus import GpuUse, felt_details
-from reportgen.rules.base import AnyRule, Presentation, param_specs, param_values
-from reportgen.rules.kit import too_short
-from reportgen.rules.runner import Failure, guarded, present_details, with_about
+from reportgen.rules.aws.shown import exhibits_of_details
+from reportgen.rules.base import AnyRule, param_specs, param_values
+from reportgen.rules.kit import Message, too_short
+from reportgen.rules.runner import Failure, guarded, with_about
 from reportgen.rules.settings import checked_value
 from reportgen.text import write
 
@@ -29,6 +28,75 @@ _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 MISSHAPEN = """SageMaker's rule triggered {n:count time}, but its details are not of the shape that
     it writes and cannot be shown. ({why})"""
 
+_SAYS: Mapping[str, tuple[str, str]] = {
+    "BatchSize": (
+        "CPU, GPU and GPU memory all had room",
+        "the 95th percentiles of CPU, GPU and GPU memory are all below their thresholds",
+    ),
+    "CPUBottleneck": (
+        "GPUs were idle while CPU cores were busy",
+        "a GPU idles while a CPU core is busy in more of the samples than the threshold",
+    ),
+    "Dataloader": (
+        "The number of loader processes does not fit the cores",
+        "there are far fewer or far more loader processes than cores",
+    ),
+    "GPUMemoryIncrease": (
+        "GPU memory activity rose suddenly",
+        "the mean of the latest samples exceeds that of those before them by the threshold",
+    ),
+    "IOBottleneck": (
+        "GPUs were idle while CPU cores waited for I/O",
+        "a GPU idles while a CPU core waits for I/O in more of the samples than the threshold",
+    ),
+    _BALANCE: (
+        "GPUs were used unequally",
+        "the histograms of the use of two GPUs differ by more than the threshold",
+    ),
+    "LowGPUUtilization": (
+        "GPUs were under-used, or swung between busy and idle",
+        "the 95th percentile of the use of a GPU is low, or it is high and the 5th close to zero",
+    ),
+    "MaxInitializationTime": (
+        "The first training step came late",
+        "no step began within the minutes of the threshold",
+    ),
+    "StepOutlier": (
+        "Some steps took much longer than the others",
+        "more steps than allowed are longer than the mean plus some standard deviations",
+    ),
+}
+"""What it means that a rule of SageMaker triggered, and when it does."""
+_BOTTLENECKS = """One busy or waiting core is enough for a bottleneck, late samples count as
+    separate datapoints, and nodes are not distinguished. Durations during bottlenecks count an
+    event once for each bottleneck that it spans."""
+_KNOWN: Mapping[str, str] = {
+    "BatchSize": """SageMaker's time stamp is the first minute of the job, and its whiskers of GPU
+        memory are computed with a quartile of GPU utilization.""",
+    "CPUBottleneck": _BOTTLENECKS,
+    "Dataloader": "Times mix waits for data with the life times of loader processes.",
+    "IOBottleneck": _BOTTLENECKS,
+    _BALANCE: """SageMaker's rule compares each GPU with itself only and can never trigger; samples
+        of 99 and 100 % are missing in its histogram.""",
+    "MaxInitializationTime": "SageMaker's rule can never trigger, whatever the start-up took.",
+    "OverallFrameworkMetrics": """“others” is only about half of the time between steps, or negative
+        with several processes.""",
+    "OverallSystemUsage": "Up to one minute of samples at the job's end is not in it.",
+    "StepOutlier": """Only one phase of each process is kept, a step that crosses a full minute
+        counts twice, and violations add the same outliers again in every later minute.""",
+}
+"""Known mistakes of SageMaker's rules, said beside the numbers (docs/rules.md)."""
+TRIGGERED = Message(
+    id="",
+    severity=Severity.WARNING,
+    title="{says}: SageMaker's rule triggered {its.rule_triggered:count time}",
+    text="""SageMaker's {rule} triggers when {when}. It saw {its.datapoints:count datapoint} and
+        counted {its.violations:count violation} ({measured:pct}). What the job lost by it, these
+        results do not show.""",
+    advice="",
+    unit="% of the datapoints",
+)
+
 
 def judge_imported(
     rule: AnyRule,
@@ -37,45 +105,57 @@ def judge_imported(
     rule_parameters: str,
     *,
     has_gpu: bool,
-    use: GpuUse | None = None,
 ) -> results.RuleResult:
-    """Return the result of a rule that SageMaker ran.
+    """Return the result of a rule that SageMaker ran: its five keys, drawn, and its trigger.
 
     Status: ``triggered`` when it triggered; else ``skipped`` when there was no GPU, or no more
-    datapoints than its patience; else ``ok`` (docs/rules.md, Imported results). The five keys stay
-    as they are; findings leave out the GPUs that the job does not use by ``use``.
+    datapoints than its patience; else ``ok`` (docs/rules.md, Imported results).
 
     Edge cases: details of another shape than the rule's make the result ``failed``.
     """
     params, unread = parse_parameters(rule, rule_parameters)
     lack = _lack(rule, counters, details, params, has_gpu=has_gpu)
     lack = "" if counters.rule_triggered else lack
-    sentences = [lack] if lack else []
-    sentences.append("Computed by SageMaker.")
-    if not lack:
-        sentences += remarks_on(rule.id, counters, details)
+    sentences = [lack, "Computed by SageMaker.", "" if lack else _KNOWN.get(rule.id, "")]
     if unread:
         names = ", ".join(unread)
         sentences.append(f"Its parameters {names} could not be read; the defaults are assumed.")
     status = Status.TRIGGERED if counters.rule_triggered else Status.SKIPPED if lack else Status.OK
-    code = ReasonCode.IMPORTED
-    shown = _presented(rule, counters, details, params, use or {})
+    reason = Reason(code=ReasonCode.IMPORTED, text=write(" ".join(filter(None, sentences))))
+    shown = guarded(rule, "present", _shown, counters, details, params)
     if isinstance(shown, Failure):
-        misshapen = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
-        status, code, sentences = Status.FAILED, ReasonCode.ERROR, [misshapen]
-        shown = Presentation()
+        text = write(MISSHAPEN, n=counters.rule_triggered, why=shown.text)
+        status, reason, shown = Status.FAILED, Reason(code=ReasonCode.ERROR, text=text), ()
     result = results.RuleResult(
         id=rule.id,
         status=status,
-        reason=Reason(code=code, text=" ".join(sentences)),
+        reason=reason,
         counters=counters,
         details=details,
         rule_parameters=rule_parameters,
         params=param_values(params),
-        findings=() if status is Status.SKIPPED else shown.findings,
-        exhibits=shown.exhibits,
+        findings=(_trigger(rule, counters),) if status is Status.TRIGGERED else (),
+        exhibits=shown,
     )
     return with_about(result, rule)
+
+
+def _shown(counters: Counters, details: Details, params: Any) -> tuple[results.Exhibit, ...]:
+    return tuple(exhibits_of_details(counters, details, params))
+
+
+def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
+    """Return what SageMaker's rule says by triggering, with its counters."""
+    share = min(counters.violations / max(counters.datapoints, 1), 1.0)
+    says, when = _SAYS.get(rule.id, (rule.title, "what it looks for is there"))
+    first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
+    return replace(TRIGGERED, id=rule.id, advice=first_advice).finding(
+        measured=100 * share,
+        says=says,
+        when=when,
+        rule=rule.id,
+        its=counters,
+    )
 
 
 def with_cards(
@@ -106,17 +186,16 @@ def with_cards(
 
 def _for_cards(rule: AnyRule, result: results.RuleResult) -> list[results.Exhibit]:
     """Return the exhibits that are only at a glance and that an old result does not have."""
-    patterns = [
+    patterns = {
         pattern
         for part in rule.about.at_a_glance
         if part.is_only_here
         for pattern in part.exhibits
         if result.exhibit(pattern) is None
-    ]
+    }
     params, _ = parse_parameters(rule, result.rule_parameters)
-    shown = guarded(rule, "present", present_details, rule, result.counters, result.details, params)
-    made = shown.exhibits if isinstance(shown, Presentation) else ()
-    return [item for item in made if item.id in patterns and result.exhibit(item.id) is None]
+    made = guarded(rule, "present", _shown, result.counters, result.details, params)
+    return [] if isinstance(made, Failure) else [item for item in made if item.id in patterns]
 
 
 def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:
@@ -142,23 +221,6 @@ def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleR
 def _moments(details: Details) -> set[str] | None:
     times = details.get("bottlenecks")
     return set(times) if isinstance(times, dict) else None
-
-
-def _presented(
-    rule: AnyRule, counters: Counters, details: Details, params: Any, use: GpuUse
-) -> Presentation | Failure:
-    """Return exhibits of all that SageMaker wrote, and findings of what the job felt."""
-
-    def present(told: Details) -> Presentation | Failure:
-        shown = guarded(rule, "present", present_details, rule, counters, told, params)
-        assert isinstance(shown, Presentation | Failure)
-        return shown
-
-    shown, felt = present(details), felt_details(rule.id, details, use)
-    if felt == details or isinstance(shown, Failure):
-        return shown
-    said = present(felt)
-    return said if isinstance(said, Failure) else replace(shown, findings=said.findings)
 
 
 def parse_parameters(rule: AnyRule, text: str) -> tuple[Any, tuple[str, ...]]:

@@ -316,27 +316,6 @@ def _loaders(n_loaders: int) -> dict[str, Any]:
     return {"loaders": said, "Loaders": said.capitalize()}
 
 
-def from_details(counters: results.Counters, details: Details, params: Params) -> Outcome:
-    """Say what AWS's details say: the number of loaders, but not whether training waits."""
-    exhibits = tables.histogram_of_details(details)
-    n_loaders, n_cores = details.get("dataloaders"), details.get("cores")
-    if not isinstance(n_loaders, int) or not isinstance(n_cores, int):
-        return Outcome(exhibits=exhibits)
-    fewest, most = params.limits(n_cores)
-    is_few = n_loaders < fewest
-    if not counters.rule_triggered or fewest <= n_loaders <= most:
-        return Outcome(exhibits=exhibits)
-    found = (texts.FEW_OF_AWS if is_few else texts.MANY_OF_AWS).finding(
-        measured=float(n_loaders),
-        threshold=math.ceil(round(fewest, 3)) if is_few else math.floor(round(most, 3)),
-        limit_pct=params.min_threshold if is_few else params.max_threshold,
-        cores=n_cores,
-        compared="fewer" if is_few else "more",
-        **_loaders(n_loaders),
-    )
-    return Outcome(findings=[found], exhibits=exhibits)
-
-
 RULE = Rule(
     id=results.RuleId("Dataloader"),
     title="Data loading",
@@ -345,6 +324,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
     folded=("batch_functions", "workers"),
 )

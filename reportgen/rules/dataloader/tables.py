@@ -14,7 +14,7 @@ from reportgen.facts.samples import means
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.merging import merge, merged
 from reportgen.profile import SeriesKind
-from reportgen.results import Details, Exhibit, ExhibitKind, Role, exhibit
+from reportgen.results import Exhibit, ExhibitKind, Role, exhibit
 from reportgen.rules import kit
 from reportgen.rules.functions import compared_functions
 from reportgen.text import write
@@ -164,17 +164,6 @@ def wait_histogram(wait_ns: Instants) -> Iterator[Exhibit]:
         caption = """All recorded waits of all training processes, also before the first step and
             during evaluation."""
         yield _histogram(bins.edge_ns / NS_PER_S, "waits", bins.counts[0], title, caption)
-
-
-def histogram_of_details(details: Details) -> Iterator[Exhibit]:
-    """Yield the histogram that AWS's details hold."""
-    times = details.get("dataloading_time")
-    times = times if isinstance(times, dict) else {}
-    counts, edges = times.get("probs"), times.get("binedges")
-    if isinstance(counts, list) and isinstance(edges, list) and len(edges) == len(counts) + 1:
-        title = "Durations of loader events"
-        caption = "The source mixes waits with life times of loader processes."
-        yield _histogram(edges, "events", counts, title, caption)
 
 
 def _histogram(

@@ -164,16 +164,3 @@ NO_PREFETCH = replace(
     unit="%",
     advice="End the pipeline with dataset.prefetch(tf.data.AUTOTUNE).",
 )
-
-FEW_OF_AWS = Message(
-    id="DL-1",
-    cause=Cause.TOO_FEW_LOADERS,
-    title="{Loaders} on {cores:count core}",
-    text="""{Loaders} active at the same time (median) on {cores:count core}, {compared} than
-        {limit_pct:g} % of the cores. This result does not show whether training waits.""",
-    advice="""Measure the wait for the next batch; change num_workers only if it is a notable part
-        of a step.""",
-    severity=Severity.WARNING,
-    unit="loaders",
-)
-MANY_OF_AWS = replace(FEW_OF_AWS, id="DL-2")

@@ -14,7 +14,7 @@ from reportgen.rules.aws import details as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
-from reportgen.text import device_label, format_place, format_places, part_of
+from reportgen.text import device_label, format_place, part_of
 from reportgen.units import NS_PER_S
 
 AGREEMENT_FROM = 0.7
@@ -61,15 +61,6 @@ WITH_LOAD = replace(
         together with GPU utilization. {CAUTION}""",
     advice="Nothing to do unless the allocated memory grows too.",
     severity=results.Severity.INFO,
-)
-IMPORTED = replace(
-    STAYED_UP,
-    title="GPU memory activity jumped: {place}",
-    text=(
-        "{n_triggers:count sample} exceeded the mean just before by more than {threshold:g} "
-        "points; the last of them by {increase:.1f} points. Affected: {affected}. " + CAUTION
-    ),
-    exhibit="boxes",
 )
 CLIMBS = replace(
     STAYED_UP,
@@ -252,26 +243,6 @@ def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> results.Exhibit
     )
 
 
-def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
-    """Return finding and boxes from what SageMaker wrote, which has no episodes and no trend."""
-    entries = aws.entries_of(details)
-    if not entries or not counters.rule_triggered:
-        return Outcome()
-    node, gpu, numbers = max(entries, key=lambda item: item[2].get("increase", 0.0))
-    finding = IMPORTED.finding(
-        measured=round(numbers["increase"], 2) if "increase" in numbers else None,
-        threshold=params.increase,
-        where=results.Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
-        n_triggers=counters.rule_triggered,
-        increase=numbers.get("increase", 0.0),
-        affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in entries]),
-        place=format_place(node, gpu),
-    )
-    title, role = "GPU memory activity", results.Role.GPU_MEMORY
-    shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
-    return Outcome(findings=[finding], exhibits=[shown])
-
-
 JUMPS = results.TimelineTrack(
     kind=results.Track.LANE, title="Jumps of GPU memory", role=results.Role.GPU_MEMORY
 )
@@ -284,7 +255,6 @@ RULE = Rule(
     params=Params,
     measure=measure.measure,
     judge=judge,
-    from_details=from_details,
     folded=("intervals",),
     places={"intervals": results.Place(timeline=JUMPS)},
 )

@@ -24,7 +24,7 @@ from reportgen.rules.low_gpu_utilization.measure import (
     Verdict,
     measure,
 )
-from reportgen.text import device_label, format_place, format_places, part_of
+from reportgen.text import device_label, format_places, part_of
 from reportgen.units import NS_PER_MINUTE
 
 COMMON_NS = NS_PER_MINUTE
@@ -315,46 +315,6 @@ def _unless_used(
     }
 
 
-def from_details(counters: results.Counters, details: results.Details, params: Params) -> Outcome:
-    """Say what the last violation left in a result of SageMaker."""
-    entries = aws.entries_of(details)
-    if not entries or not counters.rule_triggered:
-        return Outcome()
-    low = [entry for entry in entries if entry[2].get("gpu_95", 100.0) < params.threshold_p95]
-    rest = [entry for entry in entries if entry not in low]
-    swings = [entry for entry in rest if entry[2].get("gpu_5", 100.0) < params.threshold_p5]
-    findings = []
-    if low:
-        known = [(node, gpu, numbers.get("gpu_max", 100.0)) for node, gpu, numbers in entries]
-        is_brief = all(its.get("p50", 0.0) >= params.threshold_p95 for *_, its in low)
-        message = texts.IMPORTED_FOR_A_TIME if is_brief else texts.IMPORTED_LOW
-        message, words = _unless_used(message, known, params)
-        share = words["n_unused"] / len(known) if words else None
-        severity = results.Severity.INFO if is_brief else kit.fault_severity(share)
-        words = {"threshold": params.threshold_p95, "severity": severity, "share": share} | words
-        findings.append(_imported(message, low, "gpu_95", details, params=params, **words))
-    if swings:
-        words = {"threshold": params.threshold_p5, "params": params}
-        findings.append(_imported(texts.IMPORTED_FLUCTUATING, swings, "gpu_5", details, **words))
-    title, role = "GPU utilization", results.Role.GPU
-    shown = aws.boxes_of(entries, title=title, largest="gpu_max", role=role)
-    return Outcome(findings=findings, exhibits=[shown])
-
-
-def _imported(
-    message: kit.Message, found: Sequence[Entry], field: str, details: results.Details, **words: Any
-) -> results.Finding:
-    """Return the values of a message about the entries of SageMaker's details with one fault."""
-    node, gpu, numbers = min(found, key=lambda entry: entry[2][field])
-    return message.finding(
-        measured=numbers[field],
-        where=results.Where(node=node, device=gpu, start_s=aws.last_timestamp_s(details)),
-        place=format_place(node, gpu),
-        affected=format_places([(its_node, its_gpu) for its_node, its_gpu, _ in found]),
-        **words,
-    )
-
-
 RULE = Rule(
     id=results.RuleId("LowGPUUtilization"),
     title="GPU utilization",
@@ -363,5 +323,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
 )

@@ -97,30 +97,3 @@ EDGES = kit.Message(
     unit="% (95th percentile in its working time)",
     exhibit="utilization",
 )
-IMPORTED_LOW = kit.Message(
-    id=UNDER_USED.id,
-    cause=UNDER_USED.cause,
-    title="GPU under-used: {place}",
-    text="""The 95th percentile of the last {params.window:count sample} was {measured:pct} when the
-        rule last triggered (threshold {threshold:pct}). Affected: {affected}.""",
-    advice="""Look at the CPU, I/O and data loading sections for what the GPU waits for; if there is
-        nothing, raise the batch size.""",
-    unit="% (95th percentile)",
-    exhibit="boxes",
-)
-IMPORTED_FLUCTUATING = replace(
-    IMPORTED_LOW,
-    unit="% (5th percentile)",
-    id=FLUCTUATING.id,
-    cause=FLUCTUATING.cause,
-    title="GPU swings between busy and idle: {place}",
-    text=IMPORTED_LOW.text.replace("95th", "5th"),
-    severity=results.Severity.WARNING,
-)
-IMPORTED_FOR_A_TIME = replace(
-    IMPORTED_LOW,
-    text=IMPORTED_LOW.text
-    + " Their median over the whole job is above it: they were idle for a part of the time only.",
-    advice="""Check when they were idle: before the first and after the last step the training loses
-        nothing.""",
-)

@@ -11,7 +11,7 @@ from reportgen.facts.breakdown import OTHERS
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop, phase_word
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Counters, Details, Exhibit, Finding, Role, Where
+from reportgen.results import Details, Exhibit, Finding, Role, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -185,22 +185,6 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
         exhibits=_exhibits(job),
         metrics={} if missing else _metrics(job),
         details=details,
-    )
-
-
-def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
-    """Say where the time went from AWS's JSON alone."""
-    between_pct = aws.numbers_of(details, "phase").get(OTHERS, 0.0)
-    return Outcome(
-        findings=(
-            _share_between(between_pct, FrameworkSums(), params),
-            _passes(FrameworkSums(), details, params),
-        ),
-        exhibits=(
-            *aws.exhibits_of_members(details),
-            *tables.operators_of_details(details, role=Role.CPU),
-            *tables.operators_of_details(details, role=Role.GPU),
-        ),
     )
 
 
@@ -403,7 +387,6 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
     folded=(
         *("cpu_operator_bars", "gpu_operator_bars", "gpu_operators_by_device"),
         *("function_time", "overhead", "recorded"),

@@ -10,8 +10,7 @@ from reportgen.facts.breakdown import listed, shares_pct
 from reportgen.facts.paces import Pace
 from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
-from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
-from reportgen.rules.aws.breakdown import numbers_of
+from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.kit import col, columns_of, derived, floats, ranking, row, table
 from reportgen.text import format_ns, join_names, write
 from reportgen.units import NS_PER_S, NS_PER_US, percentages
@@ -177,27 +176,6 @@ def _shown(joined: Sequence[OperatorSums]) -> list[OperatorSums]:
     shown = [item for item in joined if item.name in kept]
     rest = [item for item in joined if item.name not in kept]
     return [*shown, replace(merge(rest), name=OTHER_OPERATORS)] if rest else shown
-
-
-def operators_of_details(details: Details, *, role: Role) -> Iterator[Exhibit]:
-    """Yield the same table from AWS's JSON, which lists only operators above 2 %."""
-    pct, total_us = numbers_of(details, role.upper()), numbers_of(details, f"{role.upper()}_total")
-    if pct:
-        names = sorted(pct, key=lambda name: (-pct[name], name))
-        yield exhibit(
-            f"{role}_operators",
-            ExhibitKind.TABLE,
-            title=f"{role.upper()} operators",
-            caption="""SageMaker lists only operators that take more than 2 %. The percentages are
-                shares of the time of the listed operators.""",
-            columns=[
-                column("operator", "", names, type=ColumnType.TEXT),
-                *floats(
-                    ("total_us", "us", [total_us.get(name) for name in names]),
-                    ("aws_pct", "%", [pct[name] for name in names]),
-                ),
-            ],
-        )
 
 
 class Stage(StrEnum):

@@ -6,16 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-import numpy as np
-
 from reportgen import results
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_overall_system_usage import (
+    DECIMALS,
+    Quantity,
+    UsageRow,
+    details_of,
+    usage_rows,
+    usage_tables,
+)
 from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.kit import col, derived, row
 from reportgen.rules.overall_system_usage.measure import (
-    STATISTICS,
     NodeUsage,
-    Quantity,
     Recording,
     measure,
 )
@@ -25,8 +29,6 @@ from reportgen.units import NS_PER_S
 
 HIGH_PCT = 70.0
 """At this level AWS's report calls a resource well used (docs/rules.md)."""
-DECIMALS = 2
-"""AWS rounds its statistics to two decimals."""
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
@@ -107,46 +109,8 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
-_RESOURCES = {
-    Quantity.GPU: "GPU",
-    Quantity.CPU: "CPU",
-    Quantity.GPU_MEMORY: "GPU memory",
-    Quantity.HOST_MEMORY: "Host memory",
-    Quantity.IO_WAIT: "I/O",
-    Quantity.NETWORK: "Network",
-}
 _TOGETHER = {Quantity.GPU: "the GPUs together", Quantity.CPU: "the cores together"}
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
-
-
-@row
-class UsageRow:
-    """Statistics of one resource of one node, as AWS's details have them."""
-
-    node: str = col()
-    metric: str = col()
-    unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
-    max: float = col()
-    p99: float = col()
-    p95: float = col()
-    p50: float = col()
-    p5: float | None = col()
-    min: float = col()
-
-
-@row
-class Percentiles:
-    """A ``UsageRow`` for the card "At a glance"."""
-
-    resource: str = col()
-    node: str = col()
-    unit: str = col()
-    max: float = col()
-    p99: float = col()
-    p95: float = col()
-    p50: float = col()
-    p5: float | None = col()
-    min: float = col()
 
 
 @row
@@ -164,14 +128,12 @@ class Absence:
 
 def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
     """Write down the statistics of every node and read them."""
-    details: results.Details = {
-        quantity.value: {
-            node.node: {name: _rounded(usage.statistics[name]) for name in STATISTICS}
+    details = details_of(
+        {
+            node.node: {quantity: usage.statistics for quantity, usage in node.usages.items()}
             for node in nodes
-            if (usage := node.usages.get(quantity))
         }
-        for quantity in Quantity
-    }
+    )
     n_ticks = sum(node.n_ticks for node in nodes)
     n_samples = max((node.n_cpu_samples for node in nodes), default=0)
     lows: dict[tuple[str, str], float] = {
@@ -179,7 +141,7 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         for node in nodes
         for quantity, usage in node.usages.items()
     }
-    rows, totals = _usage_rows(details, lows), totals_of(nodes)
+    rows, totals = usage_rows(details, lows), totals_of(nodes)
     recordings = {node.node: node.recording for node in nodes if node.recording}
     absences = _absences(recordings) if rows else []
     platform = [node.node for node in nodes if node.is_platform_network]
@@ -191,11 +153,6 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
     )
-
-
-def _rounded(value: float) -> results.JsonValue:
-    """Round as AWS does: a value that is not positive is the integer 0."""
-    return float(np.round(value, DECIMALS)) if value > 0 else 0
 
 
 def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | int | None]:
@@ -221,68 +178,19 @@ def _metrics(nodes: Sequence[NodeUsage], totals: Totals) -> dict[str, float | in
     return found
 
 
-def from_details(
-    _counters: results.Counters, details: results.Details, _params: NoParams
-) -> Outcome:
-    """Read the statistics that SageMaker wrote."""
-    rows = _usage_rows(details, {})
-    return Outcome(findings=_readings(rows), exhibits=_tables(rows, [], []) if rows else ())
-
-
-def _usage_rows(details: results.Details, lows: Mapping[tuple[str, str], float]) -> list[UsageRow]:
-    """Return the statistics in AWS's order; incomplete entries are left out.
-
-    ``lows`` holds the 5th percentiles by node and resource, which AWS's details do not have.
-    """
-    rows = []
-    for quantity in Quantity:
-        nodes = details.get(quantity.value)
-        for node, entry in nodes.items() if isinstance(nodes, dict) else ():
-            numbers = entry if isinstance(entry, dict) else {}
-            values = {
-                name: float(value)
-                for name in STATISTICS
-                if isinstance(value := numbers.get(name), int | float)
-            }
-            if len(values) == len(STATISTICS):
-                p5 = lows.get((node, quantity))
-                rows.append(UsageRow(node=node, metric=quantity.value, p5=p5, **values))
-    return rows
-
-
 def _tables(
     rows: Sequence[UsageRow], absences: Sequence[Absence], platform: Sequence[str]
 ) -> Iterator[results.Exhibit]:
-    caption = "Statistics of all samples of the job."
+    remark = ""
     if platform:
-        caption += f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
+        remark = f""" Network on {join_names(platform)} is SageMaker's own traffic: no samples of
             the training container exist."""
-    yield kit.table("usage", rows, UsageRow, title="Use of each resource", caption=caption)
-    yield _percentiles(rows)
+    yield from usage_tables(rows, remark=remark)
     if absences:
         title = "When nodes were not sampled"
         caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
             sample of the job."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
-
-
-def _percentiles(rows: Sequence[UsageRow]) -> results.Exhibit:
-    """Return the same by resource; of many nodes those with the lowest, middle and highest p50."""
-    shown, n_nodes = [], len({item.node for item in rows})
-    for quantity, name in _RESOURCES.items():
-        own = [item for item in rows if item.metric == quantity]
-        values = ("node", "unit", "max", "p99", "p95", "p50", "p5", "min")
-        shown += [
-            Percentiles(resource=name, **{key: getattr(item, key) for key in values})
-            for item in kit.low_middle_high(own, lambda item: item.p50)
-        ]
-    caption = (
-        f"""Of {n_nodes:,} nodes those with the highest, the middle and the lowest median of
-        each resource."""
-        if n_nodes > kit.MOST_SHOWN
-        else ""
-    )
-    return kit.table("percentiles", shown, Percentiles, title="Percentiles", caption=caption)
 
 
 def _readings(rows: Sequence[UsageRow]) -> Iterator[results.Finding]:
@@ -379,7 +287,6 @@ RULE = Rule(
     params=NoParams,
     measure=measure,
     judge=judge,
-    from_details=from_details,
     folded=("sample_counts",),
     places={
         "device_heatmap": results.Place(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from itertools import chain
 
 import numpy as np
@@ -16,27 +15,14 @@ from reportgen.facts.resample import MAX_BUCKETS, ThinCurve, even_buckets, thin
 from reportgen.facts.usage import cores_mean_pct
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role
+from reportgen.rules.aws.aws_overall_system_usage import STATISTICS, Quantity
 from reportgen.rules.base import NoParams
 from reportgen.rules.kit import col, derived, merge, merged, row
 
 HALF_PCT = 50.0
 """Samples at zero and samples below half of the utilization are counted."""
 CORES = "all cores"
-STATISTICS = {"max": 100.0, "p99": 99.0, "p95": 95.0, "p50": 50.0, "min": 0.0}
-"""AWS's statistics of a resource, and which percentiles they are."""
 OWN_STATISTICS = {"p5": 5.0}
-
-
-class Quantity(StrEnum):
-    """AWS's six resources, in AWS's order and words (docs/rules.md)."""
-
-    NETWORK = "Network"
-    GPU = "GPU"
-    CPU = "CPU"
-    HOST_MEMORY = "CPU memory"
-    GPU_MEMORY = "GPU memory"
-    IO_WAIT = "I/O"
-
 
 _KINDS: Mapping[Quantity, tuple[SeriesKind, ...]] = {
     Quantity.NETWORK: (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.TRANSMIT_ALGORITHM),

@@ -12,13 +12,13 @@ import numpy as np
 from reportgen.facts.distributions import PCT_EDGES
 from reportgen.facts.resample import align
 from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.rules.aws.aws_overall_system_usage import Quantity
 from reportgen.rules.kit import MOST_LINES, floats, histogram, merge, ranking, sum_by_key, table
 from reportgen.rules.overall_system_usage.measure import (
     CORES,
     DeviceCounts,
     Line,
     NodeUsage,
-    Quantity,
 )
 from reportgen.text import device_label, plural, write
 from reportgen.units import NS_PER_S

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,6 @@ from reportgen.facts.loader import is_waiting
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
-from reportgen.facts.steps import phase_word
 from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
 from reportgen.rules import kit
 from reportgen.rules.aws.breakdown import breakdown_details
@@ -90,7 +89,6 @@ MOST_SLOW_RATIO = 0.2
 """A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
 of all steps is slow, there are two kinds of steps, and neither is an exception."""
 LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
-IMPORTED_LIMIT = "the mean plus {stddev:g} standard deviations"
 RHYTHM = " They repeat regularly: {nth}."
 COST = " Their extra time is {share:pct} of the time from the first to the last step."
 MOST_OF_ALL = " {named} has most of the outliers of all training processes."
@@ -100,13 +98,6 @@ IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, loggin
 DEBUGGER_STEPS = 500
 OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless the job starts with
     debugger_hook_config=False."""
-EARLY_STEPS = 10
-"""The first steps compile, tune and allocate, and SageMaker's profiler records details of some of
-the first ten by default."""
-EARLY = """{n_early:n} of {worst.n_outliers:n} slow {worst.phase:mode} steps are among the first
-    {n_first}{mark}"""
-EARLY_ADVICE = """Judge the job by its other steps: the first ones compile, tune and allocate, and
-    SageMaker's profiler records their details by default. If they cost too much, record fewer."""
 LATE = " During most of it some training process waits for its batch."
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 EARLIER = kit.Message(
@@ -206,15 +197,6 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     )
 
 
-def from_details(_counters: Counters, details: Details, params: Params) -> Outcome:
-    """Say which steps are slow from AWS's JSON alone."""
-    slow = [item for item in _slow_of_details(details) if item.n_outliers > params.n_outliers]
-    return Outcome(
-        findings=[_outliers(slow, [item.worker for item in slow], None, params)],
-        exhibits=tables.exhibits_of_details(details),
-    )
-
-
 def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
     missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
     if missing is not None or any(item.aws_entry for item in job.series):
@@ -288,26 +270,6 @@ def _slow(series: StepSeries, job: NodeSteps, params: Params) -> SlowSeries:
     )
 
 
-def _slow_of_details(details: Details) -> Iterator[SlowSeries]:
-    for worker, entry in tables.workers_of(details).items():
-        stats, listed_numbers = entry["step_stats"], entry.get("step_numbers")
-        bins = entry.get("probs")
-        if not (isinstance(listed_numbers, list) and isinstance(bins, list)):
-            continue
-        # SageMaker lists a step once per phase.
-        numbers = list(dict.fromkeys(listed_numbers))
-        yield SlowSeries(
-            worker=worker,
-            phase=phase_word(str(entry.get("phase"))),
-            n_steps=sum(count for count in bins if isinstance(count, int)) + len(listed_numbers),
-            n_outliers=len(numbers),
-            steps=tuple(int(str(number)) for number in numbers if str(number).isdigit()),
-            p50_s=tables.number(stats.get("p50")) or 0.0,
-            longest_s=tables.number(stats.get("max")) or 0.0,
-            where=Where(device=worker),
-        )
-
-
 def _outliers(
     slow: Sequence[SlowSeries], workers: Sequence[str], named: str | None, params: Params
 ) -> Finding | None:
@@ -315,7 +277,6 @@ def _outliers(
         return None
     worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
     period, share = period_of(worst.steps), worst.extra_ratio
-    limit = IMPORTED_LIMIT if worst.threshold_s is None else LIMIT
     nth = f"every {ordinal(period)} step" if period else ""
     others = _others(
         [f"{item.worker} {mode_word(item.phase)}" for item in slow if item is not worst]
@@ -323,12 +284,8 @@ def _outliers(
     message = SLOW if worst.are_outliers else FEW
     message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
     message = replace(message, cause=results.Cause.SLOW_INPUT) if worst.is_late else message
-    n_early = sum(step < EARLY_STEPS for step in worst.steps)
     severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
-    if share is None and len(worst.steps) - n_early < n_early:
-        message, advice = replace(message, title=EARLY), EARLY_ADVICE
-        severity = results.Severity.INFO
-    elif period == DEBUGGER_STEPS:
+    if period == DEBUGGER_STEPS:
         advice = IN_RHYTHM + OF_DEBUGGER
     elif named and not period:
         advice = OF_ONE_WORKER
@@ -343,11 +300,9 @@ def _outliers(
         share=share,
         exhibit="steps" if worst.threshold_s is None else None,
         advice=advice,
-        n_early=n_early,
-        n_first=EARLY_STEPS,
         worst=worst,
         mark=f": {nth}" if period else _mark(worst.worker, workers),
-        limit=write(limit, worst=worst, stddev=params.stddev),
+        limit=write(LIMIT, worst=worst, stddev=params.stddev) if worst.are_outliers else "",
         numbers=join_names([str(step) for step in dict.fromkeys(worst.steps)], most=MOST_NUMBERS),
         rhythm=write(RHYTHM, nth=nth) if period else "",
         cost=write(COST, share=100 * share) if share is not None else "",
@@ -427,7 +382,6 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    from_details=from_details,
     describe_params=_describe,
     param_aliases={"threshold": "stddev"},
     folded=("intervals", "median_outliers", "step_series", "*_in_slow_steps"),

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from reportgen.arrays import Floats, Instants
 from reportgen.facts.distributions import bin_together
 from reportgen.facts.resample import coarsen, join_lines, lay_over, power_of_two
-from reportgen.facts.steps import phase_word
 from reportgen.facts.trend import MEDIAN_FACTOR
 from reportgen.profile.spans import TRAINING_PHASES
-from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.results import ColumnType, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules import kit
-from reportgen.rules.aws.breakdown import exhibits_of_breakdown, exhibits_of_members
+from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.step_outlier.measure import STATISTICS, SlowStep, StepSeries
+from reportgen.rules.step_outlier.measure import SlowStep, StepSeries
 from reportgen.rules.step_outlier.use import UseInSteps, exhibits_of_use
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_S
@@ -333,79 +331,3 @@ def _rates(item: StepSeries, edge_ns: Instants) -> Floats:
     rate = np.full(count.shape, np.nan)
     rate[is_there] = count[is_there] * NS_PER_S / length_ns[is_there]
     return np.round(rate, PACE_DIGITS)
-
-
-def exhibits_of_details(details: Details) -> Iterator[Exhibit]:
-    """Yield what AWS's JSON holds: statistics, one histogram per worker, what ran meanwhile."""
-    workers = workers_of(details)
-    if workers:
-        yield _steps_of_details(workers)
-        yield _percentiles([_percentiles_of(*item) for item in workers.items()])
-    for worker, entry in workers.items():
-        yield _histogram_of_details(worker, entry, is_alone=len(workers) == 1)
-    yield from exhibits_of_members(details, prefix=_PREFIX, during=_DURING)
-
-
-def workers_of(details: Details) -> dict[str, Mapping[str, Any]]:
-    """Return the entry of AWS's rule for each worker, those with statistics."""
-    entries = details.get("step_details")
-    return {
-        worker: entry
-        for worker, entry in (entries.items() if isinstance(entries, dict) else ())
-        if isinstance(entry, dict) and isinstance(entry.get("step_stats"), dict)
-    }
-
-
-def number(value: object) -> float | None:
-    """Return a number of AWS's JSON, ``None`` where there is something else."""
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
-def _steps_of_details(workers: Mapping[str, Mapping[str, Any]]) -> Exhibit:
-    entries = list(workers.values())
-    stats = [entry["step_stats"] for entry in entries]
-    phases = [phase_word(str(entry.get("phase"))) for entry in entries]
-    n_outliers = [number(entry.get("number_of_outliers")) for entry in entries]
-    stats_s = [(f"{key}_s", "s", [number(one.get(key)) for one in stats]) for key in STATISTICS]
-    return exhibit(
-        "steps",
-        ExhibitKind.TABLE,
-        title="Step durations by training process",
-        caption="SageMaker's result has only one phase of each training process.",
-        columns=[
-            column("worker", "", list(workers), type=ColumnType.TEXT),
-            column("phase", "", phases, type=ColumnType.TEXT),
-            *kit.floats(*stats_s),
-            column("outliers", "", n_outliers, type=ColumnType.INT),
-        ],
-    )
-
-
-def _percentiles_of(worker: str, entry: Mapping[str, Any]) -> StepPercentiles:
-    bins, n_slow = entry.get("probs"), number(entry.get("number_of_outliers"))
-    counts = [count for count in map(number, bins if isinstance(bins, list) else []) if count]
-    return StepPercentiles(
-        worker=worker,
-        phase=phase_word(str(entry.get("phase"))),
-        steps=round(sum(counts) + (n_slow or 0)) if counts else None,
-        **{f"{name}_s": number(entry["step_stats"].get(name)) for name in ("p50", "p95", "p99")},
-        slow=None if n_slow is None else round(n_slow),
-    )
-
-
-def _histogram_of_details(worker: str, entry: Mapping[str, Any], *, is_alone: bool) -> Exhibit:
-    counts, edges = (
-        [number(value) for value in found] if isinstance(found := entry.get(name), list) else []
-        for name in ("probs", "binedges")
-    )
-    is_whole = len(edges) == len(counts) + 1
-    return kit.histogram(
-        "step_histogram" if is_alone else f"step_histogram_{worker}",
-        edges if is_whole else [],
-        [(worker, [round(count or 0) for count in counts] if is_whole else [])],
-        title=f"How long steps of {worker} take",
-        caption="Without the outliers.",
-        unit="s",
-        counted="steps",
-        role=Role.STEP,
-    )

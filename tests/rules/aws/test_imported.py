@@ -1,17 +1,22 @@
-"""What becomes of SageMaker's five keys: status, reason, parameters, remarks."""
+"""What becomes of SageMaker's five keys: status, reason, parameters, triggers."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from reportgen.results import Counters, ReasonCode, RuleId, Status
+from reportgen.formats.sagemaker.rule_results import AWS_RULES
+from reportgen.intake import read_aws_folder
+from reportgen.pipeline.imports import import_results
+from reportgen.results import Counters, ReasonCode, RuleId, Severity, Status
+from reportgen.results.codec import decode, encode
 from reportgen.rules.aws.imported import has_gpus, judge_imported, parse_parameters
-from reportgen.rules.aws.remarks import remarks_on
 from reportgen.rules.registry import BUILTIN_RULES
+from tests.shared_data import SHARED_DATA, needs_shared_data
 
+REPORTS = sorted(path for path in (SHARED_DATA / "aws-reports").glob("*") if path.is_dir())
 RULES = {rule.id: rule for rule in BUILTIN_RULES}
 BOX = {"p25": 1.0, "p50": 2.0, "p75": 3.0, "p95": 4.0, "upper": 5.0, "lower": 0.0}
 
@@ -27,7 +32,7 @@ def test_a_trigger_makes_the_status_even_below_the_patience() -> None:
     details = {"algo-1": {"gpu0": {"gpu_max": 9.0, "gpu_95": 8.0, "gpu_5": 0.0, **BOX}}}
     result = judged("LowGPUUtilization", (1, 1, 10), details)
     assert result.status is Status.TRIGGERED
-    assert [finding.id for finding in result.findings] == ["GPU-1"]
+    assert [finding.id for finding in result.findings] == ["LowGPUUtilization"]
     assert result.reason.code is ReasonCode.IMPORTED
 
 
@@ -52,20 +57,21 @@ def test_without_a_gpu_bottlenecks_were_not_looked_for() -> None:
     assert result.reason.text.startswith("The job has no GPU.")
 
 
-def test_details_that_break_a_rule_fail_this_rule_only() -> None:
-    def broken(*_: object) -> Any:
-        raise KeyError("workloads")
+def test_details_of_another_shape_are_shown_as_far_as_they_are_numbers() -> None:
+    details: Any = {"algo-1": {"workloads": {"gpu0": [1, "x"], "gpu1": 3}}, "algo-2": [1]}
+    result = judged("LoadBalancing", (0, 0, 2000), details)
+    assert (result.status, result.exhibits, result.details) == (Status.OK, (), details)
 
-    rule = replace(RULES[RuleId("LoadBalancing")], from_details=broken)
-    details: Any = {"algo-1": {"workloads": {"gpu0": [1], "gpu1": [1]}}}
-    result = judge_imported(rule, Counters(datapoints=2000), details, "", has_gpu=True)
+
+def test_details_that_cannot_be_drawn_fail_this_rule_only() -> None:
+    details: Any = {"dataloading_time": {"probs": [1], "binedges": [[], {}]}}
+    result = judged("Dataloader", (1, 1, 20), details)
     assert result.status is Status.FAILED
-    assert result.reason is not None
     assert result.reason.code is ReasonCode.ERROR
-    assert result.reason.text == (
-        "SageMaker's rule triggered 0 times, but its details are not of the shape that it writes "
-        "and cannot be shown. (The rule broke in present: KeyError: 'workloads')"
+    assert result.reason.text.startswith(
+        "SageMaker's rule triggered 1 time, but its details are not of the shape that it writes"
     )
+    assert result.findings == ()
     assert result.details == details
 
 
@@ -91,42 +97,6 @@ def test_parameters_that_cannot_be_are_named_and_defaults_stand() -> None:
     assert unread == ("new", "patience")
 
 
-def remarks(name: str, details: Any, *, triggered: int = 1, datapoints: int = 2000) -> str:
-    counters = Counters(rule_triggered=triggered, violations=triggered, datapoints=datapoints)
-    return " ".join(remarks_on(RuleId(name), counters, details))
-
-
-def test_impossible_whiskers_and_a_stale_time_are_remarked() -> None:
-    broken = {"algo-1": {"gpu0_memory": {**BOX, "upper": -102.0}}}
-    said = remarks("BatchSize", broken)
-    assert "the upper one lies below the box" in said
-    assert "first minute of the job" in said
-    assert "lies below" not in remarks("BatchSize", {"algo-1": {"gpu0_memory": BOX}})
-    assert remarks("BatchSize", {}, triggered=0) == ""
-
-
-def test_lost_samples_of_the_histogram_are_counted() -> None:
-    lost = {"algo-1": {"workloads": {"gpu0": [900, 1], "gpu1": [2000]}}}
-    assert "up to 1,099 samples" in remarks("LoadBalancing", lost)
-    whole = {"algo-1": {"workloads": {"gpu0": [2000]}}}
-    assert "missing" not in remarks("LoadBalancing", whole)
-
-
-def test_shares_that_changed_places_are_told_by_the_sums() -> None:
-    sums = {"CPU_total": {"a": 111}, "GPU_total": {"b": 123}}
-    swapped = {**sums, "ratio": {"cpu_functions": 52.5, "gpu_functions-dev:0": 47.5}}
-    right = {**sums, "ratio": {"cpu_functions": 47.5, "gpu_functions-dev:0": 52.5}}
-    assert "have changed places" in remarks("CPUBottleneck", swapped)
-    assert "have changed places" not in remarks("CPUBottleneck", right)
-
-
-@pytest.mark.parametrize(
-    ("others", "said"), [(-74.0, "A negative share"), (40.0, "about half of the time")]
-)
-def test_others_are_never_right(others: float, said: str) -> None:
-    assert said in remarks("OverallFrameworkMetrics", {"phase": {"others": others}})
-
-
 def test_impossible_shares_are_told_and_possible_ones_stay_as_they_are() -> None:
     right = judged(
         "OverallFrameworkMetrics", (0, 0, 0), {"phase": {"a": 95.4564, "others": 4.5436}}
@@ -136,3 +106,51 @@ def test_impossible_shares_are_told_and_possible_ones_stay_as_they_are() -> None
 
     wrong = judged("OverallFrameworkMetrics", (0, 0, 0), {"phase": {"a": 174.0, "others": -74.0}})
     assert "a 174.0 %, others -74.0 %" in wrong.exhibit("phase_shares").caption
+
+
+@pytest.mark.parametrize("name", [rule.id for rule in BUILTIN_RULES if rule.id in AWS_RULES])
+def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None:
+    (found,) = judged(name, (3, 30, 2000), {}).findings
+
+    assert (found.id, found.severity, found.measured) == (name, Severity.WARNING, 1.5)
+    assert "saw 2,000 datapoints and counted 30 violations (1.5 %)" in found.text
+    assert "triggered 3 times" in found.title
+    assert (found.estimate, found.cause, found.possible_causes) == (None, "observation", ())
+    assert found.advice
+
+
+@needs_shared_data
+@pytest.mark.parametrize("folder", REPORTS, ids=lambda folder: folder.name)
+def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(
+    folder: Path,
+) -> None:
+    read = read_aws_folder(str(folder), [rule.id for rule in BUILTIN_RULES])
+    assert read is not None
+    report = import_results(read, BUILTIN_RULES)
+
+    counters = {rule_id: item.counters for rule_id, item in read.results.items()}
+    triggered = {rule_id for rule_id, its in counters.items() if its.rule_triggered}
+    findings = [item.finding for item in report.findings]
+    assert {its.id for its in findings} == triggered
+    assert len(findings) == len(triggered)
+    shares = [its.measured or 0.0 for its in findings]
+    assert shares == sorted(shares, reverse=True)
+    for its in findings:
+        assert (its.estimate, its.symptom_of, its.attributed_ratio) == (None, (), None)
+    for result in report.results.values():
+        assert encode(decode(encode(result), path="x.json")) == encode(result)
+
+
+@needs_shared_data
+def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
+    read = read_aws_folder(str(REPORTS[-1]), [rule.id for rule in BUILTIN_RULES])
+    assert read is not None
+    report = import_results(read, BUILTIN_RULES)
+    for rule, exhibit in (
+        ("MaxInitializationTime", "phases"),
+        ("OverallSystemUsage", "percentiles"),
+        ("OverallFrameworkMetrics", "phase_shares"),
+        ("StepOutlier", "step_percentiles"),
+        ("CPUBottleneck", "gpu_samples"),
+    ):
+        assert report.results[RuleId(rule)].exhibit(exhibit) is not None, (rule, exhibit)

@@ -8,7 +8,6 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
-from reportgen.rules.runner import present_details
 from tests.builders import START_S
 from tests.rules.framework_jobs import (
     EVAL,
@@ -326,25 +325,6 @@ def test_nodes_are_summed() -> None:
 
     assert result.details["CPU_total"] == {"a": 3_000_000, "b": 1_000_000}
     assert [row["count"] for row in rows_of(result, "cpu_operators")] == [2, 1]
-
-
-def test_an_imported_result_shows_its_shares_and_says_what_cannot_be() -> None:
-    details: Any = {
-        "ratio": {"gpu_functions-dev:0": 60.0, "cpu_functions": 40.0},
-        "phase": {TRAIN: 174.5, "others": -74.5},
-        "phase_time": {},
-        "CPU": {"a": 75.0, "b": 25.0},
-        "CPU_total": {"a": 300, "b": 100},
-        "forward_backward": {"Forward pass": 19.0, "Backward pass": 81.0},
-    }
-    presented = present_details(RULE, Counters(), details, RULE.params())
-    by_id = {item.id: item for item in presented.exhibits}
-
-    assert set(by_id) == {"phase_shares", "operator_ratio", "forward_backward", "cpu_operators"}
-    assert "174.5 %, others -74.5 %" in by_id["phase_shares"].caption
-    assert by_id["phase_shares"].columns[2].values == (100.0,)
-    assert by_id["cpu_operators"].columns[1].values == (300, 100)
-    assert [item.id for item in presented.findings] == ["FW-2"]
 
 
 def test_the_order_of_rows_does_not_matter() -> None:
