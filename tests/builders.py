@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -209,6 +210,19 @@ def write_minute(
         content = "".join(f"{line}\n" for line in content).encode()
     path.write_bytes(content)
     return path
+
+
+def pack_hour(hour: Path) -> Path:
+    """Pack the minute files of an hour into one file, each as a gzip member, as our recorder does.
+
+    Where an older recorder has packed an hour, all of it is one member.
+    """
+    minutes = sorted(hour.glob("*.json"))
+    packed = hour / f"{minutes[0].name}.gz"
+    packed.write_bytes(b"".join(gzip.compress(minute.read_bytes()) for minute in minutes))
+    for minute in minutes:
+        minute.unlink()
+    return packed
 
 
 def write_system(

@@ -197,16 +197,24 @@ def replace_json(path: Path, content: Mapping[str, object]) -> None:
 
 
 def append_text(path: Path, text: str) -> None:
-    """Append to a file in one write.
+    """Append to a file of lines in one write.
+
+    Raises:
+        OSError: it could not be written in full.
+    """
+    append_bytes(path, text.encode())
+
+
+def append_bytes(path: Path, data: bytes) -> None:
+    """Append to a file in one write; a line that is cut off ends there.
 
     Raises:
         OSError: it could not be written in full.
     """
     number = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW, 0o600)
     try:
-        data = text.encode()
         if os.write(number, data) < len(data):
-            os.write(number, b"\n")  # the broken line ends here
+            os.write(number, b"\n")
             raise OSError(28, os.strerror(28))
     finally:
         os.close(number)

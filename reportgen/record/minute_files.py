@@ -1,16 +1,20 @@
-"""A node's samples on disk: a file per minute, and closed hours packed into one file each."""
+"""A node's samples on disk: the file of the running minute, and packed files of whole minutes.
+
+A minute that is over becomes one gzip member behind those of its hour. Where a kill leaves it in
+both files, the reader counts equal samples once.
+"""
 
 from __future__ import annotations
 
+import gzip
 import time
 from contextlib import suppress
 from pathlib import Path
 
-from reportgen.record.folder import append_text, make_folder
-from reportgen.record.packing import pack_event_hour, pack_system_hour
+from reportgen.record.folder import append_bytes, make_folder
 
-_SAMPLES, _EVENTS = ("system", "incremental"), ("framework", "pevents")
 _NS_PER_S = 1_000_000_000
+_LEVEL = 6
 
 
 class MinuteFiles:
@@ -22,33 +26,46 @@ class MinuteFiles:
     def __init__(self, root: Path, node: str) -> None:
         self._root = root
         self._node = node
-        self._hour: Path | None = None
+        self._minute: Path | None = None
+        self._packed: Path | None = None
         self.n_lost_ticks = 0
         self.why_lost = ""
 
     def write(self, lines: str, now_ns: int) -> None:
-        """Append the lines of a tick."""
+        """Append the lines of a tick; the first tick of a minute packs the minute before."""
         seconds = now_ns // _NS_PER_S
         minute_s = seconds - seconds % 60
-        name = _hour_of(minute_s)
+        name = f"{minute_s}.{self._node}.json"
         try:
-            if self._hour is None or name != self._hour.name:
-                self._hour = make_folder(self._root, *_SAMPLES, name)
-            append_text(self._hour / f"{minute_s}.{self._node}.json", lines)
+            if self._minute is None or name != self._minute.name:
+                self._pack()
+                hour = time.strftime("%Y%m%d%H", time.gmtime(minute_s))
+                self._minute = make_folder(self._root, "system", "incremental", hour) / name
+            append_bytes(self._minute, lines.encode())
         except OSError as err:
-            self._hour = None
+            self._minute = None
             self.n_lost_ticks += 1
             self.why_lost = err.strerror or type(err).__name__
 
-    def pack_closed_hours(self, now_ns: int) -> None:
-        """Pack this node's files of past hours; a file that cannot be packed stays as it is."""
-        present = _hour_of(now_ns // _NS_PER_S)
-        for names, pack in ((_SAMPLES, pack_system_hour), (_EVENTS, pack_event_hour)):
-            with suppress(OSError):
-                for hour in sorted(self._root.joinpath(*names).iterdir()):
-                    if hour.name < present and not hour.is_symlink():
-                        pack(hour, self._node)
+    def _pack(self) -> None:
+        """Pack the minute that is over; where that fails, it stays as it is."""
+        minute, self._minute = self._minute, None
+        if minute is None:
+            return
+        packed, self._packed = self._packed, None
+        if packed is None or packed.parent != minute.parent:
+            packed = _unused(minute)
+        with suppress(OSError):
+            append_bytes(packed, gzip.compress(minute.read_bytes(), _LEVEL, mtime=0))
+            minute.unlink()
+            self._packed = packed
 
 
-def _hour_of(seconds: int) -> str:
-    return time.strftime("%Y%m%d%H", time.gmtime(seconds))
+def _unused(minute: Path) -> Path:
+    """Return a packed file of a minute: one that is there may end in what a kill has cut off."""
+    seconds, _, rest = minute.name.partition(".")
+    packed = minute.with_name(f"{minute.name}.gz")
+    while packed.exists():
+        seconds = str(int(seconds) + 1)
+        packed = minute.with_name(f"{seconds}.{rest}.gz")
+    return packed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import signal
 import sys
 import threading
 import time
@@ -78,6 +79,7 @@ class Sampler:
         return lost
 
     def _run(self) -> None:
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())  # the main thread's
         try:
             self._take_turn()
         except Exception as err:  # noqa: BLE001  # a traceback would go into the command's stderr
@@ -118,7 +120,6 @@ class Sampler:
         clock = self._recording.clock
         begun_ns = next_ns = clock.now_ns()
         next_clock_ns = next_look_ns = begun_ns
-        hour = begun_ns // (3600 * _SECOND_NS)
         is_last = False
         while not is_last:
             is_last = self._stop.wait(max(next_ns - clock.now_ns(), 0) / 1e9)
@@ -131,9 +132,6 @@ class Sampler:
             if now_ns >= next_clock_ns or is_last:
                 next_clock_ns = now_ns + _CLOCK_EVERY_NS
                 self._write_card(limits, begun_ns, now_ns)
-            if now_ns // (3600 * _SECOND_NS) != hour:
-                hour = now_ns // (3600 * _SECOND_NS)
-                self._files.pack_closed_hours(now_ns)
             next_ns = max(next_ns + self._every_ns, now_ns)
             self._own_ns += time.thread_time_ns() - before_ns
 

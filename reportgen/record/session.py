@@ -22,7 +22,7 @@ from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
 from reportgen.record.runs import Run, is_free, isolated_by, program_name
 from reportgen.record.sampler import Sampler
-from reportgen.record.supervise import Child, NotStartedError, start, wait
+from reportgen.record.supervise import Command, NotStartedError
 from reportgen.text_safety import terminal_text
 
 INJECTED = Path(__file__).parent / "injected"
@@ -106,7 +106,7 @@ def _new_folder(command: Sequence[str]) -> Path:
 
 def _run_alone(command: Sequence[str]) -> int:
     try:
-        return wait(start(command, os.environ))
+        return Command(command, os.environ).wait()
     except NotStartedError as err:
         say(str(err))
         return err.exit_code
@@ -114,27 +114,27 @@ def _run_alone(command: Sequence[str]) -> int:
 
 def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
     try:
-        child = start(options.command, environment(options, recording))
+        command = Command(options.command, environment(options, recording))
     except NotStartedError as err:
         with suppress(OSError):
             run.end(err.exit_code)
         say(str(err))
         return err.exit_code
     sampler = Sampler(
-        recording, every_s=options.every_s, command_pid=child.pid, version=options.version
+        recording, every_s=options.every_s, command_pid=command.pid, version=options.version
     )
     watcher = None
     try:
         sampler.start()
-        watcher = _start_watch(recording.root, child) if options.watches else None
+        watcher = _start_watch(recording.root) if options.watches else None
     except Exception as err:  # noqa: BLE001  # the command runs already, and must be waited for
         say(f"not recorded: {type(err).__name__}: {err}")
-    exit_code = wait(child)
+    exit_code = command.wait()
     try:
         _finish(options, recording, run, sampler, exit_code)
         if watcher is not None:
             say("waiting for the last report of --watch")
-            os.waitpid(watcher, 0)
+            watcher.wait()
     except Exception as err:  # noqa: BLE001  # the command's answer must reach its caller
         say(f"the recording could not be finished: {type(err).__name__}: {err}")
     return exit_code
@@ -155,17 +155,11 @@ def _finish(
         _make_report(recording.root)
 
 
-def _start_watch(root: Path, child: Child) -> int:
-    page = str(report_folder(root))
-    words = [*OWN_COMMAND, "watch", str(root), "--output", page, "--quiet"]
-    null = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1)]
-    return os.posix_spawn(
-        sys.executable,
-        [sys.executable, *words],
-        os.environ,
-        file_actions=null,
-        setpgroup=0,
-        setsigmask=child.mask_before,
+def _start_watch(root: Path) -> subprocess.Popen[bytes]:
+    words = [*OWN_COMMAND, "watch", str(root), "--output", str(report_folder(root)), "--quiet"]
+    null = subprocess.DEVNULL
+    return subprocess.Popen(  # noqa: S603  # our own command
+        [sys.executable, *words], stdin=null, stdout=null, process_group=0
     )
 
 

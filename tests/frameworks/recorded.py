@@ -5,6 +5,7 @@ Two environments that share nothing: ``reportgen`` runs here, the script in ``.v
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import re
@@ -67,7 +68,8 @@ class Run:
         found = []
         for path in sorted(self.folder.glob("framework/pevents/*/p*/*.json*")):
             rank = path.name.removesuffix(".tmp").rsplit("_", 2)[-2].partition("-")[0]
-            text = path.read_text()
+            content = path.read_bytes()
+            text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
             events = json.loads(text if text.endswith("]\n") else text + "]")
             phases = {}
             for event in events:

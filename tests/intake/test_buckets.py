@@ -9,8 +9,14 @@ import pytest
 
 from reportgen import intake
 from reportgen.profile import NodeProfile
-from reportgen.record.packing import pack_system_hour
-from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
+from tests.builders import (
+    START_S,
+    pack_hour,
+    system_line,
+    timeline_lines,
+    write_minute,
+    write_timeline,
+)
 from tests.s3_server import Bucket
 
 pytestmark = pytest.mark.slow
@@ -69,7 +75,7 @@ def test_packed_hours_are_read_from_a_bucket_as_from_disk(
 ) -> None:
     lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(2_000)]
     hour = write_minute(tmp_path / "job", lines).parent
-    pack_system_hour(hour, "algo-1")
+    pack_hour(hour)
     (packed,) = hour.iterdir()
     if is_cut:
         packed.write_bytes(packed.read_bytes()[:-400])

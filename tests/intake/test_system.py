@@ -11,12 +11,12 @@ import pytest
 from reportgen import intake
 from reportgen.intake import blocks, system
 from reportgen.profile import NodeProfile, Quality, Series, SeriesKind, mapped
-from reportgen.record.packing import pack_system_hour
 from reportgen.rules import cpu_bottleneck
 from reportgen.units import seconds_key
 from tests.builders import (
     START_S,
     ns,
+    pack_hour,
     system_line,
     system_table,
     write_minute,
@@ -349,7 +349,7 @@ def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
     write_system(tmp_path / "minutes", columns)
     write_system(tmp_path / "packed", columns)
     for hour in sorted((tmp_path / "packed/profiler-output/system/incremental").iterdir()):
-        pack_system_hour(hour, "algo-1")
+        pack_hour(hour)
     (packed,) = (tmp_path / "packed").rglob("*.json.gz")
     minutes, profile = read(tmp_path / "minutes"), read(tmp_path / "packed")
 
@@ -363,7 +363,7 @@ def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
 def test_an_hour_that_was_packed_and_not_yet_removed_is_counted_once(tmp_path: Path) -> None:
     path = write_minute(tmp_path, minute())
     text = path.read_bytes()
-    pack_system_hour(path.parent, "algo-1")
+    pack_hour(path.parent)
     path.write_bytes(text)
     profile = read(tmp_path)
 
@@ -374,7 +374,7 @@ def test_an_hour_that_was_packed_and_not_yet_removed_is_counted_once(tmp_path: P
 def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
     lines = [system_line("gpu0", tick % 100, START_S + tick / 2) for tick in range(6_000)]
     path = write_minute(tmp_path, lines)
-    pack_system_hour(path.parent, "algo-1")
+    pack_hour(path.parent)
     (packed,) = tmp_path.rglob("*.json.gz")
     packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
     profile = read(tmp_path)

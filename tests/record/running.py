@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pty
@@ -55,12 +56,21 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def lines_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the samples of a recording that are not packed.
+    """Return the samples of a recording.
 
     A file can be read while a line is being written to it: what has no end yet does not count.
     """
-    texts = [path.read_text() for path in sorted(folder.glob("system/incremental/*/*.json"))]
-    return [json.loads(line) for text in texts for line in text.split("\n")[:-1]]
+    paths = sorted(folder.glob("system/incremental/*/*.json*"))
+    return [json.loads(line) for path in paths for line in text_of(path).split("\n")[:-1]]
+
+
+def text_of(path: Path) -> str:
+    """Return the text of a file, packed or not; a minute that has just been packed has none."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return ""
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
 
 
 class Terminal:

@@ -189,15 +189,12 @@ def _write_events(out: Path) -> None:
 # Packing
 
 
-def test_hours_that_are_links_are_not_packed(tmp_path: Path, canaries: Path) -> None:
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    (elsewhere / "1700000000.node-1.json").write_text("{}\n")
-    planted(tmp_path / "out", "system/incremental/2023111422", elsewhere)
-    inside = tmp_path / "out" / "system" / "incremental" / "2023111423"
-    planted(tmp_path / "out", f"system/incremental/{inside.name}/1700003600.node-1.json",
-            canaries / "kept")  # fmt: skip
-    MinuteFiles(tmp_path / "out", "node-1").pack_closed_hours(time.time_ns())
+@pytest.mark.parametrize("target", ["kept", "missing"])
+def test_a_minute_is_not_packed_through_a_link(tmp_path: Path, canaries: Path, target: str) -> None:
+    out = tmp_path / "out"
+    planted(out, "system/incremental/1970010100/0.node-1.json.gz", canaries / target)
+    files = MinuteFiles(out, "node-1")
+    for seconds in (0, 60):
+        files.write("{}\n", seconds * 10**9)
 
-    assert [path.name for path in elsewhere.iterdir()] == ["1700000000.node-1.json"]
-    assert [path.name for path in inside.iterdir()] == ["1700003600.node-1.json"]
+    assert not files.n_lost_ticks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import stat
@@ -56,11 +57,12 @@ def test_what_is_written_is_read_back(made: Output, tmp_path: Path) -> None:
     assert n_steps(tmp_path) == 50
     names = set(reportgen.open(str(tmp_path)).framework_metrics()["framework_metric"])
     assert any(name.startswith('a "name"') for name in names)
-    (path,) = tmp_path.glob("framework/pevents/*/p*/*.json")
+    (path,) = tmp_path.glob("framework/pevents/*/p*/*.json.gz")
     assert path.name.startswith(str((START_NS + 49 * 10**8 + 6 * 10**7) // 1000))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    json.loads(path.read_text())
+    json.loads(gzip.decompress(path.read_bytes()))
+    assert len(list(path.parent.iterdir())) == 1
 
 
 def test_a_process_that_is_killed_leaves_what_was_flushed(made: Output, tmp_path: Path) -> None:
@@ -81,7 +83,7 @@ def test_a_full_file_is_closed_and_the_next_one_begun(
         made.add(step(number))
         made.flush()
     made.flush(is_end=True)
-    assert len(list(tmp_path.glob("framework/pevents/*/p*/*.json"))) > 2
+    assert len(list(tmp_path.glob("framework/pevents/*/p*/*.json.gz"))) > 2
     assert n_steps(tmp_path) == 12
 
 

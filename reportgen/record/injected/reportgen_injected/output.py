@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import glob
+import gzip
 import json
 import os
 import time
@@ -21,6 +22,8 @@ ROTATE_NS = 60 * 10**9
 ROTATE_BYTES = 10 * 2**20
 CLOCK_NS = 60 * 10**9
 MOST_FAILURES = 3
+PACKED_LEVEL = 6
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 MOST_WAITING = 20_000
 """Events that wait for the first step, or for a disk that is stuck; older ones are dropped."""
 
@@ -168,9 +171,14 @@ class Output:
         self._rename(path, self._last_us)
 
     def _rename(self, path: str, last_us: int) -> None:
+        """Pack a file that is complete, and give it the name that says when it ends."""
+        with open(os.open(path, os.O_RDONLY | NO_LINK), "rb") as file:
+            packed = gzip.compress(file.read(), PACKED_LEVEL, mtime=0)
+        _replace(path, packed)
         folder = self._folder(self._hour(last_us))
         name = os.path.basename(path)[: -len(".tmp")]
-        os.rename(path, os.path.join(folder, f"{self.settings.base_us + last_us:016d}_{name}"))
+        name = f"{self.settings.base_us + last_us:016d}_{name}.gz"
+        os.rename(path, os.path.join(folder, name))
 
     def _hour(self, us: int) -> str:
         return time.strftime("%Y%m%d%H", time.gmtime((self.settings.base_us + us) // 1_000_000))
@@ -186,13 +194,7 @@ class Output:
         text = json.dumps({"format": 1, "pid": self.pid, "node": self.settings.node, **self.card})
         if text == self._card_text:
             return
-        path = self._own("ranks", "json")
-        descriptor = create(path + ".tmp")
-        try:
-            os.write(descriptor, text.encode())
-        finally:
-            os.close(descriptor)
-        os.replace(path + ".tmp", path)
+        _replace(self._own("ranks", "json"), text.encode())
         self._card_text = text
 
     def report(self, kind: str, hook: str, error: str, line: str) -> None:
@@ -233,6 +235,18 @@ def create(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
 
 
+def _replace(path: str, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    descriptor = create(path + ".part")
+    try:
+        n_written = os.write(descriptor, content)
+    finally:
+        os.close(descriptor)
+    if n_written < len(content):
+        raise OSError(28, "written in part")
+    os.replace(path + ".part", path)
+
+
 def append(path: str, text: str) -> int:
     """Append a text in one write; return its length.
 
@@ -240,8 +254,7 @@ def append(path: str, text: str) -> int:
         OSError: nothing, or not all of it, could be written.
     """
     content = text.encode("utf-8", "replace")
-    follows_no_link = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | follows_no_link, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NO_LINK, 0o600)
     try:
         n_written = os.write(descriptor, content)
     finally:
