@@ -16,18 +16,14 @@ import numpy as np
 
 from reportgen.arrays import Floats, Instants
 from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
-from reportgen.facts.loader import loader_rows
+from reportgen.facts.loader import are_waits_known, worker_waits
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
-from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, step_times_of
-from reportgen.facts.trend import excess_of
+from reportgen.facts.slow_steps import slow_steps_of
+from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from reportgen.facts.usage import in_use
 from reportgen.profile import NodeProfile, SpanTable
 from reportgen.profile.memo import fact
 
-SLOW_FROM_RATIO = 3.0
-"""A pause four times as long as those around it is something else than what lies between all."""
-WAITS_FROM_RATIO = 0.9
-"""Where waits were recorded for fewer of the steps, what lies between the others may be waiting."""
 TAIL_RATIO = 0.06
 """At the end of a step workers wait for each other, and GPUs may idle. A sample whose interval
 holds time between steps mostly also holds the end of a step, so that is a separate part."""
@@ -77,7 +73,7 @@ def _of_worker(
     spans: SpanTable, phases: Sequence[StepTimes], every: Sequence[StepTimes], gone: Union
 ) -> BetweenSteps:
     worker = phases[0].steps.worker
-    waits = _waits(spans, worker)
+    waits = worker_waits(spans, worker)
     n_steps = sum(times.steps.n_steps for times in phases)
     first_ns = np.array([min(int(times.steps.start_ns.min()) for times in phases)])
     loop_ns = phases[0].steps.loop_ns
@@ -88,15 +84,8 @@ def _of_worker(
         loop_ns=loop_ns - int(lost_ns.sum()),
         regular_ns=sum(float(_slowest_ns(times, every).sum()) for times in phases),
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
-        is_waiting_known=waits.start_ns.size >= WAITS_FROM_RATIO * n_steps,
+        is_waiting_known=are_waits_known(spans, worker),
     )
-
-
-def _waits(spans: SpanTable, worker: str) -> Union:
-    rows = loader_rows(spans)
-    is_its = spans.worker == spans.workers.index(worker)
-    own = spans.where((rows.fetch | rows.next_call) & is_its)
-    return union_of(own.start_ns, own.end_ns)
 
 
 def _slowest_ns(times: StepTimes, every: Sequence[StepTimes]) -> Floats:
@@ -157,9 +146,9 @@ def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
 @fact
 def _regular_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
+    slow = slow_steps_of(times)
     rest_ns = times.rest_ns.astype(np.float64)
-    excess_ns, is_slow = excess_of(rest_ns, least_ratio=SLOW_FROM_RATIO)
-    regular_ns = np.where(is_slow, rest_ns - excess_ns, rest_ns)
+    regular_ns = np.where(slow.is_slow_between, rest_ns - slow.between_excess_ns, rest_ns)
     slowdown = slowdown_of(times)
     if slowdown is not None and slowdown.is_between:
         regular_ns = np.minimum(regular_ns, slowdown.first_ns)
@@ -227,7 +216,7 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
     """
     groups = groupby(step_times_of(spans), key=lambda times: times.steps.worker)
     for worker, group in groups:
-        waits = _waits(spans, worker)
+        waits = worker_waits(spans, worker)
         phases = sorted(group, key=lambda times: -_regular_ns(times).sum())
         parts = [_parts(times) for times in phases]
         main, *_ = parts[0]
@@ -239,8 +228,8 @@ def _unions(spans: SpanTable) -> Iterator[tuple[Union, ...]]:
 
 def _parts(times: StepTimes) -> tuple[Union, Union, Union, Union]:
     """Return the steps of a phase, the ends of usual ones, its slow steps and its slow pauses."""
-    its, (_, is_slow) = times.steps, slow_steps_of(times)
-    _, is_pause = excess_of(times.rest_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
+    its, slow = times.steps, slow_steps_of(times)
+    is_slow, is_pause = slow.is_slow_step, slow.is_slow_between
     tail_ns = (TAIL_RATIO * its.duration_ns).astype(np.int64)
     return (
         union_of(its.start_ns, its.end_ns),

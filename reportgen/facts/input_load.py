@@ -14,10 +14,9 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
-from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.samples import means, present_values, sum_of, totals_of
 from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
-from reportgen.facts.steps import steps_of
+from reportgen.facts.steps import WARM_UP_STEPS, steps_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
 LEAST_STEPS = 5

@@ -92,6 +92,29 @@ def waits_of(spans: SpanTable) -> SpanTable:
     return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
 
 
+def worker_waits(spans: SpanTable, worker: str) -> Union:
+    """Return when the loop of one worker waited for a batch."""
+    rows = loader_rows(spans)
+    is_its = spans.worker == spans.workers.index(worker)
+    own = spans.where((rows.fetch | rows.next_call) & is_its)
+    return union_of(own.start_ns, own.end_ns)
+
+
+def are_waits_known(spans: SpanTable, worker: str) -> bool:
+    """Return whether waits were recorded for nearly all steps of a worker."""
+    steps = spans.steps()
+    n_steps = int((steps.worker == steps.workers.index(worker)).sum())
+    return worker_waits(spans, worker).start_ns.size >= RECORDED_RATIO * n_steps
+
+
+def num_workers_of(spans: SpanTable, worker: str) -> int | None:
+    """Return how many loader processes a worker was last told to start, ``None`` if unknown."""
+    is_its = spans.worker == spans.workers.index(worker)
+    told = spans.num_workers[loader_rows(spans).initialize & is_its]
+    known = told[told >= 0]
+    return int(known[-1]) if known.size else None
+
+
 def _outermost(spans: SpanTable, in_tensorflow: Mask) -> Mask:
     """Return which of TensorFlow's requests lie in no other one of their worker and thread.
 

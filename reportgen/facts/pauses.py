@@ -18,15 +18,16 @@ from reportgen.arrays import Instants, Integers, Mask
 from reportgen.facts.intervals import NONE, Union, covered_each, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
-from reportgen.facts.samples import tick_lengths_ns
-from reportgen.facts.steps import PhaseSteps, steps_of
+from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
+from reportgen.facts.slow_steps import STOPS_CYCLES, SlowSteps, slow_steps_of
+from reportgen.facts.step_times import step_times_of
+from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
 from reportgen.facts.usage import at_work
 from reportgen.merging import merge, merged
-from reportgen.profile import NO_STEP, SpanTable, SystemTable
+from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
+from reportgen.profile.memo import fact
 from reportgen.units import NS_PER_S
 
-OVER_CYCLES = 5.0
-"""A pause costs five usual cycles: the noise of hardware and of unequal batches stays below."""
 LIKE_IT_RATIO = 0.5
 """Where one pause is above the limit, those that cost half of that limit are reported with it."""
 OVER_TAIL = 4.0
@@ -36,8 +37,6 @@ RARE_RATIO = 0.01
 RARE_COUNT = 10
 """The tail begins where one length of a hundred is longer, or ten of all: lengths that occur more
 often are no exception but slow steps; StepOutlier also counts ten or more."""
-WARM_UP_STEPS = 2
-"""The first two steps of a phase compile, tune and allocate: they belong to the start."""
 OF_LONGEST_RATIO = 0.1
 """A stop that costs less than a tenth of the longest is not what a reader looks for."""
 HANDFUL = 3
@@ -135,54 +134,49 @@ class WorkerPauses:
 class _Steps:
     """All steps of a worker in order of time; ``phase`` is the place of each step's phase."""
 
-    phases: tuple[PhaseSteps, ...]
+    phases: tuple[SlowSteps, ...]
     start_ns: Instants
     end_ns: Instants
     next_ns: Instants
     step: Integers
     phase: Integers
+    in_rhythm: Mask
 
 
-def pauses_of_workers(
-    spans: SpanTable, *, least_steps: int, unrecorded: tuple[Instants, Instants]
-) -> tuple[WorkerPauses, ...]:
-    """Return when each worker of a node paused.
-
-    Args:
-        spans: the events of the node.
-        least_steps: with fewer steps the rhythm of a phase is unknown.
-        unrecorded: starts and ends of the stretches of which nothing is known.
-    """
-    workers: dict[str, list[PhaseSteps]] = {}
-    for steps in steps_of(spans):
-        workers.setdefault(steps.worker, []).append(steps)
-    gone = union_of(*unrecorded)
+@fact
+def pauses_of_workers(part: NodeProfile, *, least_steps: int) -> tuple[WorkerPauses, ...]:
+    """Return when each worker of a node paused; phases with fewer steps are not known enough."""
+    workers: dict[str, list[SlowSteps]] = {}
+    for times in step_times_of(part.spans):
+        workers.setdefault(times.steps.worker, []).append(slow_steps_of(times))
+    gone = union_of(*unrecorded_ns(part.system, part.spans))
     return tuple(
-        _of_worker(_joined(phases), least_steps, gone, spans) for phases in workers.values()
+        _of_worker(_joined(phases), gone, part.spans, least_steps) for phases in workers.values()
     )
 
 
-def _joined(phases: Sequence[PhaseSteps]) -> _Steps:
-    codes = np.repeat(np.arange(len(phases)), [steps.n_steps for steps in phases])
+def _joined(phases: Sequence[SlowSteps]) -> _Steps:
+    steps = [slow.times.steps for slow in phases]
+    codes = np.repeat(np.arange(len(phases)), [its.n_steps for its in steps])
+    in_rhythm = np.concatenate([slow.in_rhythm for slow in phases])
     columns = {
-        name: np.concatenate([getattr(steps, name) for steps in phases])
+        name: np.concatenate([getattr(its, name) for its in steps])
         for name in ("start_ns", "end_ns", "next_ns", "step")
     }
     order = np.argsort(columns["start_ns"], kind="stable")
     ordered = {name: values[order] for name, values in columns.items()}
-    return _Steps(phases=tuple(phases), phase=codes[order], **ordered)
+    return _Steps(phases=tuple(phases), phase=codes[order], in_rhythm=in_rhythm[order], **ordered)
 
 
-def _of_worker(every: _Steps, least_steps: int, gone: Union, spans: SpanTable) -> WorkerPauses:
-    main = max(every.phases, key=lambda steps: steps.n_steps)
+def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -> WorkerPauses:
+    main = max((slow.times.steps for slow in every.phases), key=lambda steps: steps.n_steps)
     parts = [
-        _steps_of_phase(steps, code, _stands_out(steps.duration_ns, steps.cycle_ns))
-        for code, steps in enumerate(every.phases)
-        if steps.n_steps >= least_steps
+        _of_phase(slow, code)
+        for code, slow in enumerate(every.phases)
+        if slow.times.steps.n_steps >= least_steps
     ]
-    if parts:
-        parts.append(_long_gaps(every, main))
-    pauses = _exceptions(_irregular(_merged(parts), every.start_ns), every)
+    parts.append(_long_gaps(every, main, is_known=main.n_steps >= least_steps))
+    pauses = _merged(parts)
     is_gone = 2 * covered_each(gone, pauses.start_ns, pauses.end_ns) > pauses.length_ns
     own = spans.where(spans.worker == spans.workers.index(main.worker))
     is_gone |= loads_as_usual(own, pauses.start_ns, pauses.end_ns)
@@ -194,7 +188,7 @@ def _of_worker(every: _Steps, least_steps: int, gone: Union, spans: SpanTable) -
         worker=main.worker,
         n_steps=main.n_steps,
         loop_ns=main.loop_ns - int(lost_ns.sum()),
-        phases=tuple(steps.phase for steps in every.phases),
+        phases=tuple(slow.times.steps.phase for slow in every.phases),
         pauses=pauses,
         ordinary=union_of(every.start_ns[ordinary], every.next_ns[ordinary]),
     )
@@ -205,31 +199,38 @@ def _stands_out(length_ns: Integers, cycle_ns: Integers) -> Mask:
     usual_ns = float(np.median(length_ns))
     rare = max(RARE_RATIO, min(RARE_COUNT / length_ns.size, 0.5))
     tail_ns = float(np.quantile(length_ns, 1 - rare, method="lower")) - usual_ns
-    limit_ns, least_ns = OVER_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
+    limit_ns, least_ns = STOPS_CYCLES * float(np.median(cycle_ns)), OVER_TAIL * tail_ns
     lost_ns = length_ns - usual_ns
     is_any = lost_ns.max() > max(limit_ns, least_ns)
     return np.asarray(is_any & (lost_ns > max(LIKE_IT_RATIO * limit_ns, least_ns)))
 
 
-def _steps_of_phase(steps: PhaseSteps, code: int, is_slow: Mask) -> Pauses:
-    """Return the slow steps of one phase; those at its start do not count."""
-    its = steps.where(is_slow & (np.arange(steps.n_steps) >= WARM_UP_STEPS))
+def _of_phase(slow: SlowSteps, code: int) -> Pauses:
+    """Return the steps of a phase that are pauses: a few that stand out, outside of rhythms."""
+    steps, usual_ns = slow.times.steps, float(np.median(slow.times.steps.duration_ns))
+    is_free = (np.arange(steps.n_steps) >= WARM_UP_STEPS) & ~slow.in_rhythm
+    lost_ns = steps.duration_ns - usual_ns
+    is_slow = is_free & _stands_out(steps.duration_ns, steps.cycle_ns)
+    least_ns = OF_LONGEST_RATIO * lost_ns[is_slow].max(initial=0)
+    n_alike = (is_free & (lost_ns > max(least_ns, float(np.median(steps.cycle_ns))))).sum()
+    its = steps.where(is_slow & (n_alike <= HANDFUL))
     return Pauses(
         start_ns=its.start_ns,
         end_ns=its.end_ns,
-        usual_ns=np.full(its.n_steps, int(np.median(steps.duration_ns))),
+        usual_ns=np.full(its.n_steps, int(usual_ns)),
         is_between=np.zeros(its.n_steps, dtype=bool),
         step=its.step,
         phase=np.full(its.n_steps, code),
     )
 
 
-def _long_gaps(every: _Steps, main: PhaseSteps) -> Pauses:
+def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
+    """Return the stops between the steps of any phase; none where these are not known enough."""
     gap_ns = every.next_ns - every.end_ns
-    is_long = _stands_out(gap_ns, main.cycle_ns) & _is_complete(every)
+    is_long = _stands_out(gap_ns, main.cycle_ns) & _is_complete(every) & ~every.in_rhythm
     is_long[:1] = False
-    rows = np.flatnonzero(is_long)
-    return Pauses(
+    rows = np.flatnonzero(is_long & is_known)
+    found = Pauses(
         start_ns=every.end_ns[rows],
         end_ns=every.next_ns[rows],
         usual_ns=np.full(rows.size, int(np.median(gap_ns))),
@@ -237,6 +238,7 @@ def _long_gaps(every: _Steps, main: PhaseSteps) -> Pauses:
         step=every.step[rows],
         phase=every.phase[rows],
     )
+    return found.where(~_in_rhythm(rows, float(gap_ns.size), found.lost_ns))
 
 
 def _is_complete(every: _Steps) -> Mask:
@@ -256,40 +258,8 @@ def _is_complete(every: _Steps) -> Mask:
 
 
 def _merged(parts: Sequence[Pauses]) -> Pauses:
-    none = np.empty(0, dtype=np.int64)
-    empty = Pauses(
-        start_ns=none, end_ns=none, usual_ns=none, is_between=none > 0, step=none, phase=none
-    )
-    every = merge([empty, *parts])
+    every = merge(parts)
     return every.where(np.argsort(every.start_ns, kind="stable"))
-
-
-def _irregular(pauses: Pauses, start_ns: Instants) -> Pauses:
-    """Return the pauses that do not recur after a fixed number of steps or seconds."""
-    if not pauses.n_pauses:
-        return pauses
-    rows = np.searchsorted(start_ns, pauses.start_ns, side="right") - 1
-    since_ns = start_ns - start_ns[0]
-    cycle_ns = max(float(since_ns[-1]) / max(since_ns.size - 1, 1), 1.0)
-    places = np.round(since_ns[rows] / cycle_ns).astype(np.int64)
-    length = float(start_ns.size)
-    is_regular = _in_rhythm(rows, length, pauses.lost_ns)
-    is_regular |= _in_rhythm(places, length, pauses.lost_ns)
-    return pauses.where(~is_regular)
-
-
-def _exceptions(pauses: Pauses, every: _Steps) -> Pauses:
-    """Return the pauses without those inside steps where many steps are about as slow."""
-    if pauses.is_between.all():
-        return pauses
-    least_ns = OF_LONGEST_RATIO * pauses.lost_ns.max()
-    alike = []
-    for code, steps in enumerate(every.phases):
-        usual_ns, cycle_ns = np.median(steps.duration_ns), np.median(steps.cycle_ns)
-        is_slow = steps.duration_ns - usual_ns > max(least_ns, float(cycle_ns))
-        alike.append(_steps_of_phase(steps, code, np.asarray(is_slow)))
-    n_alike = _irregular(_merged(alike), every.start_ns).n_pauses
-    return pauses.where(pauses.is_between) if n_alike > HANDFUL else pauses
 
 
 # GPUs without steps

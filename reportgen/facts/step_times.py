@@ -11,17 +11,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from reportgen.arrays import Floats, Integers, Mask
+from reportgen.arrays import Floats, Integers
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
-from reportgen.facts.pauses import WARM_UP_STEPS
 from reportgen.facts.steps import PhaseSteps, steps_of
-from reportgen.facts.trend import excess_of, trend_of
+from reportgen.facts.trend import trend_of
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import Memo, fact
 
-SLOW_FROM_RATIO = 0.5
-"""A slow step takes half as long again as those around it: batches of unequal size stay below."""
 N_BLOCKS = 12
 """Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
 AGREEMENT_FROM = 0.7
@@ -70,15 +67,6 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
             - steps.end_ns
             - covered_each(waited, steps.end_ns, steps.next_ns),
         )
-
-
-def slow_steps_of(times: StepTimes) -> tuple[Floats, Mask]:
-    """Return by how many ns (n,) steps exceed those around them, and which of them are slow.
-
-    The first ones of a phase compile, tune and allocate: they are none of the slow ones.
-    """
-    excess_ns, is_slow = excess_of(times.own_ns.astype(np.float64), least_ratio=SLOW_FROM_RATIO)
-    return excess_ns, is_slow & (np.arange(is_slow.size) >= WARM_UP_STEPS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.facts.step_times import StepTimes, slow_steps_of, slowdown_of, step_times_of
+from reportgen.facts.slow_steps import slow_steps_of
+from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import TRAIN
 
@@ -45,12 +46,10 @@ def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
     steps = grown(1.0)
     lengths = steps.own_ns.copy()
     lengths[[40, 200]] = (1.6 * lengths[[40, 200]]).astype(np.int64)
-    extra_ns, is_slow = slow_steps_of(
-        StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns)
-    )
+    slow = slow_steps_of(StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns))
 
-    assert np.flatnonzero(is_slow).tolist() == [40, 200]
-    assert extra_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
+    assert np.flatnonzero(slow.is_slow_step).tolist() == [40, 200]
+    assert slow.step_excess_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
 
 
 def test_steps_that_warm_up_are_not_slow() -> None:
@@ -59,7 +58,7 @@ def test_steps_that_warm_up_are_not_slow() -> None:
     lengths[[0, 1, 2]] *= 20
     times = StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns)
 
-    assert np.flatnonzero(slow_steps_of(times)[1]).tolist() == [2]
+    assert np.flatnonzero(slow_steps_of(times).is_slow_step).tolist() == [2]
 
 
 def test_a_steady_growth_counts_from_the_first_step_on() -> None:

@@ -12,8 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules import step_outlier
-from reportgen.rules.long_pause import RULE
-from reportgen.rules.long_pause.measure import Params
+from reportgen.rules.long_pause import RULE, Params
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
 from tests.rules.samples import run
@@ -290,7 +289,7 @@ def test_the_function_that_filled_the_pause_is_named(snapshot: SnapshotAssertion
 def test_a_wait_for_a_batch_is_named_as_such() -> None:
     events = {300: ("DataLoaderIter", "It::GetNext")}
     found = only(run(RULE, job(behind={300: 30.0}, events=events)))
-    assert "It::GetNext took" in found.text
+    assert "It::GetNext takes" in found.text
     assert "loader" in found.advice
 
 

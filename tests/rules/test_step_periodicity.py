@@ -209,7 +209,7 @@ def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None
     assert cycles is not None
     assert [column.name for column in cycles.columns[2:]] == [f"slow {name}" for name in labels]
     assert [row["period"] for row in rows_of(result, "periods")] == labels
-    assert {row["period"] for row in rows_of(result, "slow_functions")} == set(labels)
+    assert {row["of"] for row in rows_of(result, "functions")} == set(labels)
     assert {row["name"] for row in rows_of(result, "intervals")[:2]} == {
         f"step 9, slow {labels[1]}",
         f"step 49, slow {labels[0]}",
@@ -272,7 +272,7 @@ def test_the_function_that_took_the_extra_time_is_named() -> None:
     found = only(result)
     assert "on_batch_end takes 290 ms" in found.text
     assert "on_batch_end in a separate thread" in found.advice
-    row = rows_of(result, "slow_functions")[0]
+    row = rows_of(result, "functions")[0]
     assert row["function"] == "on_batch_end"
     assert row["slow_s"] == pytest.approx(0.29, abs=1e-6)
     assert row["normal_s"] == 0.0
@@ -291,6 +291,33 @@ def test_waiting_for_a_batch_brings_advice_about_the_loader() -> None:
     assert "pin memory" in found.advice
 
 
+@pytest.mark.parametrize(
+    ("num_workers", "n_waits", "is_input"), [(10, 1, True), (10, 299, False), (8, 1, False)]
+)
+def test_a_rhythm_of_the_loaders_number_is_no_callback_while_waits_are_unknown(
+    num_workers: int, n_waits: int, is_input: bool
+) -> None:
+    duration_s = every(10, 300, 0.5)
+    part = job(duration_s)
+    steps = part.spans.steps()
+    rows: list[tuple[Any, ...]] = [
+        (TRAIN, TRAIN, begin / 1e9, end / 1e9, {"step": step})
+        for step, (begin, end) in enumerate(
+            zip(steps.start_ns.tolist(), steps.end_ns.tolist(), strict=True)
+        )
+    ]
+    told = {"num_workers": num_workers}
+    rows.append(("DataLoaderIterInitialize", "It::__init__", START_S - 1, START_S - 0.9, told))
+    rows += [
+        ("DataLoaderIter", "It::GetNext", end / 1e9, end / 1e9 + 0.001, {})
+        for end in steps.end_ns[:n_waits].tolist()
+    ]
+    found = only(run(RULE, node_profile(spans=span_table(rows))))
+
+    assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
+    assert ("10 loader processes" in found.text) is is_input
+
+
 def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
     duration_s = every(50, 500, 0.3)
     part = job(duration_s)
@@ -306,7 +333,7 @@ def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
     ]
     result = run(RULE, node_profile(spans=span_table(rows)))
     assert "upload" not in only(result).text + only(result).advice
-    (row,) = (row for row in rows_of(result, "slow_functions") if row["function"] == "upload")
+    (row,) = (row for row in rows_of(result, "functions") if row["function"] == "upload")
     assert row["of_extra_time_pct"] > 80
     assert row["evidence_pct"] < 10
 

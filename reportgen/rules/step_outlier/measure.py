@@ -15,13 +15,8 @@ from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overla
 from reportgen.facts.loader import long_waits_of, waits_of
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.step_times import (
-    Slowdown,
-    StepTimes,
-    slow_steps_of,
-    slowdown_of,
-    step_times_of,
-)
+from reportgen.facts.slow_steps import slow_steps_of
+from reportgen.facts.step_times import Slowdown, StepTimes, slowdown_of, step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
@@ -229,7 +224,8 @@ def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
 
 def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
     steps, duration_ns = times.steps, times.steps.duration_ns
-    extra_ns, is_slow = slow_steps_of(times)
+    slow = slow_steps_of(times)
+    extra_ns, is_slow = slow.step_excess_ns, slow.is_slow_step
     duration_s = np.sort(duration_ns) / NS_PER_S
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())

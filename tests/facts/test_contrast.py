@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from reportgen.facts.inside import NodeGauge, Work, loads_inside, window_contents
+from reportgen.facts.contrast import Gauge, Work, differences_of, loads_of, window_contents
 from reportgen.facts.intervals import Union
 from reportgen.profile import SpanTable
 from tests.builders import START_S, ns, span_table, system_table
@@ -29,7 +29,7 @@ def test_time_in_windows_is_the_union_of_a_functions_events() -> None:
         ("DataLoaderIter", "It::GetNext", 20, 20.5),
         ("Life", "process", 0, 100),  # much longer than a window: it lives, it does not run
     )
-    found = window_contents(table, windows((10, 14)), windows((20, 21), (30, 31)))
+    found = window_contents(table, windows((10, 14)), windows((20, 21), (30, 31)), usual_ns=0)
 
     assert (found.n_slow, found.n_normal) == (1, 2)
     assert (found.slow_ns, found.normal_ns) == (4_000_000_000, 2_000_000_000)
@@ -42,7 +42,7 @@ def test_time_in_windows_is_the_union_of_a_functions_events() -> None:
 
 def test_waiting_for_a_batch_is_known_as_such() -> None:
     table = spans(("DataLoaderIter", "It::GetNext", 10, 12))
-    found = window_contents(table, windows((10, 14)), windows((20, 21)))
+    found = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=0)
 
     assert [work for _, work in found.in_slow_ns] == [Work.LOADER, Work.UNSEEN]
 
@@ -50,7 +50,7 @@ def test_waiting_for_a_batch_is_known_as_such() -> None:
 def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
     wait, handing_over = "DataIterator", "IteratorGetNextOp::DoCompute"
     table = spans((wait, handing_over, 10, 12), (wait, "dataset::GetNext", 10.1, 12))
-    found = window_contents(table, windows((10, 14)), windows((20, 21)))
+    found = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=0)
 
     assert ("dataset::GetNext", Work.LOADER) in found.in_slow_ns
 
@@ -58,8 +58,33 @@ def test_what_runs_within_a_wait_for_a_batch_is_part_of_it() -> None:
 def test_gauges_are_means_over_ticks_inside_and_outside() -> None:
     system = system_table({"gpu0": [0.0, 10.0, 80.0, 90.0], "cpu0": [5.0] * 4}, interval_s=1.0)
     loop_ns = (ns(START_S), ns(START_S + 2))
-    found = loads_inside(system, windows((0, 1)), loop_ns)
+    found = loads_of(system, windows((0, 1)), loop_ns)
 
-    assert set(found) == {NodeGauge.GPU, NodeGauge.CPU, NodeGauge.CORE}
-    gpu = found[NodeGauge.GPU]
-    assert (gpu.n_inside, gpu.inside_pct, gpu.n_outside, gpu.outside_pct) == (2, 5.0, 1, 80.0)
+    assert set(found) == {Gauge.GPU, Gauge.CPU, Gauge.CORE}
+    gpu = found[Gauge.GPU]
+    assert (gpu.n_inside, gpu.inside, gpu.n_outside, gpu.outside) == (2, 5.0, 1, 80.0)
+
+
+def test_a_function_is_compared_by_what_its_windows_would_have_lasted() -> None:
+    """Of 4 s that usually last 1 s, 3 are more: what ran in 2.5 of them, and never else."""
+    table = spans(
+        ("Callback", "log", 10, 12.5),
+        ("Forward", "net", 12.5, 13),
+        ("Forward", "net", 20, 20.5),
+        ("Callback", "quiet", 20.5, 21),
+    )
+    contents = window_contents(table, windows((10, 14)), windows((20, 21)), usual_ns=1e9)
+    found = {item.function: item for item in differences_of(contents)}
+
+    assert next(iter(found)) == "log"
+    assert found["log"].excess_ratio == 2.5 / 3
+    assert found["log"].of_slow_ratio == 2.5 / 4
+    assert found["net"].excess_ratio == 0
+    assert "quiet" not in found
+
+
+def test_nothing_differs_in_windows_that_last_as_usual() -> None:
+    table = spans(("Callback", "log", 10, 12))
+    contents = window_contents(table, windows((10, 14)), windows((20, 24)), usual_ns=4e9)
+
+    assert differences_of(contents) == []

@@ -1,0 +1,257 @@
+"""Slow steps and slow times between steps: by how much each exceeds those around it, and why.
+
+The excess is measured once. What recurs at equal distances is a rhythm; a few stops that stand far
+out of the rest are pauses (``reportgen.facts.pauses``); a length that grows is a slowdown
+(``reportgen.facts.step_times``); all other slow steps come at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+
+import numpy as np
+
+from reportgen.arrays import Floats, Integers, Mask
+from reportgen.facts.intervals import runs_of
+from reportgen.facts.rhythm import (
+    FALSE_ALARM_LOG10,
+    Rhythm,
+    costs_as_usual,
+    find_rhythm,
+    members_of,
+)
+from reportgen.facts.step_times import StepTimes
+from reportgen.facts.steps import WARM_UP_STEPS, PhaseSteps
+from reportgen.facts.trend import excess_of
+from reportgen.merging import rows_between
+from reportgen.profile.memo import fact
+from reportgen.units import NS_PER_S
+
+SLOW_FROM_RATIO = 0.5
+"""A slow step takes half as long again as those around it: batches of unequal size stay below.
+Between steps, half of a usual cycle more counts."""
+LONGER_RATIO = 3.0
+"""A time between steps four times as long as those around it is something else than what lies
+between all of them."""
+STOPS_CYCLES = 5.0
+"""A stop costs five usual cycles: the noise of hardware and of unequal batches stays below. Stops
+are also searched for a rhythm alone, so that many cheap slow cycles do not hide a few dear ones."""
+MOST_SLOW_RATIO = 0.4
+MOST_EVENTS = 500
+MOST_RECURRENCES = 3
+PREFERS_TIME_BY = 1.0
+"""Seconds are reported instead of steps when they are ten times less likely chance."""
+FURTHER_FALSE_ALARM_LOG10 = -4.0
+"""Once a rhythm is found, the rest is taken for another one only when that is surer: random
+outliers also remain."""
+NEIGHBOURS_FROM_PERIOD = 8
+"""In longer periods a slow cycle just beside an expected place belongs to it, too; not before the
+first and behind the last, for the very first step is often slow."""
+
+
+class Unit(StrEnum):
+    """The unit in which the period is constant."""
+
+    STEPS = "steps"
+    SECONDS = "seconds"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Stretches of neighbouring slow cycles, (n,) each, in order.
+
+    Rows of the first, the last and the slowest cycle of each, and what all take above the usual.
+    """
+
+    first: Integers
+    last: Integers
+    row: Integers
+    excess_ns: Floats
+
+    @property
+    def cycles(self) -> Integers:
+        """Return the rows of all cycles of all events."""
+        return rows_between(self.first, self.last + 1)[1]
+
+    def where(self, rows: Mask | Integers) -> Events:
+        """Return some of the events."""
+        return Events(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recurrence:
+    """Events that recur with a period that is constant in one unit.
+
+    ``n_expected`` counts the occurrences from the first to the last; ``events`` are those that are
+    there.
+    """
+
+    unit: Unit
+    period_steps: float
+    period_s: float
+    n_expected: int
+    events: Events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowSteps:
+    """The steps of one worker and phase, and what lies behind each, against those around them.
+
+    Attributes:
+        step_excess_ns, between_excess_ns: (n,) by how much each exceeds the usual length at its
+            time; waits for batches are left out of both.
+        is_slow_step, is_slow_between: (n,) which of them are slow; the first steps of a phase
+            compile, tune and allocate, and are none of the slow ones.
+        events: the slow cycles, waits included; ``rhythms`` are those of them that recur.
+    """
+
+    times: StepTimes
+    step_excess_ns: Floats
+    between_excess_ns: Floats
+    is_slow_step: Mask
+    is_slow_between: Mask
+    events: Events
+    rhythms: tuple[Recurrence, ...]
+
+    @property
+    def in_rhythm(self) -> Mask:
+        """Return (n,) which cycles belong to a rhythm."""
+        mask = np.zeros(self.times.steps.n_steps, dtype=bool)
+        for rhythm in self.rhythms:
+            mask[rhythm.events.cycles] = True
+        return mask
+
+    @property
+    def is_random_between(self) -> Mask:
+        """Return (n,) which times between steps are slow, in no rhythm, and not at the start."""
+        least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
+        is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
+        is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
+        return np.asarray(is_long & is_late & ~self.in_rhythm)
+
+
+@fact
+def slow_steps_of(times: StepTimes) -> SlowSteps:
+    """Return the slow steps of one worker and phase, and the rhythms in them."""
+    steps = times.steps
+    is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
+    step_ns, between_ns = (of.astype(np.float64) for of in (times.own_ns, times.rest_ns))
+    step_excess_ns, is_slow_step = excess_of(step_ns, least_ratio=SLOW_FROM_RATIO)
+    between_excess_ns, is_slow_between = excess_of(between_ns, least_ratio=LONGER_RATIO)
+    events = _events(steps)
+    return SlowSteps(
+        times=times,
+        step_excess_ns=step_excess_ns,
+        between_excess_ns=between_excess_ns,
+        is_slow_step=is_slow_step & is_late,
+        is_slow_between=is_slow_between,
+        events=events,
+        rhythms=_recurrences_of(steps, events),
+    )
+
+
+def _events(steps: PhaseSteps) -> Events:
+    """Return the stretches of slow cycles of a series."""
+    excess_ns, is_slow = excess_of(steps.cycle_ns.astype(np.float64))
+    slow = np.flatnonzero(is_slow)
+    runs = runs_of(slow, max_step=1)
+    first, last = slow[runs.first], slow[runs.last]
+    inside = [excess_ns[begin : end + 1] for begin, end in zip(first, last, strict=True)]
+    return Events(
+        first=first,
+        last=last,
+        row=first + np.array([int(part.argmax()) for part in inside], dtype=np.int64),
+        excess_ns=np.array([float(part.sum()) for part in inside]),
+    )
+
+
+def _recurrences_of(steps: PhaseSteps, events: Events) -> tuple[Recurrence, ...]:
+    """Return the rhythms of slow cycles, the surest first; an event belongs to one at most.
+
+    Scripts count the steps of a phase, recorders sometimes those of all phases: the count by which
+    one rhythm costs most is that of the script.
+    """
+    places = np.arange(steps.n_steps)
+    by_number = tuple(_recurrences_by(steps, events))
+    if np.array_equal(steps.number - steps.number[:1], places):
+        return by_number
+    by_place = tuple(_recurrences_by(replace(steps, number=places), events))
+
+    def weight(found: Sequence[Recurrence]) -> tuple[float, bool]:
+        costs = ((float(its.events.excess_ns.sum()), its.unit is Unit.STEPS) for its in found)
+        return max(costs, default=(0.0, False))
+
+    return max(by_number, by_place, key=weight)
+
+
+def _recurrences_by(steps: PhaseSteps, events: Events) -> Iterator[Recurrence]:
+    for place in range(MOST_RECURRENCES):
+        best = _best(steps, events, FURTHER_FALSE_ALARM_LOG10 if place else FALSE_ALARM_LOG10)
+        if best is None:
+            return
+        rows, number, unit = best
+        yield _recurrence(steps, events.where(rows), number, unit)
+        events = events.where(np.delete(np.arange(events.row.size), rows))
+
+
+def _best(
+    steps: PhaseSteps, events: Events, false_alarm_log10: float
+) -> tuple[Integers, Integers, Unit] | None:
+    """Return the rows of the surest rhythm, their occurrences, and its unit.
+
+    A stop on the place of a checkpoint is none of its occurrences.
+    """
+    found: list[tuple[float, bool, Unit, Rhythm]] = []
+    is_stop = events.excess_ns >= STOPS_CYCLES * float(np.median(steps.cycle_ns))
+    for rows in (np.arange(events.row.size), np.flatnonzero(is_stop)):
+        slowest = np.argsort(-events.excess_ns[rows], kind="stable")[:MOST_EVENTS]
+        chosen = np.sort(rows[slowest])
+        for unit in Unit if rows.size <= MOST_SLOW_RATIO * steps.n_steps else ():
+            places, length = _places(steps, events.row[chosen], unit)
+            rhythm = find_rhythm(places, length, false_alarm_log10=false_alarm_log10)
+            if rhythm is not None:
+                is_time = unit is Unit.SECONDS
+                found.append((rhythm.score + PREFERS_TIME_BY * is_time, is_time, unit, rhythm))
+    if not found:
+        return None
+    _, _, unit, rhythm = min(found, key=lambda item: item[:2])
+    rows, number = _gathered(steps, events, unit, rhythm)
+    is_usual = costs_as_usual(events.excess_ns[rows])
+    return rows[is_usual], number[is_usual], unit
+
+
+def _places(steps: PhaseSteps, rows: Integers, unit: Unit) -> tuple[Floats, float]:
+    """Return where cycles lie in steps, or in time counted in mean cycles; and the length."""
+    if unit is Unit.STEPS:
+        number = steps.number - steps.number[0]
+        return number[rows].astype(np.float64), float(number[-1] + 1)
+    since_ns = steps.start_ns - steps.start_ns[0]
+    mean_ns = max(float(since_ns[-1]) / max(since_ns.size - 1, 1), 1.0)
+    return since_ns[rows] / mean_ns, float(since_ns[-1]) / mean_ns + 1
+
+
+def _gathered(
+    steps: PhaseSteps, events: Events, unit: Unit, rhythm: Rhythm
+) -> tuple[Integers, Integers]:
+    """Return all events on the grid of a rhythm, however dear they are."""
+    places, _ = _places(steps, events.row, unit)
+    grid = (places, events.excess_ns, rhythm.period, rhythm.first)
+    rows, number = members_of(*grid, max(rhythm.tolerance, 0.5))
+    if rhythm.tolerance < 1.0 and rhythm.period >= NEIGHBOURS_FROM_PERIOD:
+        near, its = members_of(*grid, 1.0)
+        is_between = (its >= number[0]) & (its <= number[-1])
+        rows, number = near[is_between], its[is_between]
+    return rows, number
+
+
+def _recurrence(steps: PhaseSteps, events: Events, number: Integers, unit: Unit) -> Recurrence:
+    distance = np.diff(number)
+    return Recurrence(
+        unit=unit,
+        period_steps=float(np.median(np.diff(steps.number[events.row]) / distance)),
+        period_s=float(np.median(np.diff(steps.start_ns[events.row]) / distance / NS_PER_S)),
+        n_expected=int(number[-1] - number[0]) + 1,
+        events=events,
+    )

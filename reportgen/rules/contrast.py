@@ -1,0 +1,246 @@
+"""What was different in some windows of time, as several rules show and say it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reportgen.facts.contrast import (
+    MOVED,
+    Contrast,
+    Difference,
+    Gauge,
+    Load,
+    WindowContents,
+    Work,
+    differences_of,
+)
+from reportgen.results import Exhibit
+from reportgen.rules import kit
+from reportgen.text import format_ns, write
+from reportgen.units import NS_PER_S
+
+MOST_FUNCTIONS = 12
+LISTED_FROM_RATIO = 0.01
+"""So many functions are listed, those that differ by 1 % of the extra time or more, by the size of
+the difference; the others hardly matter."""
+FILLS_RATIO = 0.5
+"""A cause explains more than half of the extra time."""
+LEAST_TICKS = 3
+"""With fewer samples inside windows their mean is chance."""
+HEAVIER_BY_PCT = 20.0
+"""The host clearly works harder when its busiest core gains this many percentage points."""
+WAITS_FROM_PCT = 20.0
+"""Cores wait for I/O by this share of their time: GPUTimeBudget's threshold."""
+CORE_FROM_PCT = 90.0
+"""One core is busy all the time: a Python thread runs."""
+QUIET_BELOW_PCT = 10.0
+"""All cores together do next to nothing."""
+MOVES_FROM_BYTES_PER_S = 10_000_000
+MOVES_MORE_RATIO = 2.0
+"""Ten megabytes a second, and twice the usual rate, are a copy that may explain a pause."""
+
+_UNSEEN = """In {share:pct} of the extra time no recorded function ran: this is code that the
+    profiler does not see, or waiting."""
+_FUNCTION = """{its.function} takes {its.slow_ns:ns} each time, usually {usual}: {share:pct} of the
+    extra time."""
+_ADVICE = {
+    Work.LOADER: """See what the loader reads {when}: a slow or repeated download, one very large
+        file. Use more loader processes, let them prefetch more batches, and pin memory.""",
+    Work.LOADER_START: """Keep the loader's processes alive between epochs
+        (persistent_workers=True).""",
+    Work.OTHER: """Run {function} in a separate thread, less often, or on the GPU; see what it does
+        {when}.""",
+}
+_MOVE_ADVICE = {
+    Gauge.RECEIVED: "Download the data that are received {when} before the training.",
+    Gauge.READ: "Read the data of this time ahead of their use, or from a faster disk.",
+    Gauge.SENT: "Upload in the background, for example checkpoints from a separate thread.",
+    Gauge.WRITTEN: "Write in the background: save checkpoints asynchronously, less often.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hint:
+    """What was different, in a sentence, and advice if there is any.
+
+    ``function`` is the name of a function that the advice is about, ``work`` its kind.
+    """
+
+    text: str
+    advice: str | None = None
+    function: str = ""
+    work: Work | None = None
+
+
+def function_hint(contents: WindowContents) -> Hint | None:
+    """Return the function that took most of the extra time, ``None`` where none is known to."""
+    likely = [its for its in differences_of(contents) if its.evidence_ratio > FILLS_RATIO]
+    its = max(likely, key=lambda item: (item.evidence_ratio, item.function), default=None)
+    if its is None:
+        return None
+    usual = format_ns(its.normal_ns) if its.normal_ns else "nothing"
+    share, is_unseen = 100 * min(its.excess_ratio, 1.0), its.work is Work.UNSEEN
+    return Hint(
+        text=write(_UNSEEN if is_unseen else _FUNCTION, its=its, usual=usual, share=share),
+        advice=_ADVICE.get(its.work),
+        function="" if is_unseen else its.function,
+        work=its.work,
+    )
+
+
+def hints_of(found: Contrast) -> Iterator[Hint]:
+    """Yield what went on in the windows of a worker, or of a node; the surest first."""
+    hint = function_hint(found.contents)
+    yield from [hint] if hint else ()
+    yield from _waiting(found)
+    yield from _moving(found)
+    yield from _cores(found)
+
+
+def _waiting(found: Contrast) -> Iterator[Hint]:
+    load = found.loads.get(Gauge.IO_WAIT)
+    inside = load.inside if load else None
+    if load and inside is not None and inside >= max(WAITS_FROM_PCT, 2 * (load.outside or 0)):
+        text = """The cores of {node} waited for I/O in {inside:pct} of this time, otherwise in
+            {usual:pct} of it."""
+        yield Hint(
+            text=write(text, node=found.node, inside=inside, usual=load.outside or 0.0),
+            advice="""Find the data that are written or read in this time, and do this in the
+                background.""",
+        )
+
+
+def _moving(found: Contrast) -> Iterator[Hint]:
+    for gauge in MOVED:
+        load = found.loads.get(gauge)
+        inside, usual = (load.inside or 0.0, load.outside or 0.0) if load else (0.0, 0.0)
+        if inside >= max(MOVES_FROM_BYTES_PER_S, MOVES_MORE_RATIO * usual):
+            text = "{node}: {inside:bytes}/s {what}, otherwise {usual:bytes}/s."
+            yield Hint(
+                text=write(text, node=found.node, inside=inside, what=gauge, usual=usual),
+                advice=_MOVE_ADVICE[gauge],
+            )
+
+
+def _cores(found: Contrast) -> Iterator[Hint]:
+    core, mean = (_inside(found, gauge) for gauge in (Gauge.CORE, Gauge.CPU))
+    if core is None or mean is None:
+        return
+    values = {"node": found.node, "core": core, "mean": mean}
+    if core >= CORE_FROM_PCT:
+        text = "The busiest core of {node} was at {core:pct}, all at {mean:pct}."
+        yield Hint(text=write(text, **values))
+    elif mean < QUIET_BELOW_PCT:
+        yield Hint(
+            text=write("{node} did almost nothing: its cores were at {mean:pct}.", **values),
+            advice="""Find out what the process waited for (another process, a lock, a remote
+                service): py-spy dump shows it while it happens.""",
+        )
+
+
+def _inside(found: Contrast, gauge: Gauge) -> float | None:
+    load = found.loads.get(gauge)
+    return load.inside if load else None
+
+
+def dip_text(found: Contrast) -> str:
+    """Say how GPUs were used inside and outside, and that the host worked harder if it did."""
+    gpu, core = (found.loads.get(gauge) for gauge in (Gauge.GPU, Gauge.CORE))
+    if gpu is None or gpu.inside is None or gpu.outside is None:
+        return ""
+    if gpu.n_inside < LEAST_TICKS:
+        text = """Only {gpu.n_inside:count sample} lie in them: too few to know the use of the
+            GPUs."""
+        return write(text, gpu=gpu)
+    text = """GPU utilization is {gpu.inside:pct} inside them and {gpu.outside:pct} outside
+        ({gpu.n_inside:n} and {gpu.n_outside:n} samples){host}."""
+    host = ""
+    if core and core.inside is not None and core.outside is not None:
+        told = "; the busiest core is at {core.inside:pct} inside and {core.outside:pct} outside"
+        is_heavier = core.inside - core.outside >= HEAVIER_BY_PCT
+        host = write(told, core=core) if is_heavier else ""
+    return write(text, gpu=gpu, host=host)
+
+
+@kit.row
+class _FunctionRow:
+    of: str = kit.derived(lambda its: its[0])
+    function: str = kit.derived(lambda its: its[1].function)
+    slow_s: float = kit.derived(lambda its: its[1].slow_ns / NS_PER_S, "s")
+    normal_s: float = kit.derived(lambda its: its[1].normal_ns / NS_PER_S, "s")
+    of_extra_time_pct: float = kit.derived(lambda its: 100 * its[1].excess_ratio, "%")
+    evidence_pct: float = kit.derived(lambda its: 100 * max(its[1].evidence_ratio, 0.0), "%")
+
+
+@kit.row
+class _GaugeRow:
+    of: str = kit.derived(lambda its: its[0])
+    node: str = kit.derived(lambda its: its[1])
+    gauge: str = kit.derived(lambda its: its[2])
+    inside_pct: float | None = kit.derived(lambda its: its[3].inside, "%")
+    outside_pct: float | None = kit.derived(lambda its: its[3].outside, "%")
+    samples_inside: int = kit.derived(lambda its: its[3].n_inside)
+    samples_outside: int = kit.derived(lambda its: its[3].n_outside)
+
+
+@kit.row
+class _RateRow:
+    of: str = kit.derived(lambda its: its[0])
+    node: str = kit.derived(lambda its: its[1])
+    what: str = kit.derived(lambda its: its[2])
+    inside: float | None = kit.derived(lambda its: its[3].inside, "bytes/s", digits=1)
+    outside: float | None = kit.derived(lambda its: its[3].outside, "bytes/s", digits=1)
+
+
+def exhibits_of(
+    contents: Sequence[tuple[str, WindowContents]], contrasts: Sequence[tuple[str, Contrast]]
+) -> Iterator[Exhibit]:
+    """Yield the tables of functions and of loads; each row names in ``of`` which windows it is of.
+
+    Nothing where nothing was recorded.
+    """
+    functions = [(of, its) for of, found in contents for its in _largest(differences_of(found))]
+    if functions:
+        yield kit.table(
+            "functions",
+            functions,
+            _FunctionRow,
+            title="Functions in slow time and otherwise",
+            caption="""Means per slow step, or per pause, over all affected training processes, and
+                for as long as it would usually last. A function inside another one counts in both.
+                The evidence is 0 for a function that ran as usual in the background, and 100 % for
+                one that took all of the extra time.""",
+        )
+    loads = [
+        (of, its.node, gauge, load) for of, its in contrasts for gauge, load in its.loads.items()
+    ]
+    yield from _loads(loads)
+
+
+def _largest(found: Sequence[Difference]) -> list[Difference]:
+    differing = [item for item in found if abs(item.excess_ratio) >= LISTED_FROM_RATIO]
+    largest = sorted(differing, key=lambda item: -abs(item.excess_ratio))[:MOST_FUNCTIONS]
+    return [item for item in differing if item in largest]
+
+
+def _loads(every: Sequence[tuple[str, str, Gauge, Load]]) -> Iterator[Exhibit]:
+    gauges = [row for row in every if row[2] not in MOVED]
+    rates = [row for row in every if row[2] in MOVED]
+    if gauges:
+        yield kit.table(
+            "inside_outside",
+            gauges,
+            _GaugeRow,
+            title="How busy the node was inside and outside slow time",
+            caption="Means over the samples of the training loop; empty if there are no samples.",
+        )
+    if rates:
+        yield kit.table(
+            "rates",
+            rates,
+            _RateRow,
+            title="Network and disks inside and outside slow time",
+            caption="""Means over the samples. Network is the traffic of the training container and
+                of SageMaker's own processes together.""",
+        )

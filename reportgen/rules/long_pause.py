@@ -1,0 +1,521 @@
+"""LongPause: one-off stalls, and long pauses without a rhythm, of workers or of all GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from reportgen import results
+from reportgen.arrays import Mask
+from reportgen.facts.contrast import Contrast, contrast_of
+from reportgen.facts.intervals import Union
+from reportgen.facts.pauses import (
+    IdlePauses,
+    Pauses,
+    WorkerPauses,
+    pauses_of_gpus,
+    pauses_of_workers,
+)
+from reportgen.facts.samples import present_values
+from reportgen.facts.steps import Loop, loop_of, phase_word
+from reportgen.facts.usage import in_use
+from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
+from reportgen.results import Exhibit, Finding, Reason, Role, Severity, TimelineTrack, Track
+from reportgen.rules import contrast, kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.text import format_ns_range, mode_word, part_of, write
+from reportgen.units import NS_PER_S, seconds
+
+OF_CORES = "idle cores"
+WORKING_RATIO = 0.5
+"""GPUs that are used half as much as otherwise do work in which no step was recorded, such as an
+evaluation: this is no pause."""
+DOMINANT_RATIO = 0.8
+"""A pause that costs four fifths of all of them is the one to look at."""
+OVERLAP_RATIO = 0.5
+"""Pauses of two workers that share half of the shorter one are the same: they wait for each
+other."""
+SAME_LENGTH_RATIO = 0.1
+"""Pauses at the same step that differ by at most a tenth are the same, whatever the clocks of
+their nodes say."""
+
+ADVICE = """Find out what the script did at that time (checkpoint, evaluation, upload, a new
+    epoch's data) and do it in its own thread; if nothing was due, a process hung."""
+ABOUT = About(
+    checks="Whether the job made no progress for a long time, once or at irregular times.",
+    reading="""A pause is a step, or the time between two steps, that takes many times as long as
+        usual and clearly longer than the other long ones. Without recorded steps it is a time in
+        which all GPUs are idle (all cores, if the job has no GPU). The start, the end and regular
+        pauses do not count.""",
+    advice=ADVICE,
+    section=results.Section(id="long-pauses", title="Long pauses", order=145),
+    is_quiet=True,
+)
+TOO_FEW_STEPS = """Too few steps to know the usual ones: {longest:n} of one training process and
+    phase at most, {least:n} are needed."""
+NEVER_AT_WORK = "No steps were recorded, and no GPU ever works."
+NOT_ALIGNED = "No steps were recorded, and the clocks of the nodes could not be compared."
+
+
+ONE = kit.Message(
+    id="PAUSE-1",
+    cause=results.Cause.LONG_PAUSE,
+    title="{who} paused once for {main.length_ns:ns}: {measured:pct} of the time",
+    text="""{who} made no progress for {main.length_ns:ns} {place}; usually this takes
+        {main.usual_ns:ns}.{others} Without the pause the loop would take {measured:pct}
+        less.{meanwhile}""",
+    advice=ADVICE,
+    exhibit="pauses",
+)
+SEVERAL = kit.Message(
+    id="PAUSE-2",
+    cause=results.Cause.LONG_PAUSE,
+    title="{n:n} long pauses cost {measured:pct} of the time",
+    text="""{n:n} times, at irregular intervals, the job made no progress for {lasted}. The pause
+        that costs most is {whose}{place}.{others} Without these pauses the loop would take
+        {measured:pct} less.{meanwhile}""",
+    advice=ONE.advice,
+    exhibit="pauses",
+)
+EVALUATED = "the model was evaluated on the CPU"
+IDLE_ONE = kit.Message(
+    id=ONE.id,
+    cause=ONE.cause,
+    title="{All} paused once for {main.length_ns:ns}: {measured:pct} of the working time",
+    text="""{gpus} did not work for {main.length_ns:ns}, with work before and after. Without the
+        pause the time from the first work to the last would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
+    advice="""Find in the logs what the script did during the pause; to see it here, record
+        framework events (steps and data loading) and a Python profile.""",
+    exhibit="pauses",
+    possible_causes=(
+        "a checkpoint was written or uploaded",
+        EVALUATED,
+        "data were downloaded, shuffled or indexed again",
+        "a training process hung or restarted, and the others waited for it",
+        "Python collected garbage or compiled",
+    ),
+)
+IDLE_SEVERAL = kit.Message(
+    id=SEVERAL.id,
+    cause=ONE.cause,
+    title="{n:n} times {all} paused: {measured:pct} of the working time",
+    text="""{gpus} did not work for {lasted}, {n:n} times at irregular intervals. Without
+        these pauses the time from the first work to the last would be {measured:pct}
+        shorter.{meanwhile}{unknown}""",
+    advice=IDLE_ONE.advice,
+    exhibit="pauses",
+    possible_causes=IDLE_ONE.possible_causes,
+)
+CORES = "All cores"
+UNKNOWN = " The samples do not show the work of the script; events or a Python profile do."
+BETWEEN = "between two steps, after {main.phase:mode} step{number}"
+INSIDE = "inside {main.phase:mode} step{number}"
+TOGETHER = " {n_members:count training process/training processes} paused together."
+WAITED = """ {n_others:count other training process/other training processes} waited for it inside a
+    step."""
+ALONE = " The other training processes went on."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Least cost of a pause, and least evidence of a rhythm; AWS has no such rule."""
+
+    threshold_pct: float = kit.percentage(
+        3,
+        "pauses that cost this share of the loop or more are a warning",
+        source="checkpoints and evaluations of a healthy job usually stay below",
+    )
+    min_share_pct: float = kit.percentage(
+        0.5,
+        "pauses that cost this share of the loop or more are reported",
+        source="what costs less is not worth a change of the script",
+    )
+    min_steps: int = kit.count(
+        20,
+        "a phase is judged once a worker has this many of its steps",
+        unit="steps",
+        source="with fewer steps their rhythm is unknown",
+        minimum=4,
+    )
+    min_samples: int = kit.count(
+        100,
+        "a job without steps is judged once a node with GPUs has this many samples",
+        source="with fewer samples what is usual is unknown",
+        minimum=2,
+    )
+
+
+@kit.row
+class Pause:
+    """One pause of one worker, or of all GPUs of one node.
+
+    Attributes:
+        worker: empty for GPUs, and for the cores of a node without one; so is ``phase``.
+        step: number of the step that is slow, or behind which the pause lies.
+        loop_ns: of the worker, or the time from the first work of the GPUs to their last.
+    """
+
+    node: str = kit.col()
+    worker: str = kit.col()
+    phase: str = kit.col()
+    step: int | None = kit.col()
+    is_between: bool
+    part: str = kit.derived(
+        lambda item: "between steps" if item.is_between else "step" if item.worker else item.what
+    )
+    what: str = "idle GPUs"
+    start_ns: int = kit.col("s", name="start_s", per=NS_PER_S)
+    end_ns: int = kit.col("s", name="end_s", per=NS_PER_S)
+    length_ns: int = kit.derived(
+        lambda item: item.end_ns - item.start_ns, "s", name="length_s", per=NS_PER_S
+    )
+    usual_ns: int = kit.col("s", name="usual_s", per=NS_PER_S)
+    lost_pct: float = kit.derived(lambda item: 100 * item.lost_ratio, "%")
+    loop_ns: int
+
+    @property
+    def lost_ratio(self) -> float:
+        """Return the share of the loop that would be saved without it."""
+        return max(self.length_ns - self.usual_ns, 0) / self.loop_ns if self.loop_ns else 0.0
+
+
+@kit.row
+class NodePauses:
+    """One node, or all of them merged.
+
+    Attributes:
+        longest: how many steps the largest phase of a worker has.
+        n_ticks, n_gpus, n_samples: samples, GPUs, and the samples of a node with used GPUs.
+        n_idle_nodes, n_core_nodes: nodes without steps whose GPUs, or cores, were looked at.
+        n_unaligned: nodes that could be compared by their clocks alone, which are not aligned.
+        pauses: of workers where there are steps, else of GPUs.
+        meanwhile: what was different then, for each worker, or node, that paused.
+    """
+
+    loop: Loop = kit.merged(kit.merge, default_factory=Loop)
+    n_workers: int = kit.merged(sum, default=0)
+    longest: int = kit.merged(max, default=0)
+    n_ticks: int = kit.merged(sum, default=0)
+    n_gpus: int = kit.merged(sum, default=0)
+    n_samples: int = kit.merged(max, default=0)
+    n_idle_nodes: int = kit.merged(sum, default=0)
+    n_core_nodes: int = kit.merged(sum, default=0)
+    n_unaligned: int = kit.merged(sum, default=0)
+    pauses: tuple[Pause, ...] = kit.merged(kit.concat, default=())
+    meanwhile: tuple[Contrast, ...] = kit.merged(kit.concat, default=())
+
+
+@kit.row
+class JobPause:
+    """The same pause in one worker or in several."""
+
+    members: tuple[Pause, ...]
+
+    @property
+    def main(self) -> Pause:
+        """Return the pause of the worker that held up the others, else the costliest one.
+
+        Whoever waits for another worker does so inside a step; one that pauses between its steps
+        while others are inside theirs is the one that they wait for.
+        """
+        return max(self.leading, key=lambda item: (item.lost_ratio, item.worker))
+
+    @property
+    def leading(self) -> tuple[Pause, ...]:
+        """Return the pauses of the workers that did not wait for others, as far as it is known."""
+        between = tuple(item for item in self.members if item.is_between)
+        return between or self.members
+
+
+def job_pauses(pauses: Sequence[Pause]) -> list[JobPause]:
+    """Return the pauses of all workers, shared ones as one, in order of time."""
+    groups: list[list[Pause]] = []
+    for pause in sorted(pauses, key=lambda item: (item.start_ns, item.node, item.worker)):
+        same = next((group for group in groups if _is_same(group, pause)), None)
+        if same is None:
+            groups.append(same := [])
+        same.append(pause)
+    return [JobPause(members=tuple(members)) for members in groups]
+
+
+def _is_same(group: Sequence[Pause], pause: Pause) -> bool:
+    if any((item.node, item.worker) == (pause.node, pause.worker) for item in group):
+        return False
+    return any(_overlap(item, pause) or _is_same_step(item, pause) for item in group)
+
+
+def _overlap(one: Pause, other: Pause) -> bool:
+    shared_ns = min(one.end_ns, other.end_ns) - max(one.start_ns, other.start_ns)
+    return shared_ns >= OVERLAP_RATIO * min(one.length_ns, other.length_ns)
+
+
+def _is_same_step(one: Pause, other: Pause) -> bool:
+    difference_ns = abs(one.length_ns - other.length_ns)
+    return (
+        one.step is not None
+        and (one.phase, one.step) == (other.phase, other.step)
+        and difference_ns <= SAME_LENGTH_RATIO * max(one.length_ns, other.length_ns)
+    )
+
+
+def measure(part: NodeProfile, params: Params) -> NodePauses:
+    """Measure the workers of a node, or its GPUs where no steps were recorded."""
+    system, loop = part.system, loop_of(part.spans)
+    workers = pauses_of_workers(part, least_steps=params.min_steps)
+    n_gpus = len(system.names(SeriesKind.GPU_UTILIZATION))
+    bound_ns = 0 if part.recorded is None else part.recorded.clock_bound_ns
+    idle = None if workers or bound_ns is None else pauses_of_gpus(system)
+    found = [_of_worker(part, worker) for worker in workers]
+    if idle is not None:
+        its = idle.pauses.where(idle.pauses.end_ns - idle.pauses.start_ns > (bound_ns or 0))
+        found.append(_of_gpus(part, replace(idle, pauses=its)))
+    return NodePauses(
+        loop=loop,
+        n_workers=len(workers),
+        longest=max((worker.n_steps for worker in workers), default=0),
+        n_ticks=system.n_ticks,
+        n_gpus=n_gpus,
+        n_samples=idle.n_ticks if idle else 0,
+        n_idle_nodes=int(idle is not None and n_gpus > 0),
+        n_core_nodes=int(idle is not None and n_gpus == 0),
+        n_unaligned=int(bound_ns is None),
+        pauses=tuple(pause for pauses, _ in found for pause in pauses),
+        meanwhile=tuple(meanwhile for pauses, meanwhile in found if pauses),
+    )
+
+
+def _of_worker(part: NodeProfile, its: WorkerPauses) -> tuple[tuple[Pause, ...], Contrast]:
+    pauses = its.pauses.where(~_at_work(part.system, its.pauses, its.ordinary))
+    words = [phase_word(phase) for phase in its.phases]
+    rows = tuple(_rows(part.node, pauses, its.loop_ns, worker=its.worker, phases=words))
+    usual_ns = float(pauses.usual_ns.sum())
+    windows = _windows(pauses)
+    return rows, contrast_of(part, windows, its.ordinary, worker=its.worker, usual_ns=usual_ns)
+
+
+def _of_gpus(part: NodeProfile, its: IdlePauses) -> tuple[tuple[Pause, ...], Contrast]:
+    first_ns, last_ns = its.work_ns
+    work = Union(start_ns=np.array([first_ns]), end_ns=np.array([last_ns]))
+    what = "idle GPUs" if part.system.names(SeriesKind.GPU_UTILIZATION) else OF_CORES
+    found = _rows(part.node, its.pauses, last_ns - first_ns)
+    rows = tuple(replace(row, what=what) for row in found)
+    return rows, contrast_of(part, _windows(its.pauses), work)
+
+
+def _rows(
+    node: str, pauses: Pauses, loop_ns: int, *, worker: str = "", phases: list[str] | None = None
+) -> Iterator[Pause]:
+    columns = (pauses.start_ns, pauses.end_ns, pauses.usual_ns, pauses.step, pauses.phase)
+    listed = (column.tolist() for column in (*columns, pauses.is_between))
+    for start_ns, end_ns, usual_ns, step, phase, is_between in zip(*listed, strict=True):
+        yield Pause(
+            node=node,
+            worker=worker,
+            phase=phases[phase] if phases else "",
+            step=None if step == NO_STEP else step,
+            is_between=is_between,
+            start_ns=start_ns,
+            end_ns=end_ns,
+            usual_ns=usual_ns,
+            loop_ns=loop_ns,
+        )
+
+
+def _windows(pauses: Pauses) -> Union:
+    """Return when it paused; a sample at the end of a pause is one of work."""
+    return Union(start_ns=pauses.start_ns, end_ns=pauses.end_ns - 1)
+
+
+def _at_work(system: SystemTable, pauses: Pauses, ordinary: Union) -> Mask:
+    """Return in which pauses between steps every used GPU of the node worked on.
+
+    Inside a step a GPU that waits for another one in a collective looks busy.
+    """
+    is_at_work = np.zeros(pauses.n_pauses, dtype=bool)
+    if not ordinary.start_ns.size or not system.names(SeriesKind.GPU_UTILIZATION):
+        return is_at_work
+    between = np.flatnonzero(pauses.is_between)
+    starts_ns = [ordinary.start_ns[0], *pauses.start_ns[between]]
+    ends_ns = [ordinary.end_ns[-1], *pauses.end_ns[between]]
+    edges = np.searchsorted(system.tick_ns, [starts_ns, ends_ns]).T.tolist()
+    inside_pct = []
+    for use in in_use(system):
+        known = [present_values(use[first:stop]) for first, stop in edges]
+        inside_pct.append([values.mean() if values.size else np.nan for values in known])
+    if inside_pct:
+        usual_pct, *others_pct = np.array(inside_pct).T
+        is_at_work[between] = [(its >= WORKING_RATIO * usual_pct).all() for its in others_pct]
+    return is_at_work
+
+
+def judge(measurements: Sequence[NodePauses], params: Params) -> Outcome:
+    """Join the pauses that workers share, and say what they cost."""
+    job = kit.merge([NodePauses(), *measurements])
+    missing = _missing(job, params)
+    has_steps = job.loop.n_steps > 0
+    pauses = [pause for pause in job.pauses if bool(pause.worker) is has_steps]
+    if not has_steps:
+        pauses = [pause for pause in pauses if (pause.what == OF_CORES) is not bool(job.n_gpus)]
+    n_nodes = job.n_idle_nodes if job.n_gpus else job.n_core_nodes
+    groups = [] if missing else job_pauses(pauses)
+    if not has_steps:  # a pause is one of the GPUs of all nodes
+        groups = [its for its in groups if len({one.node for one in its.members}) == n_nodes]
+    lost = _lost_ratio(groups)
+    return Outcome(
+        missing=missing,
+        findings=[_finding(job, groups, params)],
+        exhibits=_exhibits(groups, job.meanwhile),
+        metrics={}
+        if missing
+        else {
+            "pauses": len(groups),
+            "paused_ratio": round(lost, 6),
+            "longest_pause_s": max((seconds(group.main.length_ns) for group in groups), default=0),
+        },
+    )
+
+
+def _missing(job: NodePauses, params: Params) -> Reason | None:
+    if job.loop.n_steps:
+        if job.longest >= params.min_steps:
+            return None
+        return kit.too_few(TOO_FEW_STEPS, longest=job.longest, least=params.min_steps)
+    if not job.n_gpus and not job.n_core_nodes:
+        return kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
+    if job.n_unaligned:
+        return kit.too_few(NOT_ALIGNED)
+    if job.n_gpus and not job.n_idle_nodes:
+        return kit.too_few(NEVER_AT_WORK)
+    return kit.reason_to_skip(
+        n_ticks=job.n_ticks,
+        n_gpus=job.n_gpus or None,
+        n_samples=job.n_samples,
+        patience=params.min_samples - 1,
+    )
+
+
+def _lost_ratio(groups: Sequence[JobPause]) -> float:
+    """Return the cost of the pauses for the worker, or the node, that lost most by them.
+
+    Workers wait for each other, so their pauses are not added up.
+    """
+    sums = kit.sum_by_key(
+        {(item.node, item.worker): item.lost_ratio} for group in groups for item in group.members
+    )
+    return min(max(sums.values(), default=0.0), 1.0)
+
+
+def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Finding | None:
+    """Return the finding about one pause where it is most of the loss, else about all of them."""
+    lost = _lost_ratio(groups)
+    if not groups or 100 * lost < params.min_share_pct:
+        return None
+    worst = max(groups, key=lambda group: group.main.lost_ratio)
+    if _lost_ratio([worst]) >= DOMINANT_RATIO * lost:
+        groups, lost = [worst], _lost_ratio([worst])
+    main, is_one = worst.main, len(groups) == 1
+    lengths_ns = [group.main.length_ns for group in groups]
+    own = [item for item in job.meanwhile if (item.node, item.worker) == (main.node, main.worker)]
+    hints = [hint for item in own for hint in contrast.hints_of(item)]
+    told = next((hint for hint in hints if hint.advice), None)
+    workers = {item.worker for item in worst.leading}
+    is_fault = 100 * lost >= params.threshold_pct
+    message = ONE if is_one else SEVERAL
+    if not main.worker:
+        message = IDLE_ONE if is_one else IDLE_SEVERAL
+    if main.what == OF_CORES:  # which did not evaluate anything, either
+        causes = tuple(item for item in message.possible_causes if item != EVALUATED)
+        message = replace(message, possible_causes=causes)
+    return message.fault(
+        100 * lost,
+        threshold=params.threshold_pct,
+        where=results.Where(
+            node=main.node if len({item.node for item in worst.leading}) == 1 else None,
+            device=main.worker if len(workers) == 1 and main.worker else None,
+            start_s=seconds(min(group.main.start_ns for group in groups)),
+            end_s=seconds(max(group.main.end_ns for group in groups)),
+        ),
+        severity=kit.fault_severity(lost) if is_fault else Severity.INFO,
+        advice=told.advice if told else None,
+        function=told.function if told else "",
+        when="in the pause",
+        **_words(job, worst),
+        n=len(groups),
+        lasted=format_ns_range(lengths_ns, more=""),
+        meanwhile="".join(f" {hint.text}" for hint in hints),
+    )
+
+
+def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
+    """Return the words about the costliest pause: whose it is, where, and what the others did."""
+    main, members, leading = worst.main, worst.members, worst.leading
+    others = ""
+    if len(leading) < len(members):
+        others = write(WAITED, n_others=len(members) - len(leading))
+    elif len(members) > 1:
+        others = write(TOGETHER, n_members=len(members))
+    elif job.n_workers > 1:
+        others = ALONE
+    number = "" if main.step is None else f" {main.step:,}"
+    place = BETWEEN if main.is_between else INSIDE
+    gpus = part_of(job.n_gpus, job.n_gpus, "GPU")
+    return {
+        "main": main,
+        "who": main.worker if job.n_workers > 1 else "Training",
+        "whose": f"that of {main.worker} " if job.n_workers > 1 else "",
+        "gpus": f"{gpus[:1].upper()}{gpus[1:]}" if job.n_gpus else CORES,
+        "all": "all GPUs" if job.n_gpus else CORES.lower(),
+        "All": "All GPUs" if job.n_gpus else CORES,
+        "place": write(place, main=main, number=number),
+        "others": others,
+        "unknown": UNKNOWN,
+    }
+
+
+def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iterator[Exhibit]:
+    """Yield the table of all pauses, when they were, and what went on meanwhile."""
+    every = [pause for group in pauses for pause in group.members]
+    if not every:
+        return
+    yield kit.table(
+        "pauses",
+        every,
+        Pause,
+        title="Long pauses",
+        caption="""Pauses of training processes that wait for each other have one row each. The loss
+            is the time beyond the usual length, as a share of the time from the first to the last
+            step of the process.""",
+    )
+    places = {(pause.node, pause.worker) for pause in every}
+    told = [(it.worker or it.node, it) for it in meanwhile if (it.node, it.worker) in places]
+    yield from contrast.exhibits_of([(of, its.contents) for of, its in told], told)
+    yield kit.intervals(
+        [_interval(pause) for pause in every], title="When the job paused", role=Role.WARNING
+    )
+
+
+def _interval(pause: Pause) -> kit.Interval:
+    at = "" if pause.step is None else f" {mode_word(pause.phase)} step {pause.step}"
+    where = kit.stretch(pause.node, pause.worker, pause.start_ns, pause.end_ns)
+    return kit.interval(
+        f"pause {'behind' if pause.is_between else 'in'}{at}" if at else "pause", where
+    )
+
+
+_LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)
+
+RULE = Rule(
+    id=results.RuleId("LongPause"),
+    title="Long pauses",
+    about=ABOUT,
+    needs=(Need.SYSTEM, Need.FRAMEWORK),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    folded=("functions", "inside_outside", "intervals", "rates"),
+    places={"intervals": results.Place(timeline=_LANE)},
+)
