@@ -18,12 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.exam.analyse import report_of
-from benchmarks.exam.job import Order, UnsuitableError
-from benchmarks.exam.log import StepLog
-from benchmarks.exam.making import Seen
-from benchmarks.exam.plan import FAMILIES
+from benchmarks.exam.making import Order, changed, drafted, recording_of
 from benchmarks.exam.recording import write_recording
 from benchmarks.exam.tables import put_between
+from benchmarks.exam.training import Run
 from reportgen.comparison import Comparison, Verdict, compare
 from reportgen.comparison.compare import verdict_of
 from reportgen.comparison.model import StepDifference
@@ -81,33 +79,26 @@ def examine(order: Order) -> tuple[Ended, ...]:
     fault has random lengths of its own, as a second run of a real job.
     """
     for attempt in range(_TRIES):
-        seeds = np.random.SeedSequence([order.seed, order.number, attempt]).generate_state(2)
-        wanted = replace(order, share_ratio=order.share_ratio * _GROWTH**attempt)
-        try:
-            ended = _examine(wanted, int(seeds[0]), int(seeds[1]))
-        except UnsuitableError:
-            continue
-        if ended:
+        seed = int(np.random.SeedSequence([order.seed, attempt]).generate_state(1)[0])
+        share = order.share_ratio * _GROWTH**attempt
+        if ended := _examine(replace(order, seed=seed, share_ratio=share)):
             return ended
     return ()
 
 
-def _examine(order: Order, seed: int, other: int) -> tuple[Ended, ...]:
-    drafts = [
-        FAMILIES[order.family](order, np.random.default_rng(seed), lengths)
-        for lengths in (seed, other)
-    ]
-    good, bad = drafts[0].run([]), drafts[0].run(list(order.causes))
-    share = _step_s(bad.steps) / _step_s(good.steps) - 1
-    is_of_size = not order.causes or LEAST <= share <= MOST
-    n_steps = int(good.steps.is_train.sum())
-    if drafts[0].input == "system" or n_steps < _LEAST_STEPS + 10 or not is_of_size:
+def _examine(order: Order) -> tuple[Ended, ...]:
+    base, drawn = drafted(order)
+    if base.input == "system" or base.n_train < _LEAST_STEPS + 10:
+        return ()
+    good, bad = Run(base), Run(changed(base, drawn.values()))
+    share = _step_s(bad) / _step_s(good) - 1
+    if order.causes and not LEAST <= share <= MOST:
         return ()
     after = _report(order, bad)
     times = _steady_times(after)
     if times is None:
         return ()
-    before = _report(order, drafts[1].run([]))
+    before = _report(order, Run(replace(base, seed=base.seed + 1)))
     steps = run_of(before, label="before").steps
     assert steps is not None
     times = steps.cycle_ns[_WARM_UP:]
@@ -131,14 +122,15 @@ def _examine(order: Order, seed: int, other: int) -> tuple[Ended, ...]:
     )
 
 
-def _step_s(log: StepLog) -> float:
+def _step_s(run: Run) -> float:
     """Return the mean time from the start of a training step after the warm-up to the next one.
 
     A loader that fills its queue hides a slow disk in the first steps, and what a validation loses
     is no time of a training step.
     """
-    cycle_s = np.diff(np.atleast_2d(log.start_s)).mean(axis=0)
-    return float(cycle_s[log.is_train[:-1]][_WARM_UP:].mean())
+    train = np.array([step.is_train for step in run.steps[0]])
+    cycle_s = np.diff([[step.start_s for step in each] for each in run.steps]).mean(axis=0)
+    return float(cycle_s[train[:-1]][_WARM_UP:].mean())
 
 
 def _end(order: Order, comparison: Comparison) -> str:
@@ -167,10 +159,10 @@ def _note(step: StepDifference) -> str:
     return f"medians {bounds[0]}, means {bounds[1]}"
 
 
-def _report(order: Order, seen: Seen) -> Report:
+def _report(order: Order, run: Run) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "job" / "profiler-output"
-        write_recording(seen.record(), seed=order.seed, root=root)
+        write_recording(recording_of(run), seed=order.seed, root=root)
         return report_of(Path(folder) / "job", only=_RULES)
 
 
@@ -187,12 +179,11 @@ def _steady_times(report: Report) -> np.ndarray | None:
 
 def orders(seed: int, n_jobs: int) -> list[Order]:
     """Return as many jobs with faults as healthy ones, and some for those that cannot be had."""
-    causes, families = list(PARTS), list(FAMILIES)
+    causes = list(PARTS)
     faulty = [
         Order(
             number=number,
             seed=seed,
-            family=families[number // len(causes) % len(families)],
             causes=(causes[number % len(causes)],),
             share_ratio=0.03 / 1.03,
         )
@@ -202,7 +193,6 @@ def orders(seed: int, n_jobs: int) -> list[Order]:
         Order(
             number=n_jobs + number,
             seed=seed,
-            family=families[number % len(families)],
             healthy_kind="plain",
         )
         for number in range(n_jobs)

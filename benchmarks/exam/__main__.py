@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -14,44 +15,48 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from benchmarks.exam.analyse import Answer, analyse
-from benchmarks.exam.job import Order
+from benchmarks.exam.analyse import analyse
+from benchmarks.exam.making import Order, make, orders_of
 from benchmarks.exam.marks import Result, mark
-from benchmarks.exam.plan import (
-    DEFAULT_JOBS,
-    FAMILIES,
-    is_held_back,
-    make,
-    odd_orders_of,
-    orders_of,
-)
 from benchmarks.exam.recording import write_recording
+from benchmarks.exam.sensitivity import sensitivity
 from benchmarks.exam.tables import misses, put_between, report_of, sight_table
 
+DEFAULT_JOBS = 480
+_JUDGING = ("reportgen/rules", "reportgen/facts", "reportgen/diagnosis")
 _PROCESSES = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run an exam and print its tables."""
+    """Run an exam and print its tables, the misses and the false warnings."""
     options = _parser().parse_args(arguments)
-    for seed in options.seed:
-        if is_held_back(seed) and not options.held_back:
-            print(f"Seed {seed} is held back (seed % 3 == 2): pass --held-back to use it.")
-            return 2
-    orders = [
-        order
-        for seed in options.seed
-        for order in (odd_orders_of if options.odd else orders_of)(seed, options.jobs)
-        if _is_wanted(order, options)
-    ]
+    seed = options.seed if options.seed is not None else seed_of_rules()
+    orders = [order for order in orders_of(seed, options.jobs) if _is_wanted(order, options)]
+    if options.sensitivity is not None:
+        print(sensitivity(orders, only=options.sensitivity, processes=options.processes))
+        return 0
     results = run(orders, keep=options.keep, processes=options.processes)
     tables = report_of(results)
-    print(tables)
-    if not options.held_back and (options.misses or options.only or options.number is not None):
+    print(f"Seed {seed}, {len(orders)} jobs.\n\n{tables}")
+    if not options.quiet:
         print(misses(results))
     if options.write:
-        _write(options.write, tables, options)
+        text = options.write.read_text(encoding="utf-8")
+        text = put_between(text, "exam", f"Seed {seed}, {len(orders)} jobs.\n\n{tables}")
+        text = put_between(text, "sight", f"{sight_table()}\n")
+        options.write.write_text(text, encoding="utf-8")
     return 0
+
+
+def seed_of_rules() -> int:
+    """Return the seed of the reported table: of the last commit that changed how jobs are judged.
+
+    So nobody can choose it, and the first result after a change of the rules is reported.
+    """
+    command = ["git", "log", "-1", "--format=%H", "--", *_JUDGING]
+    folder = Path(__file__).parents[2]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return int(done.stdout.strip()[:8], 16)
 
 
 def run(orders: Sequence[Order], *, keep: Path | None = None, processes: int = 1) -> list[Result]:
@@ -78,7 +83,7 @@ def examine(order: Order, *, keep: Path | None = None) -> Result:
         if keep:
             text = json.dumps(job.truth.as_json(), indent=2)
             (folder / "truth.json").write_text(text, encoding="utf-8")
-        answer: Answer = analyse(folder)
+        answer = analyse(folder)
     return Result(
         truth=job.truth,
         answer=answer,
@@ -90,31 +95,24 @@ def examine(order: Order, *, keep: Path | None = None) -> Result:
 def _is_wanted(order: Order, options: argparse.Namespace) -> bool:
     if options.number is not None and order.number not in options.number:
         return False
-    if options.family and order.family != options.family:
-        return False
     return not options.only or any(re.search(word, order.kind) for word in options.only.split(","))
-
-
-def _write(path: Path, tables: str, options: argparse.Namespace) -> None:
-    """Put the tables between the markers of a page."""
-    seeds = ", ".join(str(seed) for seed in options.seed)
-    text = path.read_text(encoding="utf-8")
-    text = put_between(text, "exam", f"Seeds {seeds}, {options.jobs} jobs each.\n\n{tables}")
-    path.write_text(put_between(text, "sight", f"{sight_table()}\n"), encoding="utf-8")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.exam", description=__doc__)
-    parser.add_argument("--seed", type=int, nargs="+", default=[1], help="seeds of the exams")
-    parser.add_argument("--jobs", type=int, default=DEFAULT_JOBS, help="jobs per seed")
+    parser.add_argument("--seed", type=int, help="of the jobs; by default the last change of rules")
+    parser.add_argument("--jobs", type=int, default=DEFAULT_JOBS, help="how many jobs")
     parser.add_argument("--only", help="kinds to run, comma-separated patterns: io_wait,healthy")
     parser.add_argument("--number", type=int, nargs="+", help="numbers of the jobs to run")
-    parser.add_argument("--family", choices=list(FAMILIES), help="run the jobs of one model only")
     parser.add_argument("--keep", type=Path, help="keep the generated folders here")
-    parser.add_argument("--odd", action="store_true", help="jobs of unusual shapes")
-    parser.add_argument("--misses", action="store_true", help="print each miss")
-    parser.add_argument("--held-back", action="store_true", help="allow seeds that are held back")
+    parser.add_argument("--quiet", action="store_true", help="tables only, no misses")
     parser.add_argument("--write", type=Path, help="write the tables into this page")
+    parser.add_argument(
+        "--sensitivity",
+        nargs="*",
+        metavar="PATTERN",
+        help="move thresholds whose names match, one at a time, and print what changes",
+    )
     parser.add_argument("--processes", type=int, default=min(_PROCESSES, os.cpu_count() or 1))
     return parser
 

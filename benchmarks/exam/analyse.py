@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from reportgen.intake import discover
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.work import rules_for, work_on
 from reportgen.report import Report
-from reportgen.results import Finding, Severity, Status
+from reportgen.results import Finding, RuleId, Severity, Status
 from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
@@ -47,17 +47,23 @@ class Answer:
     failed_rules: tuple[str, ...]
 
 
-def analyse(folder: Path) -> Answer:
+Moved = Mapping[str, Mapping[str, float]]
+"""Parameters of rules that are changed: their values by rule and name."""
+
+
+def analyse(folder: Path, *, moved: Moved | None = None) -> Answer:
     """Return what the report of a folder would say."""
-    return answer_of(report_of(folder))
+    return answer_of(report_of(folder, moved=moved))
 
 
-def report_of(folder: Path, *, only: Collection[str] = ()) -> Report:
+def report_of(folder: Path, *, only: Collection[str] = (), moved: Moved | None = None) -> Report:
     """Return the report of a folder, without a page; of all rules or ``only`` of some."""
     rules = tuple(rule for rule in all_rules() if not only or rule.id in only)
     job = discover(str(folder), name=None)
     chosen = rules_for(job, rules)
     params = resolve_params(rules, {})
+    for rule, values in (moved or {}).items():
+        params[RuleId(rule)] = replace(params[RuleId(rule)], **values)
     measured = [work_on(part, rules=chosen, params=params) for part in job.parts]
     results = judge_all([part.measurements for part in measured], chosen, params)
     return compose_report(job, measured, results)

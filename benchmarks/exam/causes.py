@@ -104,6 +104,11 @@ _TABLE: dict[Cause, tuple[tuple[Sight, str], tuple[Sight, str], tuple[Sight, str
         (_SURE, "No step runs for one long stretch."),
         (_SURE, "No step runs for one long stretch."),
     ),
+    Cause.MUCH_VALIDATION: (
+        (_NOTHING, "Nothing tells validation from training."),
+        (_SURE, "Steps of validation are recorded as such."),
+        (_SURE, "Steps of validation are recorded as such."),
+    ),
     Cause.SLOW_WORKER: (
         (_EFFECT, "Use differs between GPUs at most: one that waits in a collective looks busy."),
         (_SURE, "The passes of each worker are recorded; all but the slow one wait in them."),

@@ -1,169 +1,152 @@
-"""What a framework's hooks record of a simulated job."""
+"""What a framework's hooks record of a simulated run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 from operator import itemgetter
 
-import numpy as np
-
 from benchmarks.exam.causes import Input
-from benchmarks.exam.log import Floats, Hooks, StepLog
 from benchmarks.exam.recording import Timeline
+from benchmarks.exam.training import Run, Step
 from sample_data.operators import operator_events
 from sample_data.timelines import Event, Worker
 
+INITIALIZED = "DataLoaderIterInitialize"
 _FIRST_LOADER_PID = 90
-_N_PROFILED = (0.1, 0.5, 0.9)
+_PROFILED = (0.1, 0.5, 0.9)
 
 
-def timelines_of(hooks: Hooks, steps: StepLog) -> tuple[Timeline, ...]:
-    """Return the timelines of all workers; none without a framework's hook."""
-    if hooks.input is Input.SYSTEM:
+def timelines_of(run: Run) -> tuple[Timeline, ...]:
+    """Return the timelines of all workers, of the windows that were recorded."""
+    setup = run.setup
+    if setup.input is Input.SYSTEM:
         return ()
-    python, model = (
+    makers = (
         (_pytorch_steps, _pytorch_loader)
-        if hooks.input is Input.PYTORCH
+        if setup.input is Input.PYTORCH
         else (_keras_steps, _tensorflow_model)
     )
     return tuple(
-        Timeline(worker=worker, suffix=suffix, events=_sorted(events))
-        for worker in hooks.machine.workers()
-        for suffix, events in (
-            ("pythontimeline", python(hooks, steps, worker)),
-            ("model_timeline", model(hooks, steps, worker)),
-        )
+        Timeline(worker=worker, suffix=suffix, events=_recorded(run, worker, maker(run, worker)))
+        for worker in setup.machine.workers()
+        for suffix, maker in zip(("pythontimeline", "model_timeline"), makers, strict=True)
     )
 
 
-def _sorted(events: Iterator[Event]) -> list[Event]:
-    return sorted(events, key=itemgetter(1, 0))
+def windows_of(run: Run) -> list[tuple[float, float]]:
+    """Return when framework events are recorded, seconds after the first sample."""
+    first_s, last_s = run.loop_s
+    if not run.setup.recorded.windows:
+        return [(0.0, run.total_s)]
+    length_s = last_s - first_s
+    return [
+        (first_s + begin * length_s, first_s + end * length_s)
+        for begin, end in run.setup.recorded.windows
+    ]
 
 
-def _us(worker: Worker, seconds: Floats) -> list[int]:
-    return list((worker.zero_us + np.rint(seconds * 1e6)).astype(np.int64).tolist())
+def _recorded(run: Run, worker: Worker, events: Iterator[Event]) -> list[Event]:
+    """Return what begins and ends while the hooks record, sorted by end."""
+    windows = [(worker.at_us(begin), worker.at_us(end)) for begin, end in windows_of(run)]
+    kept = [
+        event
+        for event in events
+        if any(begin <= event.start_us and event.end_us <= end + 10**7 for begin, end in windows)
+        and any(begin <= event.end_us <= end for begin, end in windows)
+    ]
+    return sorted(kept, key=itemgetter(1, 0))
 
 
-def _pytorch_steps(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
-    rank = worker.rank
-    rows = zip(
-        steps.is_train.tolist(),
-        steps.number.tolist(),
-        _us(worker, steps.start_s[rank]),
-        _us(worker, steps.forward_s[rank]),
-        _us(worker, steps.end_s[rank]),
-        strict=True,
-    )
-    for is_train, number, start_us, forward_us, end_us in rows:
-        args = f'{{"pid": {worker.pid}, "step_num": "{number}"}}'
-        yield Event(start_us + 40, forward_us, "Forward", "Net", args)
-        phase = "Step:ModeKeys.EVAL"
-        if is_train and not hooks.has_backward:
-            phase = "Step:ModeKeys.PREDICT"
-        elif is_train:
-            phase = "Step:ModeKeys.TRAIN"
-            yield Event(forward_us + 20, end_us - 30, "Backward(post-forward)", "Net", args)
-        yield Event(start_us, max(end_us, forward_us + 10), phase, phase, args)
-    if hooks.has_operators:
-        yield from _operators(hooks, steps, worker)
+def _phase(step: Step) -> str:
+    return "Step:ModeKeys.TRAIN" if step.is_train else "Step:ModeKeys.EVAL"
 
 
-def _operators(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
-    trained = np.flatnonzero(steps.is_train)
-    for share in _N_PROFILED:
-        row = int(trained[int(trained.size * share)])
-        rank = worker.rank
+def _pytorch_steps(run: Run, worker: Worker) -> Iterator[Event]:
+    steps, us = run.steps[worker.rank], worker.at_us
+    for step in steps:
+        args = f'{{"pid": {worker.pid}, "step_num": "{step.number}"}}'
+        start_us, forward_us, end_us = us(step.start_s), us(step.forward_s), us(step.end_s)
+        yield Event(start_us + 40, max(forward_us, start_us + 50), "Forward", "Net", args)
+        if step.is_train:
+            begin_us = forward_us + 20
+            end_us = max(end_us, begin_us + 60)
+            yield Event(begin_us, end_us - 30, "Backward(post-forward)", "Net", args)
+        yield Event(start_us, max(end_us, forward_us + 60), _phase(step), _phase(step), args)
+    if run.setup.recorded.has_operators:
+        yield from _operators(run, worker)
+
+
+def _operators(run: Run, worker: Worker) -> Iterator[Event]:
+    trained = [step for step in run.steps[worker.rank] if step.is_train]
+    for share in _PROFILED:
+        step = trained[int(len(trained) * share)]
         for fields in operator_events(
-            wait_us=_us(worker, steps.asked_s[rank, row : row + 1])[0],
-            start_us=_us(worker, steps.start_s[rank, row : row + 1])[0],
-            compute_us=round(float(steps.own_s[rank, row] - steps.start_s[rank, row]) * 1e6),
-            step=int(steps.number[row]),
-            device=worker.local_rank if hooks.machine.gpus else None,
-            is_single_process=hooks.num_workers == 0,
+            wait_us=worker.at_us(step.asked_s),
+            start_us=worker.at_us(step.start_s),
+            compute_us=round((step.end_s - step.start_s) * 1e6),
+            step=step.number,
+            device=worker.local_rank if run.setup.has_gpus else None,
+            is_single_process=run.setup.loading.num_workers == 0,
         ):
             event = Event(*fields)
             if event.name.endswith("__next__"):
-                event = event._replace(end_us=_us(worker, steps.there_s[rank, row : row + 1])[0])
+                event = event._replace(end_us=worker.at_us(step.there_s))
             yield event
 
 
-def _pytorch_loader(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
+def _pytorch_loader(run: Run, worker: Worker) -> Iterator[Event]:
     """Yield the waits, and a loader's begin and processes for each pass over the data."""
-    rank, n_loaders = worker.rank, hooks.num_workers
+    n_loaders = run.setup.loading.num_workers
     kind = "_MultiProcessingDataLoaderIter" if n_loaders else "_SingleProcessDataLoaderIter"
-    part = 2 * steps.epoch + ~steps.is_train
-    firsts = [0, *(np.flatnonzero(np.diff(part)) + 1).tolist()]
-    pin = str(hooks.is_pinned).lower()
-    asked_us, there_us = _us(worker, steps.asked_s[rank]), _us(worker, steps.there_s[rank])
-    ends_us = _us(worker, steps.kept_s[rank])
-    kept = hooks.is_persistent and n_loaders > 0
-    set_up: set[int] = set()
-    for turn, (first, stop) in enumerate(
-        zip(firsts, [*firsts[1:], steps.number.size], strict=True)
-    ):
-        phase = int(steps.is_train[first]) if kept else turn
-        first_pid = _FIRST_LOADER_PID + (phase * 40 + worker.local_rank) * max(n_loaders, 1)
-        is_new = phase not in set_up
-        set_up.add(phase)
-        begin_us = ends_us[first - 1] if first else asked_us[first] - 9_000
-        if is_new:
-            args = f'{{"pid": {worker.pid}, "num_workers": {n_loaders}, "pin_memory": {pin}}}'
-            yield Event(
-                begin_us + 20,
-                max(asked_us[first] - 20, begin_us + 30),
-                "DataLoaderIterInitialize",
-                f"{kind}.__init__",
-                args,
-            )
-        for at, row in enumerate(range(first, stop)):
-            pid, turn_of = (
-                (first_pid + at % n_loaders, at % n_loaders) if n_loaders else (worker.pid, 0)
-            )
-            args = f'{{"pid": {pid}, "worker_id": {turn_of}}}'
-            yield Event(asked_us[row], there_us[row], "DataLoaderIter", f"{kind}::GetNext", args)
-        if is_new:
-            end_us = ends_us[-1] if kept else ends_us[stop - 1]
-            for index in range(n_loaders):
-                args = f'{{"pid": {first_pid + index}, "worker_id": {index}}}'
-                yield Event(
-                    begin_us + 40 + 30 * index,
-                    end_us + 2_000 + 500 * index,
-                    "DataLoaderWorker",
-                    "DataLoaderWorker",
-                    args,
-                )
+    steps = run.steps[worker.rank]
+    is_kept = run.setup.loading.is_persistent and n_loaders > 0
+    passes = [list(each) for _, each in groupby(steps, lambda step: (step.epoch, step.is_train))]
+    begun_s = steps[0].asked_s
+    for number, rows in enumerate(passes):
+        turn = int(rows[0].is_train) if is_kept else number
+        first_pid = _FIRST_LOADER_PID + (turn * 40 + worker.local_rank) * max(n_loaders, 1)
+        for at, step in enumerate(rows):
+            pid = first_pid + at % n_loaders if n_loaders else worker.pid
+            args = f'{{"pid": {pid}, "worker_id": {at % n_loaders if n_loaders else 0}}}'
+            asked_us, there_us = worker.at_us(step.asked_s), worker.at_us(step.there_s)
+            yield Event(asked_us, there_us, "DataLoaderIter", f"{kind}::GetNext", args)
+        if not (is_kept and rows[0].epoch):
+            end_s = steps[-1].kept_s if is_kept else rows[-1].kept_s
+            yield from _loader_lives(run, worker, kind, first_pid, begun_s, end_s)
+        begun_s = rows[-1].kept_s
 
 
-def _keras_steps(_hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
+def _loader_lives(
+    run: Run, worker: Worker, kind: str, first_pid: int, begin_s: float, end_s: float
+) -> Iterator[Event]:
+    loading, begin_us = run.setup.loading, worker.at_us(begin_s)
+    pin = str(loading.is_pinned).lower()
+    args = f'{{"pid": {worker.pid}, "num_workers": {loading.num_workers}, "pin_memory": {pin}}}'
+    yield Event(begin_us - 400, begin_us - 20, INITIALIZED, f"{kind}.__init__", args)
+    for index in range(loading.num_workers):
+        args = f'{{"pid": {first_pid + index}, "worker_id": {index}}}'
+        start_us, end_us = begin_us - 380 + 10 * index, worker.at_us(end_s) + 2_000 + 500 * index
+        yield Event(start_us, end_us, "DataLoaderWorker", "DataLoaderWorker", args)
+
+
+def _keras_steps(run: Run, worker: Worker) -> Iterator[Event]:
     """Yield Keras's steps: the request for the batch lies within the step."""
-    rank = worker.rank
-    rows = zip(
-        steps.is_train.tolist(),
-        steps.number.tolist(),
-        _us(worker, steps.asked_s[rank]),
-        _us(worker, steps.optimized_s[rank]),
-        strict=True,
-    )
-    for is_train, number, start_us, end_us in rows:
-        phase = "Step:ModeKeys.TRAIN" if is_train else "Step:ModeKeys.EVAL"
-        args = f'{{"pid": {worker.pid}, "step_num": "{number}"}}'
-        yield Event(start_us, end_us, phase, phase, args)
+    for step in run.steps[worker.rank]:
+        args = f'{{"pid": {worker.pid}, "step_num": "{step.number}"}}'
+        start_us, end_us = worker.at_us(step.asked_s), worker.at_us(step.optimized_s)
+        yield Event(start_us, end_us, _phase(step), _phase(step), args)
 
 
-def _tensorflow_model(hooks: Hooks, steps: StepLog, worker: Worker) -> Iterator[Event]:
-    rank = worker.rank
-    is_typed = np.random.default_rng([hooks.seed, 31]).random() < 0.5
-    asked_us, there_us = _us(worker, steps.asked_s[rank]), _us(worker, steps.there_s[rank])
-    for start_us, end_us in zip(asked_us, there_us, strict=True):
-        yield Event(start_us + 60, end_us, "DataIterator", "IteratorGetNextOp::DoCompute", "{}")
-        yield Event(start_us + 75, end_us - 8, "DataIterator", "dataset::GetNext", "{}")
+def _tensorflow_model(run: Run, worker: Worker) -> Iterator[Event]:
+    is_typed = run.setup.seed % 2 == 0
+    for step in run.steps[worker.rank]:
+        start_us, end_us = worker.at_us(step.asked_s) + 60, worker.at_us(step.there_s) + 100
+        yield Event(start_us, end_us, "DataIterator", "IteratorGetNextOp::DoCompute", "{}")
+        yield Event(start_us + 15, end_us - 8, "DataIterator", "dataset::GetNext", "{}")
         if is_typed:
             name = "Iterator::Model::Prefetch::ParallelMapIterator::GetNext"
-            yield Event(start_us + 85, end_us - 15, "DataIterator", name, "{}")
-    if hooks.machine.n_workers > 1:
-        own_us, end_us_of = _us(worker, steps.own_s[rank]), _us(worker, steps.end_s[rank])
-        for is_train, start_us, end_us in zip(
-            steps.is_train.tolist(), own_us, end_us_of, strict=True
-        ):
-            if is_train:
-                yield Event(start_us, end_us + 20, "NcclManager", "kAllReduce", "{}")
+            yield Event(start_us + 25, end_us - 15, "DataIterator", name, "{}")
+        if step.is_train and run.setup.machine.n_workers > 1:
+            own_us, all_us = worker.at_us(step.own_s), worker.at_us(step.end_s)
+            yield Event(own_us, all_us + 20, "NcclManager", "kAllReduce", "{}")

@@ -1,204 +1,309 @@
-"""Make jobs from drafts: run them with and without each fault, and write down the truth."""
+"""Make the jobs of an exam, and write down the truth about them.
+
+The cost of a fault is what the same job, with the same random numbers, takes less without it.
+What a report says of a job is never asked, and no job is made a second time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
-from benchmarks.exam.causes import Input
-from benchmarks.exam.job import Job, Order, UnsuitableError
-from benchmarks.exam.log import StepLog
-from benchmarks.exam.recording import Machine, Recording
-from benchmarks.exam.truth import EVERYWHERE, Planted, Truth, sight_of
+from benchmarks.exam.causes import VISIBILITY, Input, Sight
+from benchmarks.exam.draw import Wish, coarser, draw, log_uniform
+from benchmarks.exam.events import INITIALIZED, timelines_of, windows_of
+from benchmarks.exam.faults import FAULTS, Drawn, Fault
+from benchmarks.exam.healthy import HEALTHY
+from benchmarks.exam.recording import Recording
+from benchmarks.exam.samples import busy_ratio, samples_of
+from benchmarks.exam.setup import Setup
+from benchmarks.exam.training import Run
+from benchmarks.exam.truth import Planted, Truth
 from reportgen.results.causes import Cause
 
-LOOP, JOB = "loop", "job"
-GPU_TIME = "GPU time of the loop"
-GPU_TIME_OF_JOB = "GPU time of the job"
-NOTHING = "nothing yet"
-
-_TRIES = 60
-_GROWTH = 1.05
-_MOST_WANTED = 0.75
-_LEAST_SHARE, _MOST_SHARE = 0.03, 0.85
-_FULL_CORES, _FREE_CORES = 0.9, 0.8
-"""Load from which on the cores are used up, and below which a loader more has room."""
-_NEEDS_FULL_CORES = {Cause.CPU_PREPROCESSING, Cause.TOO_MANY_LOADERS}
-_MOST_WAITING, _MOST_UNUSED = 0.03, 0.14
-"""What a healthy job may show: the rest of a GPU's time goes into launches and other workers."""
+HEALTHY_RATIO, SINGLE_RATIO = 0.36, 0.3
+_SHARES = ((0.03, 0.05), (0.05, 0.12), (0.12, 0.3), (0.3, 0.6))
+_MOST_SAVED = 0.03
+_LEAST_OVERLAP = 0.15
+_GROUPS = ("ranks", "loading", "pace", "")
+"""Faults of the first groups decide on machines and loaders, and are planted first."""
+_WITHOUT_GPU = {Cause.LONG_START, Cause.LONG_PAUSE}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A job that was simulated.
+class Order:
+    """A job to make: its number in an exam and what is planted, or which healthy kind it is."""
 
-    Attributes:
-        used_ratio: Mean share of the loop in which kernels ran on the workers' GPUs; ``None``
-            without GPUs.
-        core_ratio: Mean load of the first node's cores in the loop.
-        record: Returns what the profiler records of it.
-        facts: For the truth.
-    """
+    seed: int
+    number: int
+    causes: tuple[Cause, ...] = ()
+    healthy_kind: str = ""
+    share_ratio: float = 0.0
 
-    machine: Machine
-    steps: StepLog
-    total_s: float
-    used_ratio: float | None
-    core_ratio: float
-    record: Callable[[], Recording]
-    facts: dict[str, object]
+    @property
+    def kind(self) -> str:
+        """Return the planted causes, or which healthy kind."""
+        return "+".join(self.causes) if self.causes else f"healthy-{self.healthy_kind}"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Plant:
-    """A fault of a draft.
-
-    Attributes:
-        cause, places, also_right: As in the truth.
-        share_of: ``loop`` and ``job`` are found by a run without the fault; else see ``cost``.
-        cost: Returns the share of the GPUs' time that it wastes, or ``None`` for nothing.
-        when: Returns when it acts, seconds; the loop by default.
-    """
-
-    cause: Cause
-    places: tuple[str, ...] = (EVERYWHERE,)
-    also_right: tuple[Cause, ...] = ()
-    share_of: str = LOOP
-    cost: Callable[[Seen], float | None] | None = None
-    when: Callable[[Seen], tuple[float, float]] | None = None
+    @property
+    def name(self) -> str:
+        """Return the name of its folder."""
+        return f"{self.number:03d}-{self.kind}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """A job that is decided on; ``run`` simulates it with some of its faults only."""
+class Job:
+    """What is written, and what is known."""
 
-    input: Input
-    run: Callable[[Collection[Cause]], Seen]
-    plants: tuple[Plant, ...] = field(default=())
-
-
-Drafter = Callable[[Order, np.random.Generator, int], Draft]
-"""Draws a job for an order; the number is the seed of all random lengths."""
+    recording: Recording
+    truth: Truth
 
 
-def make_job(order: Order, draft: Drafter) -> Job:
-    """Return the job of an order; the same order gives the same job.
-
-    What cannot be had on the machine drawn, or turns out too small, is tried again, a bit larger.
-    """
-    for attempt in range(_TRIES):
-        entropy = [order.seed, order.number, attempt]
-        seed = int(np.random.SeedSequence(entropy).generate_state(1)[0])
-        share = min(order.share_ratio * _GROWTH**attempt, _MOST_WANTED)
-        wanted = replace(order, share_ratio=share)
-        try:
-            return _finish(wanted, draft(wanted, np.random.default_rng(seed), seed))
-        except UnsuitableError:
-            continue
-    raise UnsuitableError(f"{order.name}: no fitting job in {_TRIES} attempts")
-
-
-def _finish(order: Order, draft: Draft) -> Job:
-    causes = {plant.cause for plant in draft.plants}
-    _refuse_other_faults(draft.run([]))
-    seen = draft.run(causes)
-    _refuse_other_cores(seen, causes)
-    planted = tuple(_planted(draft, plant, seen) for plant in draft.plants)
-    truth = Truth(
-        name=order.name,
-        family=order.family,
-        kind=order.kind,
-        input=draft.input,
-        start_unix_s=seen.machine.start_unix_s,
-        duration_s=seen.total_s,
-        loop_s=seen.steps.loop_s,
-        planted=planted,
-        facts=_facts(seen),
+def orders_of(seed: int, n_jobs: int) -> tuple[Order, ...]:
+    """Return the jobs of an exam: healthy ones, single faults in turn, pairs of faults in turn."""
+    rng = np.random.default_rng([seed, 1])
+    n_healthy, n_single = round(n_jobs * HEALTHY_RATIO), round(n_jobs * SINGLE_RATIO)
+    kinds = rng.permutation(list(HEALTHY)).tolist()
+    causes = [tuple(FAULTS)[at] for at in rng.permutation(len(FAULTS))]
+    pairs = all_pairs()
+    order = rng.permutation(len(pairs))
+    parts: list[tuple[tuple[Cause, ...], str]] = [
+        *(((), kinds[at % len(kinds)]) for at in range(n_healthy)),
+        *(((causes[at % len(causes)],), "") for at in range(n_single)),
+        *((pairs[order[at % order.size]], "") for at in range(n_jobs - n_healthy - n_single)),
+    ]
+    return tuple(
+        Order(
+            seed=seed,
+            number=number,
+            causes=planted,
+            healthy_kind=kind,
+            share_ratio=log_uniform(rng, *_SHARES[(number // len(causes) + number) % 4]),
+        )
+        for number, (planted, kind) in enumerate(parts)
     )
-    return Job(recording=seen.record(), truth=truth)
 
 
-def _refuse_other_faults(seen: Seen) -> None:
-    """Refuse a job that has another fault than those planted, such as too few cores."""
-    is_used = seen.used_ratio is None or seen.used_ratio >= 1 - _MOST_UNUSED
-    if seen.steps.waited_ratio > _MOST_WAITING or not is_used:
-        raise UnsuitableError
+def all_pairs() -> list[tuple[Cause, Cause]]:
+    """Return every pair of causes that one job can have."""
+    return [
+        pair
+        for pair in combinations(FAULTS, 2)
+        if not (FAULTS[pair[0]].group and FAULTS[pair[0]].group == FAULTS[pair[1]].group)
+        and _both(FAULTS[pair[0]].wish, FAULTS[pair[1]].wish) is not None
+    ]
 
 
-def _refuse_other_cores(seen: Seen, causes: Collection[Cause]) -> None:
-    """Refuse a job whose cores do not show what its loaders suffer from."""
-    if _NEEDS_FULL_CORES & set(causes) and seen.core_ratio < _FULL_CORES:
-        raise UnsuitableError
-    if Cause.TOO_FEW_LOADERS in causes and seen.core_ratio > _FREE_CORES:
-        raise UnsuitableError
+def _both(one: Wish, other: Wish) -> Wish | None:
+    inputs = tuple(each for each in one.inputs if each in other.inputs)
+    gpus = tuple(each for each in one.gpus if each in other.gpus)
+    if not inputs or not gpus:
+        return None
+    return Wish(
+        inputs=inputs,
+        gpus=gpus,
+        least_ranks=max(one.least_ranks, other.least_ranks),
+        one_process=one.one_process or other.one_process,
+    )
 
 
-def _planted(draft: Draft, plant: Plant, seen: Seen) -> Planted:
-    share = _share(draft, plant, seen)
-    if share is not None and not _LEAST_SHARE <= share <= _MOST_SHARE:
-        raise UnsuitableError
-    start_s, end_s = plant.when(seen) if plant.when else seen.steps.loop_s
+def make(order: Order) -> Job:
+    """Return the job of an order; the same order gives the same job."""
+    base, drawn = drafted(order)
+    run = Run(changed(base, drawn.values()))
+    recording = recording_of(run)
+    if not order.causes:
+        return _healthy_job(order, run, recording)
+    planted = []
+    for cause in order.causes:
+        others = [each for other, each in drawn.items() if other is not cause]
+        planted.append(_planted(cause, drawn[cause], run, Run(changed(base, others)), recording))
+    return Job(recording=recording, truth=_truth(order, run, tuple(planted)))
+
+
+def drafted(order: Order) -> tuple[Setup, dict[Cause, Drawn]]:
+    """Return a job without its faults, and these."""
+    seed = int(np.random.SeedSequence([order.seed, order.number]).generate_state(1)[0])
+    rng = np.random.default_rng(seed)
+    if not order.causes:
+        twist, wish = HEALTHY[order.healthy_kind]
+        return coarser(twist(draw(rng, seed, wish), rng)), {}
+    wish = FAULTS[order.causes[0]].wish
+    for cause in order.causes[1:]:
+        wish = _both(wish, FAULTS[cause].wish) or wish
+    base, drawn = draw(rng, seed, wish), {}
+    gain = order.share_ratio / (1 - order.share_ratio)
+    for cause in sorted(order.causes, key=lambda each: _GROUPS.index(FAULTS[each].group)):
+        base, drawn[cause] = FAULTS[cause].plant(base, rng, gain)
+    return coarser(base), drawn
+
+
+def changed(base: Setup, drawn: Iterable[Drawn]) -> Setup:
+    """Return a job with some faults."""
+    setup = base
+    for each in drawn:
+        setup = each.change(setup)
+    return setup
+
+
+def _healthy_job(order: Order, run: Run, recording: Recording) -> Job:
+    saved = float(1 - Run(_ideal(run.setup)).loop_length_s / run.loop_length_s)
+    truth = _truth(order, run, ())
+    facts = {**truth.facts, "most_saved": round(saved, 4)}
+    truth = replace(truth, facts=facts, is_healthy=saved < _MOST_SAVED)
+    return Job(recording=recording, truth=truth)
+
+
+def _ideal(setup: Setup) -> Setup:
+    """Return the job with batches that cost nothing, and nothing else but training."""
+    loading = replace(
+        setup.loading, cpu_s=0.0, disk_bytes=0.0, net_bytes=0.0, begin_s=0.0, copy_s=0.0
+    )
+    return replace(setup, loading=loading, extras=(), programs=())
+
+
+def recording_of(run: Run) -> Recording:
+    """Return what the profiler records of a run."""
+    machine, recorded = run.setup.machine, run.setup.recorded
+    interval_s = machine.interval_ms / 1000
+    at_s = np.arange(int(run.total_s / interval_s) + 1) * np.float64(interval_s)
+    kept = np.ones(at_s.size, dtype=bool)
+    for begin, end in recorded.pauses:
+        kept &= (at_s < begin * run.total_s) | (at_s >= end * run.total_s)
+    return Recording(
+        machine=machine,
+        samples=samples_of(run, at_s[kept]),
+        ticks=np.flatnonzero(kept),
+        timelines=timelines_of(run),
+        is_finished=recorded.is_finished,
+    )
+
+
+def _planted(cause: Cause, drawn: Drawn, run: Run, twin: Run, recording: Recording) -> Planted:
+    fault = FAULTS[cause]
+    first_s, last_s = run.loop_s
+    start_s, end_s = 0.0, first_s
+    if drawn.when is not None:
+        steps = [step for step in run.steps[0] if step.is_train]
+        at = [min(int(part * len(steps)), len(steps) - 1) for part in drawn.when]
+        start_s = steps[at[0]].start_s
+        end_s = last_s if drawn.when[1] >= 1 else steps[at[1]].kept_s
     return Planted(
-        cause=plant.cause,
-        share_ratio=share,
-        share_of=plant.share_of,
-        places=plant.places,
+        cause=cause,
+        share_ratio=_share(fault, run, twin),
+        share_of=fault.share_of,
+        places=drawn.places,
         start_s=start_s,
-        end_s=end_s,
-        sight=sight_of(plant.cause, draft.input),
-        also_right=plant.also_right,
+        end_s=min(end_s, last_s),
+        seen_s=_seen(run, start_s, min(end_s, last_s)),
+        sight=_sight(cause, drawn, run, recording, (start_s, end_s)),
+        also_right=drawn.also_right,
+        is_estimated=fault.is_estimated,
     )
 
 
-def _share(draft: Draft, plant: Plant, seen: Seen) -> float | None:
-    if plant.cost is not None:
-        return plant.cost(seen)
-    good = draft.run([other.cause for other in draft.plants if other is not plant])
-    if plant.share_of == LOOP:
-        length_s = seen.steps.loop_length_s
-        return (length_s - good.steps.loop_length_s) / length_s
-    return (seen.total_s - good.total_s) / seen.total_s
+def _seen(run: Run, start_s: float, end_s: float) -> tuple[float, float]:
+    windows = windows_of(run)
+    first_s, last_s = max(start_s, windows[0][0]), min(end_s, windows[-1][1])
+    return (first_s, last_s) if first_s < last_s else (start_s, end_s)
 
 
-def _facts(seen: Seen) -> dict[str, object]:
-    machine, steps = seen.machine, seen.steps
-    return {
-        "nodes": machine.nodes,
-        "gpus": machine.gpus,
-        "cores": machine.cores,
-        "workers_per_node": machine.workers_per_node,
-        "interval_ms": machine.interval_ms,
-        "n_steps": steps.number.size,
-        "step_s": round(float(np.median(steps.end_s - steps.start_s)), 4),
-        "waited_ratio": round(steps.waited_ratio, 4),
-        "core_ratio": round(seen.core_ratio, 2),
-        "used_ratio": None if seen.used_ratio is None else round(seen.used_ratio, 4),
-        **seen.facts,
-    }
+def _share(fault: Fault, run: Run, twin: Run) -> float | None:
+    if fault.share_of == "job":
+        return float(1 - twin.total_s / run.total_s)
+    if fault.share_of == "loop":
+        return float(1 - twin.loop_length_s / run.loop_length_s)
+    if fault.share_of.startswith("GPU"):
+        return used_ratio(twin) - used_ratio(run)
+    return None
 
 
-def start_of(seen: Seen) -> tuple[float, float]:
-    """Return the time before the loop."""
-    return 0.0, seen.steps.loop_s[0]
+def used_ratio(run: Run) -> float:
+    """Return the mean part of the loop in which kernels ran on the GPUs of the job."""
+    setup = run.setup
+    if not setup.has_gpus:
+        return 1.0
+    used = sum(busy_ratio(spans, run.loop_s) for spans in run.gpu) / len(run.gpu)
+    n_gpus = setup.machine.gpus * setup.machine.nodes
+    used *= 1 - setup.n_idle_gpus / n_gpus
+    return used * float(np.mean(setup.gpu_levels)) if setup.gpu_levels else used
 
 
-def end_of(seen: Seen) -> tuple[float, float]:
-    """Return the time after the loop."""
-    return seen.steps.loop_s[1], seen.total_s
+def _sight(
+    cause: Cause,
+    drawn: Drawn,
+    run: Run,
+    recording: Recording,
+    acts_s: tuple[float, float],
+) -> Sight:
+    """Return what the recording can tell of a fault: the table, and whether it was recorded."""
+    setup = run.setup
+    sight = VISIBILITY[cause, setup.input].sight
+    if sight is not Sight.IDENTIFIABLE:
+        return sight
+    if drawn.is_hidden:
+        return Sight.EFFECT_ONLY
+    if setup.input is not Input.SYSTEM:
+        if drawn.needs == "loader" and not _has_loader(recording):
+            return Sight.EFFECT_ONLY
+        length_s = max(acts_s[1] - acts_s[0], 1.0)
+        seen_s = sum(
+            max(0.0, min(end, acts_s[1]) - max(begin, acts_s[0])) for begin, end in windows_of(run)
+        )
+        if seen_s >= _LEAST_OVERLAP * length_s:
+            return sight
+        sight = VISIBILITY[cause, Input.SYSTEM].sight
+    is_seen = setup.has_gpus or cause in _WITHOUT_GPU
+    is_coarse = drawn.scale_s < 2 * setup.machine.interval_ms / 1000
+    if sight is Sight.IDENTIFIABLE and (is_coarse or not is_seen):
+        return Sight.EFFECT_ONLY
+    return sight
 
 
-def unused(seen: Seen) -> float:
-    """Return the share of the loop in which the workers' GPUs ran no kernels."""
-    return 1 - (seen.used_ratio or 0.0)
+def _has_loader(recording: Recording) -> bool:
+    return any(event.phase == INITIALIZED for line in recording.timelines for event in line.events)
 
 
-def pauses_of(rows: tuple[int, ...]) -> Callable[[Seen], tuple[float, float]]:
-    """Return what finds the time from the first to the last of the pauses after some steps."""
+def _truth(order: Order, run: Run, planted: tuple[Planted, ...]) -> Truth:
+    setup, machine = run.setup, run.setup.machine
+    waited_s = max(sum(step.there_s - step.asked_s for step in steps) for steps in run.steps)
+    return Truth(
+        name=order.name,
+        kind=order.kind,
+        input=setup.input,
+        start_unix_s=machine.start_unix_s,
+        duration_s=run.total_s,
+        loop_s=run.loop_s,
+        planted=planted,
+        facts={
+            "nodes": machine.nodes,
+            "gpus": machine.gpus,
+            "cores": machine.cores,
+            "ranks": machine.n_workers,
+            "interval_ms": machine.interval_ms,
+            "n_steps": len(run.steps[0]),
+            "cycle_s": round(run.loop_length_s / len(run.steps[0]), 4),
+            "start_s": round(run.loop_s[0], 1),
+            "loop_s": round(run.loop_length_s, 1),
+            "sync": setup.sync.value,
+            "num_workers": setup.loading.num_workers,
+            "waited_ratio": round(waited_s / run.loop_length_s, 4),
+            "used_ratio": round(used_ratio(run), 3),
+            "windows": len(setup.recorded.windows),
+            "programs": len(setup.programs),
+            "loop_on_cores": round(_core_ratio(run), 2),
+        },
+    )
 
-    def when(seen: Seen) -> tuple[float, float]:
-        steps = seen.steps
-        return float(steps.optimized_s[0, rows[0]]), float(steps.kept_s[0, rows[-1]])
 
-    return when
+def _core_ratio(run: Run) -> float:
+    """Return the mean load of the first node's cores in the loop, without waiting for the GPU."""
+    first_s, last_s = run.loop_s
+    work = [
+        done * max(0.0, min(end, last_s) - max(begin, first_s)) / max(end - begin, 1e-9)
+        for _, begin, end, done in run.nodes[0].cores.done
+    ]
+    return sum(work) / (last_s - first_s) / run.setup.machine.cores

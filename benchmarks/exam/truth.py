@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
-from benchmarks.exam.causes import VISIBILITY, Input, Sight
+from benchmarks.exam.causes import Input, Sight
 from reportgen.results.causes import Cause
 
 EVERYWHERE = "all"
-SIZES = ((0.05, "3-5 %"), (0.12, "5-12 %"), (1.01, ">12 %"))
+SMALL = "below 3 %"
+SIZES = ((0.03, SMALL), (0.05, "3-5 %"), (0.12, "5-12 %"), (1.01, ">12 %"))
 """Upper bounds of the shares in each size, and its name."""
 UNSIZED = "no share"
 
@@ -26,8 +27,10 @@ class Planted:
         places: Names of the places that are right: a worker, a node, a GPU as ``algo-1/gpu0``;
             ``all`` where no place is worse than another.
         start_s, end_s: When it acts, seconds after the first sample on the clock of node 1.
+        seen_s: The part of this time in which framework events were recorded.
         sight: What the input can tell about it.
         also_right: Causes that are as right as ``cause`` in this job.
+        is_estimated: Whether the share can be compared with an estimate of it.
     """
 
     cause: Cause
@@ -36,8 +39,10 @@ class Planted:
     places: tuple[str, ...] = (EVERYWHERE,)
     start_s: float
     end_s: float
+    seen_s: tuple[float, float]
     sight: Sight
     also_right: tuple[Cause, ...] = ()
+    is_estimated: bool = True
 
     @property
     def size(self) -> str:
@@ -53,33 +58,23 @@ class Truth:
 
     Attributes:
         name: Its folder.
-        family: The model that made it.
         kind: The planted causes joined by ``+``, or ``healthy-`` and what it might be mistaken for.
         start_unix_s: The first sample of node 1.
+        is_healthy: Whether nothing was planted, and nothing costs 3 % by accident.
         loop_s: First start and last end of the training loop, seconds after the first sample.
         facts: Numbers for whoever looks for a mistake of ours.
     """
 
     name: str
-    family: str
     kind: str
     input: Input
     start_unix_s: float
     duration_s: float
     loop_s: tuple[float, float]
     planted: tuple[Planted, ...] = ()
+    is_healthy: bool = False
     facts: dict[str, object] = field(default_factory=dict)
-
-    @property
-    def is_healthy(self) -> bool:
-        """Return whether nothing was planted."""
-        return not self.planted
 
     def as_json(self) -> dict[str, object]:
         """Return it as plain JSON values."""
         return asdict(self)
-
-
-def sight_of(cause: Cause, kind: Input) -> Sight:
-    """Return what this kind of input can tell about a cause."""
-    return VISIBILITY[cause, kind].sight

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.exam.analyse import Answer, Told
 from benchmarks.exam.causes import Input, Sight
-from benchmarks.exam.marks import Result, is_counted, mark
+from benchmarks.exam.marks import Result, mark
 from benchmarks.exam.tables import misses, report_of
 from benchmarks.exam.truth import UNSIZED, Planted, Truth
 from reportgen.results.causes import Cause
@@ -20,6 +20,7 @@ PAUSE = Planted(
     share_of="loop",
     start_s=200.0,
     end_s=240.0,
+    seen_s=(200.0, 240.0),
     sight=Sight.IDENTIFIABLE,
 )
 LAGGARD = Planted(
@@ -29,6 +30,7 @@ LAGGARD = Planted(
     places=("algo-2-27", "algo-2"),
     start_s=10.0,
     end_s=510.0,
+    seen_s=(10.0, 510.0),
     sight=Sight.IDENTIFIABLE,
 )
 SAID = Told(
@@ -48,14 +50,14 @@ SAID = Told(
 
 def truth_with(*planted: Planted) -> Truth:
     return Truth(
-        name="000-queue-x",
-        family="queue",
+        name="000-x",
         kind="x",
         input=Input.PYTORCH,
         start_unix_s=START_S,
         duration_s=520.0,
         loop_s=(10.0, 510.0),
         planted=planted,
+        is_healthy=not planted,
     )
 
 
@@ -69,7 +71,6 @@ def test_a_right_answer_gets_every_mark():
     assert got.is_first
     assert got.is_place_right
     assert got.is_time_right
-    assert got.is_advised
     assert got.error_ratio == pytest.approx(0.02)
 
 
@@ -152,12 +153,15 @@ def test_a_cause_that_may_be_behind_an_effect_is_listed():
     planted = replace(PAUSE, sight=Sight.EFFECT_ONLY)
     told = replace(SAID, cause="gpu_swings", possible_causes=("io_wait", "long_pause"))
     (got,) = marks_of(told, planted=(planted,))
-    assert got.is_listed
+    assert got.is_warned
+    assert got.is_effect
     assert not got.is_named
-    assert not is_counted(planted)
+    assert not got.is_counted
 
 
-@pytest.mark.parametrize(("share", "size"), [(0.04, "3-5 %"), (0.05, "5-12 %"), (0.12, ">12 %")])
+@pytest.mark.parametrize(
+    ("share", "size"), [(0.02, "below 3 %"), (0.04, "3-5 %"), (0.05, "5-12 %"), (0.12, ">12 %")]
+)
 def test_a_share_belongs_to_one_size(share, size):
     assert replace(PAUSE, share_ratio=share).size == size
 
@@ -170,9 +174,9 @@ def test_the_tables_count_alarms_of_healthy_jobs_and_rules_that_broke():
         Result(truth=truth_with(PAUSE), answer=low, marks=mark(truth_with(PAUSE), low)),
     ]
     text = report_of(results)
-    assert "| of them, with a warning | 1 (100 %) |" in text
-    assert "| rules that broke | 1 |" in text
-    assert "| long_pause | 1 | 100 % | 100 % | 100 % | 100 % | 100 % | 1 | 100 % | 4.0 |" in text
+    assert "| healthy jobs with a warning | 1 of 1 | 100 % |" in text
+    assert "| jobs with a rule that broke | 1 of 2 | 50 % |" in text
+    assert "| long_pause | 1 | 100 % | 100 % | 100 % | 100 % | 1 | 100 % | 4.0 |" in text
     assert "RULE BROKE: StepOutlier" in misses(results)
 
 
@@ -182,3 +186,21 @@ def test_of_two_faults_about_as_large_either_may_come_first():
     for told in ((SAID, slow), (slow, SAID)):
         marks = marks_of(*told, planted=(PAUSE, alike))
         assert [got.is_first for got in marks] == [True, True]
+
+
+def test_a_first_warning_is_wrong_if_it_neither_is_a_fault_nor_lists_one():
+    other = replace(SAID, cause="gpu_swings")
+    listing = replace(other, possible_causes=("long_pause",))
+    for first, is_wrong in ((SAID, False), (other, True), (listing, False)):
+        answer = Answer(told=(first, SAID), failed_rules=())
+        result = Result(truth=truth_with(PAUSE), answer=answer, marks=marks_of(first, SAID))
+        assert result.has_wrong_first is is_wrong
+
+
+def test_where_events_were_recorded_in_a_part_the_finding_may_speak_of_it():
+    part = replace(LAGGARD, seen_s=(100.0, 150.0))
+    told = replace(
+        SAID, cause="slow_worker", node="algo-2", start_s=START_S + 100, end_s=START_S + 150
+    )
+    assert marks_of(told, planted=(part,))[0].is_time_right
+    assert not marks_of(told, planted=(LAGGARD,))[0].is_time_right
