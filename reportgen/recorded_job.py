@@ -25,6 +25,26 @@ class ClockAhead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedWork:
+    """What those who load the batches of a rank did while its loop waited for them.
+
+    Attributes:
+        has_processes: whether loader processes load, and not the training process itself.
+        n: waits that were measured, or batches that loader processes made meanwhile.
+        wall_ns: how long they lasted together.
+        cpu_ns: of it, on a core.
+        queued_ns: of it, ready to run while others had the cores; 0 where the system does not
+            count that.
+    """
+
+    has_processes: bool
+    n: int
+    wall_ns: int
+    cpu_ns: int
+    queued_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedNode:
     """How a node was recorded, and what the job may use of it; ``None`` is what is not known.
 
@@ -40,6 +60,7 @@ class RecordedNode:
         profiled: when a trace was taken on any rank, from the start of the profiler to the end of
             the export, on the clock of this node: the others wait for that rank.
         clock_bound_ns: how well the clocks of all nodes are known; ``None`` where they are not.
+        work: what those who load batches did while the loops of its ranks waited.
     """
 
     node: str
@@ -57,6 +78,7 @@ class RecordedNode:
     ahead_ns: int = 0
     clock_bound_ns: int | None = 0
     profiled: tuple[tuple[int, int], ...] = ()
+    work: tuple[RecordedWork, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

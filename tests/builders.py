@@ -37,6 +37,7 @@ Row = tuple[str, str, float, float] | tuple[str, str, float, float, Mapping[str,
 _NAMED_SERIES = {
     "memory": Series("memory", "MemoryUsedPercent", ""),
     "memory_bytes": Series("memory", "MemoryUsedBytes", ""),
+    "job_cores": Series("job", "JobCPUCores", ""),
     "iops": Series("i/o", "IOPS", ""),
     "read": Series("i/o", "ReadThroughputInBytesPerSecond", ""),
     "write": Series("i/o", "WriteThroughputInBytesPerSecond", ""),

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from reportgen.formats.diagnostics import printable
-from reportgen.recorded_job import ClockAhead, RecordedGpu, RecordedNode
+from reportgen.recorded_job import ClockAhead, RecordedGpu, RecordedNode, RecordedWork
 
 Card = TypeVar("Card")
 
@@ -61,6 +61,13 @@ class _Trace(msgspec.Struct, frozen=True):
     paused: list[tuple[_Int, _Int]] = []
 
 
+class _Work(msgspec.Struct, frozen=True):
+    n: _Int = 0
+    wall_ns: _Int = 0
+    cpu_ns: _Int = 0
+    queued_ns: _Int | None = None
+
+
 class RankCard(msgspec.Struct):
     """The statements of a rank about itself."""
 
@@ -74,6 +81,8 @@ class RankCard(msgspec.Struct):
     world_size: _Int | None = None
     step_ends: list[tuple[_Int, _Int]] = []
     trace: _Trace = _Trace()
+    waits: _Work | None = None
+    loaders: _Work | None = None
 
 
 class Fault(msgspec.Struct):
@@ -125,6 +134,23 @@ def node_card(content: bytes) -> RecordedNode | None:
         memory_bytes=card.own_cost.memory_bytes,
         file_clock=_clock_of(card),
         versions={name: printable(value) for name, value in card.versions.items() if value},
+    )
+
+
+def work_of(cards: Sequence[RankCard]) -> tuple[RecordedWork, ...]:
+    """Return what was done while the loops of some ranks waited, of each rank that measured it."""
+    of_waits = [(False, card.waits) for card in cards]
+    of_loaders = [(True, card.loaders) for card in cards]
+    return tuple(
+        RecordedWork(
+            has_processes=has_processes,
+            n=work.n,
+            wall_ns=work.wall_ns,
+            cpu_ns=min(max(work.cpu_ns, 0), work.wall_ns),
+            queued_ns=min(max(work.queued_ns or 0, 0), work.wall_ns),
+        )
+        for has_processes, work in of_waits + of_loaders
+        if work is not None and work.wall_ns > 0
     )
 
 

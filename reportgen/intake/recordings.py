@@ -27,13 +27,14 @@ from reportgen.formats.recorder import (
     card_of,
     faults_of,
     node_card,
+    work_of,
 )
 from reportgen.intake.node_clocks import align
 from reportgen.profile import SpanTable, SystemTable
 from reportgen.profile.mapped import chosen, count_present
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
-from reportgen.recorded_job import RecordedNode, Recording
+from reportgen.recorded_job import RecordedNode, RecordedWork, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
@@ -78,8 +79,9 @@ def read_recording(
     _remark_faults(chain.from_iterable(_cards(location, keys, FAULTS, faults_of)), problems)
     if any(card.is_other_job for card in runs):
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
+    aligned = _with_profiled(align(nodes, ranks, problems), ranks)
     return Recording(
-        nodes=tuple(_with_profiled(align(nodes, ranks, problems), ranks)),
+        nodes=tuple(replace(node, work=_work_on(node, ranks)) for node in aligned),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
@@ -190,6 +192,10 @@ def _sentence(kind: str, hook: str, error: str) -> str:
         f"The hook {hook or 'of the recorder'} failed ({error or kind}) and was switched off; "
         "its later data are missing."
     )
+
+
+def _work_on(node: RecordedNode, ranks: Sequence[RankCard]) -> tuple[RecordedWork, ...]:
+    return work_of([card for card in ranks if printable(card.node) == node.node])
 
 
 def _batch_size(ranks: Sequence[RankCard]) -> int | None:

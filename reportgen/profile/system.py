@@ -41,6 +41,7 @@ class SeriesKind(Enum):
     HOST_MEMORY_BYTES = ("memory", "MemoryUsedBytes")
     GPU_USED_BYTES = ("gpu", "GPUMemoryUsedBytes")
     GPU_TOTAL_BYTES = ("gpu", "GPUMemoryTotalBytes")
+    JOB_CORES = ("job", "JobCPUCores")
     GPU_WATTS = ("gpu", "GPUPowerWatts")
     GPU_JOULES = ("gpu", "GPUEnergyJoules")
     GPU_CLOCK_MHZ = ("gpu", "GPUSMClockMHz")

@@ -21,6 +21,7 @@ from reportgen.record.folder import (
     replace_json,
 )
 from reportgen.record.gpu_use import GpuUse
+from reportgen.record.job_cpu import JobCpu
 from reportgen.record.limits import Limits, read_limits
 from reportgen.record.minute_files import MinuteFiles
 from reportgen.record.readings import LineWriter, Reading, Source
@@ -108,6 +109,7 @@ class Sampler:
             self._sources.append(Host(limits))
         except ImportError:
             self._missing.append("CPU, memory, disk and network (psutil is not installed)")
+        self._sources.append(JobCpu(self._recording, self._command_pid))
         from reportgen.record.gpu_sources import open_gpus
 
         gpus, why_not = open_gpus()

@@ -121,5 +121,7 @@ def _rank_card(node: str, rank: int, ahead_ns: int) -> Mapping[str, object]:
         "frameworks": {"torch": "2.4"}, "lost_events": 0, "gpu_uuids": ["GPU-1"],
         "step_ends": [[step, base_ns + step * 10**9] for step in _STEPS],
         "trace": {"paused": [[base_ns + 5 * 10**9, base_ns + 6 * 10**9]]},
+        "waits": {"n": 40, "wall_ns": 4 * 10**9, "cpu_ns": 10**9, "queued_ns": 10**8},
+        "loaders": {"n": 40, "wall_ns": 8 * 10**9, "cpu_ns": 7 * 10**9, "queued_ns": None},
         "own_ns": {"per_step_mean": 9, "per_step_p99": 20}, "ended": True,
     }  # fmt: skip

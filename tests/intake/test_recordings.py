@@ -10,6 +10,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.profile import JobProfile, NodeProfile
+from reportgen.recorded_job import RecordedWork
 from tests.builders import START_S, system_line, write_end_marker, write_minute
 
 CARD: dict[str, Any] = {
@@ -70,6 +71,27 @@ def test_the_cards_say_how_the_job_was_recorded(tmp_path: Path) -> None:
     assert found.recording.frameworks == {"torch": "2.4"}
     assert found.notes == ()
     assert node(found).recorded == card
+
+
+def test_the_work_of_the_ranks_of_a_node_is_that_of_the_node(tmp_path: Path) -> None:
+    waits = {"n": 40, "wall_ns": 1_000, "cpu_ns": 700, "queued_ns": None}
+    loaders = {"n": 50, "wall_ns": 2_000, "cpu_ns": 9_999, "queued_ns": -1}
+    found = job(
+        tmp_path,
+        {
+            "recorder.json": CARD,
+            "recorder/ranks/0-node-1-7.json": {**RANK, "waits": waits},
+            "recorder/ranks/1-node-1-8.json": {**RANK, "loaders": loaders},
+            "recorder/ranks/2-node-2-9.json": {**RANK, "node": "node-2", "waits": waits},
+        },
+    )
+
+    recorded = node(found).recorded
+    assert recorded is not None
+    assert recorded.work == (
+        RecordedWork(has_processes=False, n=40, wall_ns=1_000, cpu_ns=700),
+        RecordedWork(has_processes=True, n=50, wall_ns=2_000, cpu_ns=2_000),
+    )
 
 
 def test_a_card_with_a_time_beyond_all_clocks_is_not_read(tmp_path: Path) -> None:

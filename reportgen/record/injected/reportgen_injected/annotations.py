@@ -67,10 +67,12 @@ class _Loop:
     def _began(self, at_ns: int) -> None:
         self._own.look()
         self._own.take("wait_began", at_ns)
+        self._own.wait_work.began()
 
     def _take(self, began_ns: int) -> None:
         self._began_ns = now_ns()
         if self._loader.n_waits == self._n_waits:  # a loader of torch says it itself
+            self._own.wait_work.ended(self._began_ns - began_ns, is_own=True)
             self._own.take("wait_ended", began_ns, self._began_ns, f"{self._name}::GetNext")
 
     def _end(self, is_whole: bool) -> None:

@@ -16,6 +16,7 @@ from .output import Event, Output
 from .settings import Settings
 from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
 from .tracing import Tracer
+from .work import ProcessWork, WaitWork
 
 _HOOKS = {
     "optimizer": "torch.optimizer",
@@ -50,12 +51,16 @@ class Recorder:
         open_ranges: names of annotations that have begun and not ended.
         look: the function that a hook calls before the mark of a batch or a forward pass.
         at_end: what hooks have to say at the end.
+        at_write: what they do in the writer's thread, at each write.
+        wait_work, process_work, n_batches: what was done while the loop waited, by this process and
+            by loader processes, and how many batches those made meanwhile.
     """
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._fences: dict[str, Fence] = {}
         self.at_end: list[Callable[[], object]] = []
+        self.at_write: list[Callable[[], object]] = []
         self.look: Callable[[], object] = _nothing_to_see
         self._reset()
         os.register_at_fork(after_in_child=self._reset)
@@ -76,6 +81,7 @@ class Recorder:
         self.own_ns = 0
         self.loop_thread: Optional[int] = None
         self.open_ranges: dict[int, str] = {}
+        self.wait_work, self.process_work, self.n_batches = WaitWork(), ProcessWork(), 0
         self._own: deque[int] = deque(maxlen=MOST_OWN)
         self._pauses: list[list[int]] = []
         self._step_ends: list[tuple[int, int]] = []
@@ -209,6 +215,10 @@ class Recorder:
             step_ends=list(self._step_ends),
             ended=is_end,
         )
+        if self.wait_work.n:
+            card["waits"] = self.wait_work.card()
+        if self.process_work.n:
+            card["loaders"] = {**self.process_work.card(), "n": self.n_batches}
         if own:
             p99_ns = own[min(len(own) - 1, len(own) * 99 // 100)]
             card["own_ns"] = {"per_step_mean": sum(own) // len(own), "per_step_p99": p99_ns}
@@ -227,6 +237,8 @@ class Recorder:
             if time.monotonic_ns() - updated_ns > CARD_EVERY_NS:
                 updated_ns = time.monotonic_ns()
                 update()
+            for write in self.at_write:
+                write()
             flush()
 
     def finish(self) -> None:

@@ -6,9 +6,10 @@ import functools
 import threading
 import time
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Optional
 
 from .output import Event
+from .work import LEAST_WAIT_NS
 
 if TYPE_CHECKING:
     from .recorder import Recorder
@@ -28,7 +29,13 @@ class LoaderHooks:
         self._made = fence(self._initialized)
         self._ended = fence(self._shut_down)
         self._lives: dict[int, tuple[int, list[int]]] = {}
+        self._waited: set[int] = set()
+        self._n_made: dict[int, int] = {}
+        self._n_told: dict[int, int] = {}
+        self._asked: Optional[int] = None
         recorder.at_end.append(fence(self._end_all))
+        self._look = fence(self._look_at_processes)
+        recorder.at_write.append(self._look)
         self.n_waits = 0
 
     def install(self, module: ModuleType) -> None:
@@ -38,7 +45,7 @@ class LoaderHooks:
 
         @functools.wraps(following)
         def wait(self: Any) -> Any:
-            began_ns = before()
+            began_ns = before(self)
             batch = following(self)
             after(self, began_ns)
             return batch
@@ -49,10 +56,11 @@ class LoaderHooks:
         self._wrap_shutdown(module._MultiProcessingDataLoaderIter)  # noqa: SLF001
 
     def _wrap_shutdown(self, kind: Any) -> None:
-        shut_down, ended = kind._shutdown_workers, self._ended  # noqa: SLF001
+        shut_down, ended, look = kind._shutdown_workers, self._ended, self._look  # noqa: SLF001
 
         @functools.wraps(shut_down)
         def shut_down_then_tell(self: Any) -> None:
+            look()
             shut_down(self)
             ended(id(self))
 
@@ -74,12 +82,14 @@ class LoaderHooks:
         loop = self._recorder.loop_thread or threading.main_thread().ident
         return get_ident() == loop
 
-    def _wait_began(self) -> int:
+    def _wait_began(self, iterator: Any) -> int:
         at_ns, recorder = now_ns(), self._recorder
         if get_ident() != recorder.loop_thread and not self._is_in_loop():
             return 0
         recorder.look()
         recorder.mark(("wait_began", at_ns))
+        recorder.wait_work.began()
+        self._asked = id(iterator)
         recorder.spent(now_ns() - at_ns)
         return now_ns()
 
@@ -88,9 +98,23 @@ class LoaderHooks:
             return
         at_ns, recorder = now_ns(), self._recorder
         self.n_waits += 1
+        self._asked, has_processes = None, hasattr(iterator, "_workers")
+        recorder.wait_work.ended(at_ns - began_ns, is_own=not has_processes)
+        if has_processes:
+            self._batch_made(id(iterator), at_ns - began_ns)
         name, size = f"{type(iterator).__name__}::GetNext", _batch_size(iterator)
         recorder.mark(("wait_ended", began_ns, at_ns, name, "", size))
         recorder.spent(now_ns() - at_ns)
+
+    def _batch_made(self, iterator: int, waited_ns: int) -> None:
+        """Count a batch of loader processes; what they do before their first one is a start."""
+        n_before = self._n_made.get(iterator, 0)
+        self._n_made[iterator] = n_before + 1
+        if not n_before:
+            for pid in self._lives.get(iterator, (0, []))[1]:
+                self._recorder.process_work.look(pid, counts=False)
+        elif waited_ns >= LEAST_WAIT_NS:
+            self._waited.add(iterator)
 
     def _initialized(self, iterator: Any, loader: Any, began_ns: int) -> None:
         if not self._is_in_loop():
@@ -107,9 +131,25 @@ class LoaderHooks:
         add(Event(INITIALIZE, f"{kind}.__init__", began_ns, at_ns, None, more))
         self._lives[id(iterator)] = began_ns, [one.pid for one in getattr(iterator, "_workers", ())]
 
+    def _look_at_processes(self) -> None:
+        """Measure the loader processes; called by the writer's thread."""
+        waited, self._waited = self._waited, set()
+        for iterator, (_, pids) in list(self._lives.items()):
+            n_made = self._n_made.get(iterator, 0)
+            if not n_made:
+                continue
+            counts = iterator in waited or iterator == self._asked
+            n_new, self._n_told[iterator] = n_made - self._n_told.get(iterator, 1), n_made
+            self._recorder.n_batches += n_new if counts else 0
+            for pid in pids:
+                self._recorder.process_work.look(pid, counts=counts)
+
     def _shut_down(self, iterator: int) -> None:
         began_ns, pids = self._lives.pop(iterator, (0, []))
+        self._n_made.pop(iterator, None)
+        self._n_told.pop(iterator, None)
         for index, pid in enumerate(pids):
+            self._recorder.process_work.forget(pid)
             more = f'"pid": {pid}, "worker_id": {index}'
             self._recorder.add(Event(PROCESS, PROCESS, began_ns, now_ns(), None, more))
 

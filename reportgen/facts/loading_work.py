@@ -1,0 +1,96 @@
+"""What those who load batches do while training waits: compute, stand in line for a core, or rest.
+
+``reportgen record`` measures it (docs/definitions.md, Work while training waits for data); of other
+jobs it is unknown. It is the job's own time, whatever other programs do on the same cores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.loader import waits_of
+from reportgen.facts.samples import sum_of
+from reportgen.profile import NodeProfile, SeriesKind
+
+LEAST_WAITS = 20
+"""The mean of fewer waits, or of the processor time of fewer batches, says little."""
+RESTS_RATIO = 0.5
+"""Who neither computes nor wants to for half of the time or more is held up by something else."""
+_SUMS = ("n", "wall_ns", "cpu_ns", "queued_ns")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadingWork:
+    """Shares of the time of those who load, while a node's loops wait; 0-1.
+
+    Attributes:
+        has_processes: whether loader processes load, and not the training process itself.
+        computing_ratio: on a core.
+        queued_ratio: ready to run while others had the cores; 0 where that is not counted.
+        batch_ns: processor time for a batch, a mean.
+        wall_ns: how long this was measured: the waits together, or the time of the processes.
+        other_cores: cores that programs outside the job kept busy meanwhile, a mean; ``None``
+            where the job's own processor time was not sampled.
+    """
+
+    has_processes: bool
+    computing_ratio: float
+    queued_ratio: float
+    wall_ns: int
+    batch_ns: float
+    other_cores: float | None = None
+
+    @property
+    def resting_ratio(self) -> float:
+        """Return the share in which they slept or read: neither computed nor wanted to."""
+        return max(1 - self.computing_ratio - self.queued_ratio, 0.0)
+
+    @property
+    def rests(self) -> bool:
+        """Return whether they mostly sleep or read."""
+        return self.resting_ratio >= RESTS_RATIO
+
+    @property
+    def is_queued(self) -> bool:
+        """Return whether they mostly want a core, and more often than not have none."""
+        return not self.rests and self.queued_ratio >= self.computing_ratio
+
+
+def loading_work_of(part: NodeProfile) -> LoadingWork | None:
+    """Return what those who load on a node do while its loops wait; ``None`` where unknown.
+
+    Where a node has loaders of both kinds, that counts which was waited for longer.
+    """
+    every = () if part.recorded is None else part.recorded.work
+    kinds = [[work for work in every if work.has_processes is kind] for kind in (False, True)]
+    usual = max(kinds, key=lambda works: sum(work.wall_ns for work in works))
+    n, wall_ns, cpu_ns, queued_ns = (sum(getattr(work, name) for work in usual) for name in _SUMS)
+    if n < LEAST_WAITS or not wall_ns:
+        return None
+    return LoadingWork(
+        has_processes=usual[0].has_processes,
+        computing_ratio=cpu_ns / wall_ns,
+        queued_ratio=queued_ns / wall_ns,
+        wall_ns=wall_ns,
+        batch_ns=cpu_ns / n,
+        other_cores=other_cores(part),
+    )
+
+
+def other_cores(part: NodeProfile) -> float | None:
+    """Return how many cores other programs kept busy while a node's loops waited, a mean.
+
+    ``None`` where the job's own processor time was not sampled then.
+    """
+    system, waits = part.system, waits_of(part.spans)
+    is_within = overlaps_any(system.tick_ns, system.tick_ns, waits.start_ns, waits.end_ns)
+    of_all, own, waiting = (
+        sum_of(system, kind)
+        for kind in (SeriesKind.CPU_UTILIZATION, SeriesKind.JOB_CORES, SeriesKind.IO_WAIT)
+    )
+    others = of_all / 100 - np.nan_to_num(waiting) / 100 - own
+    found = others[is_within & np.isfinite(others)]
+    return max(float(found.mean()), 0.0) if found.size else None
