@@ -114,7 +114,7 @@ def _expected_of_events(spec: JobSpec, schedule: Schedule) -> set[str]:
     found: set[str] = set()
     n_slow = int(schedule.is_slow.sum())
     if n_slow > N_OUTLIERS and int(schedule.is_train.sum()) > MIN_STEPS:
-        found |= {"STEP-1", "PERIOD-1"} if Fault.CALLBACK in spec.faults else {"PERIOD-1"}
+        found |= {"PERIOD-1"}
     if _has_straggler(spec):
         found.add("STRAG-1")
     if spec.has_slow_input and spec.cores > 1:

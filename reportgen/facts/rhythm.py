@@ -4,17 +4,13 @@ Events lie at places 0 … length. A grid of one period and one phase covers a p
 if K events were strewn at random, how many of them would lie on it is known (hypergeometric). A
 rhythm is a grid that holds more of them than any grid would hold by chance, with the number
 of grids that might have been tried taken into account (Bonferroni).
-
-``period_of`` is the simple question about a few step numbers: are most distances equal?
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -28,8 +24,6 @@ JITTER_RATIO = 0.05
 """A timer that is asked once a step comes late by a little; this much of its period."""
 FALSE_ALARM_LOG10 = -2.5
 """At most three in a thousand series of random events may be taken for a rhythm."""
-PERIODIC_FROM_RATIO = 0.75
-"""The share of the distances between steps that must be equal (``period_of``)."""
 MISSING_LOG10 = 0.5
 """An occurrence that is missing makes a rhythm less likely by this factor: else half of a period,
 with a few outliers between, would look as good as the period."""
@@ -98,19 +92,6 @@ def find_rhythm(
 def costs_as_usual(cost: Floats | Integers) -> Mask:
     """Return which of the (n,) events on a grid, n >= 1, cost about as much as its usual one."""
     return np.asarray(cost <= OUT_OF_RHYTHM * np.median(cost))
-
-
-def period_of(steps: Sequence[int]) -> int | None:
-    """Return the distance at which steps repeat, or ``None`` when they do not.
-
-    Step numbers come in any order, repeats are ignored; neighbours are a stretch, not a period.
-    """
-    ordered = sorted(set(steps))
-    if len(ordered) < LEAST_EVENTS:
-        return None
-    distances = [after - before for before, after in pairwise(ordered)]
-    period, times = min(Counter(distances).items(), key=lambda item: (-item[1], item[0]))
-    return period if period > 1 and times >= PERIODIC_FROM_RATIO * len(distances) else None
 
 
 def _grids(places: Floats, length: float, least_period: float) -> Iterator[tuple[float, float]]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from reportgen.facts.rhythm import Rhythm, find_rhythm, period_of
+from reportgen.facts.rhythm import Rhythm, find_rhythm
 
 Floats = NDArray[np.float64]
 
@@ -76,21 +76,3 @@ def test_random_events_are_no_rhythm() -> None:
 @pytest.mark.parametrize("events", [[], [3], [1, 2, 3, 4, 5, 6, 7, 8, 9]])
 def test_too_few_events_or_too_many_are_no_rhythm(events: list[int]) -> None:
     assert find_rhythm(np.asarray(events, dtype=np.float64), 10) is None
-
-
-@pytest.mark.parametrize(
-    ("steps", "period"),
-    [
-        ([49, 99, 149, 199], 50),
-        ([199, 49, 149, 99, 99], 50),
-        ([150, 217, 284, 351, 418, 485], 67),
-        ([10, 60, 110, 160, 173, 210], None),
-        ([10, 60, 110, 160, 210, 223], 50),
-        ([49, 99, 149], None),
-        ([5, 6, 7, 8, 9], None),
-        ([1, 7, 30, 31, 90], None),
-        ([], None),
-    ],
-)
-def test_a_period_needs_equal_distances(steps: list[int], period: int | None) -> None:
-    assert period_of(steps) == period

@@ -3,48 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from reportgen import results
 from reportgen.arrays import Instants
-from reportgen.facts.breakdown import Breakdown, largest_increase
+from reportgen.facts.breakdown import Breakdown
+from reportgen.facts.contrast import Work
 from reportgen.facts.loader import is_waiting
 from reportgen.facts.pauses import HANDFUL
-from reportgen.facts.rhythm import period_of
 from reportgen.facts.step_times import N_BLOCKS
-from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track, Where
-from reportgen.rules import kit
+from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track
+from reportgen.rules import contrast, kit
 from reportgen.rules.aws.breakdown import breakdown_details
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.functions import cause_text
 from reportgen.rules.step_outlier import tables
 from reportgen.rules.step_outlier.measure import (
     NodeSteps,
     Params,
     StepSeries,
-    listed,
     measure,
 )
-from reportgen.text import join_names, mode_word, ordinal, plural, write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.text import join_names, mode_word, plural, write
 
-AT, AGAINST = "in these steps", "in the others"
 MOST_NUMBERS = 8
 FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
 ABOUT = About(
     checks="Whether some steps take much longer than usual for their training process and phase.",
-    reading="""A step is an outlier if it is longer than the mean plus a few standard deviations of
-        all steps of its training process and phase. More outliers than allowed are a finding, and
-        trigger the rule. Long steps raise the mean and the deviation that they are measured with:
-        where there are fewer outliers, the steps are counted that take at least 1.5 times as long
-        as the steps around them (the column slow_steps). They are a finding if their extra time is
-        at least 3 % of the time from the first to the last step. A second table lists steps that
-        take more than twice the median.""",
+    reading="""A step is slow if it takes at least 1.5 times as long as the steps around it (the
+        column slow_steps), and a time between steps if it is four times as long as those around it.
+        More than three of them that come in no rhythm are a finding if their extra time is at least
+        3 % of the time from the first to the last step. SageMaker's rule counts outliers instead:
+        steps longer than the mean plus a few standard deviations of all steps of their training
+        process and phase; it triggers with more of them than allowed. A third table lists steps
+        that take more than twice the median.""",
     advice="""Find out what ran in these steps (callbacks, checkpoints, logging, validation, a slow
         read); run it less often or in a separate thread.""",
     section=results.Section(id="step-durations", title="Step durations", order=140),
@@ -65,51 +61,34 @@ ABOUT = About(
 SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
-    title="{worst.n_outliers:n} of {worst.n_steps:n} {worst.phase:mode} steps are slow{mark}",
-    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase:mode} steps
-        longer than {limit}; more than {threshold} are too many. The usual step takes
-        {worst.p50_s:s}, the longest {worst.longest_s:s}: step
-        {numbers}.{rhythm}{cost}{worst.cause}{others}""",
+    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are slow{mark}",
+    text="""The training process {its.worker} has {its.n_slow:n} {its.word:mode} steps that take at
+        least 1.5 times as long as the steps around them. The usual step takes {its.usual_ns:ns},
+        the longest {its.longest_ns:ns}: step {numbers}. Their extra time is {measured:pct} of the
+        time from the first to the last step.{why}{others}""",
     advice="""Compare the times of the slow steps with callbacks, checkpoints, reads, garbage
         collection and the CPU and GPU curves; events that occur only then are the cause.""",
-    unit="steps",
-    exhibit="outliers",
-)
-FEW = replace(
-    SLOW,
-    text="""The training process {worst.worker} has {worst.n_outliers:n} {worst.phase:mode} steps
-        that take at least 1.5 times as long as the steps around them. The usual step takes
-        {worst.p50_s:s}, the longest {worst.longest_s:s}: step
-        {numbers}.{rhythm}{cost}{worst.cause}{others}""",
-    unit="%",
     exhibit="steps",
 )
-"""So few that mean and deviation hide them: they are costly all the same."""
+LONG_BETWEEN = replace(
+    SLOW,
+    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are followed by a long pause"
+    "{mark}",
+    text="""In the training process {its.worker} {its.n_slow:n} times between steps are at least
+        four times as long as those around them, in no rhythm; waits for batches are left out. The
+        usual one takes {its.usual_ns:ns}, the longest {its.longest_ns:ns}: after step {numbers}.
+        Their extra time is {measured:pct} of the time from the first to the last step.{why}
+        {others}""",
+    advice="""Compare these times with what the script does between steps now and then: logging,
+        metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
+)
 MOST_SLOW_RATIO = 0.2
 """A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
 of all steps is slow, there are two kinds of steps, and neither is an exception."""
-LIMIT = "{worst.threshold_s:s} (mean plus {stddev:g} standard deviations)"
-RHYTHM = " They repeat regularly: {nth}."
-COST = " Their extra time is {share:pct} of the time from the first to the last step."
 MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
-IN_RHYTHM = """Find what runs every {period} steps (callback, checkpoint, logging, validation); run
-    it less often, in a separate thread, or on the GPU."""
-DEBUGGER_STEPS = 500
-OF_DEBUGGER = """ On SageMaker, Debugger saves tensors every 500 steps unless the job starts with
-    debugger_hook_config=False."""
 LATE = " During most of it some training process waits for its batch."
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
-EARLIER = kit.Message(
-    id="STEP-1",
-    cause=results.Cause.RANDOM_SLOW_STEPS,
-    title="Step outliers in the first minutes only",
-    text="""{n_judged:count check} during the job found more than {params.n_outliers} outliers; over
-        the whole job there are not more than that.""",
-    advice="Nothing to do: early steps (warm-up, compilation, first reads) are often slower.",
-    unit="judgements",
-    exhibit="steps",
-)
 SLOWER = kit.Message(
     id="STEP-2",
     cause=results.Cause.SLOWING_DOWN,
@@ -142,25 +121,6 @@ TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word:mode} steps of {s.wor
     than {least:n} are needed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlowSeries:
-    """A series with too many outliers or slow steps, as far as it is known; ``phase`` in a word."""
-
-    worker: str
-    phase: str
-    n_steps: int
-    n_outliers: int
-    steps: tuple[int, ...]
-    p50_s: float
-    longest_s: float
-    where: Where
-    threshold_s: float | None = None
-    extra_ratio: float | None = None
-    cause: str = ""
-    are_outliers: bool = True
-    is_late: bool = False
-
-
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = kit.merge([NodeSteps(), *measurements])
@@ -179,13 +139,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     if counters.rule_triggered:
         during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
         details |= breakdown_details(during, with_others=False, phases_first=True)
-    costly = [item for item in job.series if _is_costly(item, job.loop.length_ns)]
-    slow = [_slow(item, job, params) for item in (many or costly)]
-    workers = [item.worker for item in job.series]
-    finding = _outliers(slow, workers, named_worker(job.series), params)
-    if n_judged and not slow:
-        finding = EARLIER.finding(measured=float(n_judged), n_judged=n_judged, params=params)
-    findings = [found for found in (finding, _slower(job.series)) if found]
+    findings = [found for found in (_random(job), _slower(job.series)) if found]
     return Outcome(
         missing=None if findings else _missing(job, params),
         findings=findings,
@@ -232,83 +186,48 @@ def named_worker(series: Sequence[StepSeries]) -> str | None:
     return worker if is_unfair or most == total else None
 
 
-def _is_costly(series: StepSeries, loop_ns: int) -> bool:
-    """Return whether steps that are slow for their time cost enough, and come without a rhythm."""
-    cost = series.slow_extra_ns / max(loop_ns, 1)
-    is_some = HANDFUL < series.slow.n_steps <= MOST_SLOW_RATIO * series.n_steps
-    is_random = is_some and period_of(series.slow.step.tolist()) is None
-    return is_random and cost >= kit.CHEAP_RATIO
+def _random(job: NodeSteps) -> Finding | None:
+    """Return the finding on slow steps, or times between them, that come at random and cost most.
 
-
-def _slow(series: StepSeries, job: NodeSteps, params: Params) -> SlowSeries:
-    """Return the outliers of a series, or where there are few, its slow steps."""
-    loop_ns, is_many = job.loop.length_ns, len(series.outliers) > params.n_outliers
-    edges, marks = ((its.start_ns, its.end_ns) for its in (series.slow, series.marks))
-    is_late = is_waiting(job.waits, edges, marks, extra_ns=series.slow_extra_ns)
-    slow = series.outliers if is_many else listed(series.slow, series.p50_s)
-    # Extra time of the first step belongs to the start.
-    later_ns = [item.duration_ns for item in slow if item.start_ns > series.start_ns]
-    above_median_ns = sum(later_ns) - len(later_ns) * series.p50_s * NS_PER_S
-    extra_ns = max(series.slow_extra_ns, above_median_ns if is_many else 0.0)
-    cause = largest_increase(series.functions, series.other_functions)
-    return SlowSeries(
-        worker=series.worker,
-        phase=series.word,
-        n_steps=series.n_steps,
-        n_outliers=len(slow),
-        steps=tuple(item.step for item in slow),
-        p50_s=series.p50_s,
-        longest_s=seconds(max(item.duration_ns for item in slow)),
-        threshold_s=series.threshold_s,
-        extra_ratio=min(extra_ns / loop_ns, 1.0) if loop_ns else None,
-        cause=f"{LATE * is_late}{f' {cause_text(cause, at=AT, against=AGAINST)}' if cause else ''}",
-        where=kit.at_worker(
-            series.worker, min(item.start_ns for item in slow), max(item.end_ns for item in slow)
-        ),
-        are_outliers=is_many,
-        is_late=is_late,
-    )
-
-
-def _outliers(
-    slow: Sequence[SlowSeries], workers: Sequence[str], named: str | None, params: Params
-) -> Finding | None:
-    if not slow:
+    A few of them are pauses, and what is cheap is only in the table.
+    """
+    loop_ns = max(job.loop.length_ns, 1)
+    costly = [
+        (its.extra_ns / loop_ns, its)
+        for item in job.series
+        for its in item.random
+        if HANDFUL < its.n_slow <= MOST_SLOW_RATIO * its.n_steps
+        and its.extra_ns >= kit.CHEAP_RATIO * loop_ns
+    ]
+    if not costly:
         return None
-    worst = max(slow, key=lambda item: (item.extra_ratio or 0.0, item.n_outliers, item.worker))
-    period, share = period_of(worst.steps), worst.extra_ratio
-    nth = f"every {ordinal(period)} step" if period else ""
-    others = _others(
-        [f"{item.worker} {mode_word(item.phase)}" for item in slow if item is not worst]
-    )
-    message = SLOW if worst.are_outliers else FEW
-    message = replace(message, cause=results.Cause.PERIODIC_SLOW_STEPS) if period else message
-    message = replace(message, cause=results.Cause.SLOW_INPUT) if worst.is_late else message
-    severity, advice = kit.cost_severity(share), IN_RHYTHM if period else None
-    if period == DEBUGGER_STEPS:
-        advice = IN_RHYTHM + OF_DEBUGGER
-    elif named and not period:
-        advice = OF_ONE_WORKER
-    measured, threshold = float(worst.n_outliers), float(params.n_outliers)
-    if not worst.are_outliers:
-        measured, threshold = 100 * (share or 0.0), 100 * kit.CHEAP_RATIO
-    return message.finding(
-        measured=measured,
-        threshold=threshold,
-        where=worst.where,
-        severity=severity,
-        share=share,
-        exhibit="steps" if worst.threshold_s is None else None,
-        advice=advice,
-        worst=worst,
-        mark=f": {nth}" if period else _mark(worst.worker, workers),
-        limit=write(LIMIT, worst=worst, stddev=params.stddev) if worst.are_outliers else "",
-        numbers=join_names([str(step) for step in dict.fromkeys(worst.steps)], most=MOST_NUMBERS),
-        rhythm=write(RHYTHM, nth=nth) if period else "",
-        cost=write(COST, share=100 * share) if share is not None else "",
-        others=write(MOST_OF_ALL, named=named) if named else others,
-        period=period,
+    share, worst = max(costly, key=lambda pair: (pair[0], pair[1].worker))
+    edges = worst.windows.start_ns, worst.windows.end_ns
+    usual = worst.usual.start_ns, worst.usual.end_ns
+    is_late = is_waiting(job.waits, edges, usual, extra_ns=worst.extra_ns)
+    hint = contrast.function_hint(worst.contents)
+    # Waits for batches are left out of this time already.
+    hint = hint if hint and hint.work is Work.OTHER else None
+    named = None if worst.is_between else named_worker(job.series)
+    same = [f"{its.worker} {mode_word(its.word)}" for _, its in costly if its is not worst]
+    message = LONG_BETWEEN if worst.is_between else SLOW
+    message = replace(message, cause=results.Cause.SLOW_INPUT) if is_late else message
+    advice = hint.advice if hint else None
+    return message.fault(
+        100 * min(share, 1.0),
+        threshold=100 * kit.CHEAP_RATIO,
+        where=kit.at_worker(
+            worst.worker, int(worst.windows.start_ns[0]), int(worst.windows.end_ns.max())
+        ),
+        advice=OF_ONE_WORKER if named else advice,
+        its=worst,
+        mark=_mark(worst.worker, [item.worker for item in job.series]),
+        numbers=join_names([str(step) for step in worst.steps], most=MOST_NUMBERS),
+        why=f"{LATE * is_late}{f' {hint.text}' if hint else ''}",
+        others=write(MOST_OF_ALL, named=named) if named else _others(list(dict.fromkeys(same))),
         named=named,
+        function=hint.function if hint else "",
+        when="in this time",
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,12 +10,14 @@ import numpy as np
 from reportgen.arrays import Integers
 from reportgen.facts import trend
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
+from reportgen.facts.contrast import WindowContents, contrast_of
 from reportgen.facts.distributions import Tally, tally_values
 from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overlaps_any, union_of
 from reportgen.facts.loader import long_waits_of, waits_of
+from reportgen.facts.pauses import pauses_of_workers
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
 from reportgen.facts.samples import minutes_of
-from reportgen.facts.slow_steps import slow_steps_of
+from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import Slowdown, StepTimes, slowdown_of, step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
@@ -36,6 +38,8 @@ AWS_STDDEV_DIGITS = 2
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_MARKS = 400
 """More step numbers than this have no room on a time axis."""
+LEAST_OF_PAUSES = 20
+"""With fewer steps of a phase no pause is known (``LongPause.min_steps``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +95,32 @@ class SlowStep:
 
 
 @row
+class RandomSlow:
+    """Slow steps of one worker and phase, or slow times between them, that come in no rhythm.
+
+    ``n_steps`` are all of the phase; the rest is of the slow ones, without pauses. ``usual`` are
+    some of the others.
+    """
+
+    worker: str
+    word: str
+    is_between: bool
+    n_steps: int
+    steps: tuple[int, ...]
+    usual_ns: float
+    longest_ns: int
+    extra_ns: float
+    windows: Union
+    usual: Union
+    contents: WindowContents
+
+    @property
+    def n_slow(self) -> int:
+        """Return how many there are."""
+        return int(self.windows.start_ns.size)
+
+
+@row
 class StepSeries:
     """All steps of one worker and phase; percentiles by linear interpolation, outliers included.
 
@@ -135,6 +165,7 @@ class StepSeries:
     minute_outliers: Integers
     loop_ns: int
     slow: PhaseSteps
+    random: tuple[RandomSlow, ...]
     slowdown: Slowdown | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
@@ -175,7 +206,7 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
     spans, found = part.spans, steps_of(part.spans)
     wanted = None if params.mode is None else phase_word(params.mode)
     chosen = [one for one in step_times_of(spans) if wanted in (None, phase_word(one.steps.phase))]
-    series = tuple(_series(spans, times, params) for times in chosen)
+    series = tuple(_series(part, times, params) for times in chosen)
     in_order = sorted(found, key=lambda one: (device_order(one.worker), one.phase))
     return NodeSteps(
         loop=loop_of(spans),
@@ -222,7 +253,8 @@ def _all_steps(steps: PhaseSteps, waits: SpanTable) -> PackedTable:
     return pack("steps", columns, of={"worker": steps.worker, "phase": steps.phase})
 
 
-def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
+def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
+    spans = part.spans
     steps, duration_ns = times.steps, times.steps.duration_ns
     slow = slow_steps_of(times)
     extra_ns, is_slow = slow.step_excess_ns, slow.is_slow_step
@@ -276,6 +308,7 @@ def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
         slow_extra_ns=float(extra_ns[is_slow].sum()),
         loop_ns=steps.loop_ns,
         slow=steps.where(is_slow),
+        random=tuple(_random(part, slow)),
         slowdown=slowdown_of(times),
         outliers=listed(outliers, stats_s["p50"]),
         slowest=listed(long.where(longest), stats_s["p50"]),
@@ -288,6 +321,46 @@ def _series(spans: SpanTable, times: StepTimes, params: Params) -> StepSeries:
         functions=function_sums(own, in_outliers),
         other_functions=function_sums(own, in_others),
     )
+
+
+def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
+    """Yield the slow steps of a phase that come at random, and the slow times between them."""
+    times, steps = slow.times, slow.times.steps
+    pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
+    own = next(its.pauses for its in pauses if its.worker == steps.worker)
+    is_random = slow.is_slow_step & ~slow.in_rhythm
+    kinds = (
+        (False, is_random, slow.step_excess_ns, times.own_ns, steps.start_ns, steps.end_ns),
+        (
+            *(True, slow.is_random_between, slow.between_excess_ns, times.rest_ns),
+            *(steps.end_ns, steps.next_ns),
+        ),
+    )
+    for is_between, is_slow, excess_ns, length_ns, start_ns, end_ns in kinds:
+        is_its = is_slow & ~np.isin(start_ns, own.start_ns[own.is_between == is_between])
+        if not is_its.any():
+            continue
+        rows, others = np.flatnonzero(is_its), np.flatnonzero(~is_slow)
+        windows = Union(start_ns=start_ns[rows], end_ns=end_ns[rows])
+        usual = Union(start_ns=start_ns[others], end_ns=end_ns[others])
+        usual_ns = float(np.median(length_ns))
+        contrast = contrast_of(
+            part, windows, usual, worker=steps.worker, usual_ns=rows.size * usual_ns
+        )
+        some = others[:: -(-others.size // MOST_MARKS)]
+        yield RandomSlow(
+            worker=steps.worker,
+            word=phase_word(steps.phase),
+            is_between=is_between,
+            n_steps=steps.n_steps,
+            steps=tuple(steps.number[rows].tolist()),
+            usual_ns=usual_ns,
+            longest_ns=int(length_ns[rows].max()),
+            extra_ns=float(excess_ns[rows].sum()),
+            windows=windows,
+            usual=Union(start_ns=start_ns[some], end_ns=end_ns[some]),
+            contents=contrast.contents,
+        )
 
 
 def listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
