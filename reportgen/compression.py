@@ -10,12 +10,12 @@ _GZIP_LEVEL = 6
 _SYSTEM_AT, _UNIX = 9, b"\x03"
 
 
-def gzipped(content: bytes) -> bytes:
+def gzipped(content: bytes, *, level: int = _GZIP_LEVEL) -> bytes:
     """Return bytes gzipped, the same for equal bytes with each version of Python.
 
     The header (RFC 1952) names the system: Unix before Python 3.13, an unknown one since then.
     """
-    packed = gzip.compress(content, compresslevel=_GZIP_LEVEL, mtime=0)
+    packed = gzip.compress(content, compresslevel=level, mtime=0)
     return packed[:_SYSTEM_AT] + _UNIX + packed[_SYSTEM_AT + 1 :]
 
 
@@ -42,6 +42,6 @@ def unpacked(packed: bytes, *, most_bytes: int, wbits: int = zlib.MAX_WBITS) -> 
     return content
 
 
-def pack(text: str) -> str:
+def pack(text: str, *, level: int = _GZIP_LEVEL) -> str:
     """Return a text gzipped and in base 64, the same for equal texts."""
-    return base64.b64encode(gzipped(text.encode("utf-8"))).decode("ascii")
+    return base64.b64encode(gzipped(text.encode("utf-8"), level=level)).decode("ascii")

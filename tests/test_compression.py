@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import gzip
-import json
 
 import pytest
 
 from reportgen.compression import gzipped, pack
-from reportgen.views.fragments import figure_text
 
 
 def unpacked(text: str) -> str:
@@ -31,15 +29,3 @@ def test_the_header_is_the_same_with_each_version_of_python() -> None:
 
     assert gzipped(b"a")[:10] == header
     assert gzip.decompress(gzipped(b"a")) == b"a"
-
-
-def test_a_small_figure_stays_readable_and_a_large_one_is_packed() -> None:
-    small = figure_text({"title": "</script>"})
-    assert not small.is_packed
-    assert json.loads(small.text) == {"title": "</script>"}
-
-    tree = {"values": list(range(2_000))}
-    large = figure_text(tree)
-    assert large.is_packed
-    assert json.loads(unpacked(large.text)) == tree
-    assert len(large.text) < len(json.dumps(tree))

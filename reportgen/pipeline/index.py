@@ -20,7 +20,7 @@ from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
 from reportgen.pipeline.options import Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
-from reportgen.publish.policy import Inline, policy
+from reportgen.publish.policy import policy
 from reportgen.storage import is_remote, open_location
 from reportgen.store import is_made_by_us, open_staging, refuse
 from reportgen.views.index import index_page
@@ -78,17 +78,13 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
     with open_staging(options.output) as staging:
         title = "Training jobs"
         seen = replace(index, jobs=tuple(_from(row, options.output) for row in index.jobs))
-        html = index_page(seen, title=title, policy_of=_policy)
+        html = index_page(seen, title=title, policy_of=lambda script: policy([script]))
         with writing(options.output, action=f"write the index in {options.output}"):
             (staging.folder / codec.FILE).write_bytes(codec.encode(index))
             (staging.folder / PAGE).write_text(html, encoding="utf-8")
             for name in (codec.FILE, PAGE):
                 (staging.folder / name).replace(options.output / name)
     return MadeIndex(path=page, index=index)
-
-
-def _policy(style: str, script: str) -> str:
-    return policy(Inline(scripts=(script,), styles=(style,)))
 
 
 def _known(options: IndexOptions) -> Sequence[JobRow]:

@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Any
 
 from reportgen.errors import OutputError
+from reportgen.publish.library import plotly_script
 from reportgen.scratch import scratch_folder
 
 _PACKAGE_HOME = str(Path(__file__).resolve().parents[2])
@@ -96,9 +97,10 @@ class ReadyKernel:
 
 
 def import_libraries() -> None:
-    """Import what runs the notebook and makes the page: 0.6 s while the data are read."""
+    """Import what runs the notebook and makes the page, and pack plotly, while data are read."""
     import_module("papermill")
     import_module("reportgen.publish.exporter")
+    plotly_script()
 
 
 def _launch(cwd: Path, private_dir: Path) -> Any:

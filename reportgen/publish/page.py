@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from reportgen.assets import templates_dir
+from reportgen.compression import pack
 from reportgen.errors import writing
 from reportgen.page_scripts import joined
-from reportgen.publish.library import (
-    Library,
-    own_library,
-    package_data,
-    packed_script,
-    whole_library,
-)
-from reportgen.publish.policy import Inline, inline_of, policy
-from reportgen.svg_embed import inline
+from reportgen.publish.library import PackedScript, package_data, packed_script, plotly_script
+from reportgen.publish.policy import policy, scripts_of
 from reportgen.text_safety import clean, cut_middle
+from reportgen.views.charts.layout import template
+from reportgen.views.fragments import script_json
 
 SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
 EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
@@ -31,8 +27,6 @@ LANES_SCRIPT = "lanes.js"
 
 _HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
-_PLOTLY_TYPE = "application/vnd.plotly.v1+json"
-_FOLD = re.compile("<!--(/?)fold-->")
 _END_OF_CELL = re.compile("</t[dhr]>")
 """HTML lets cells and rows end by themselves: 60 kB of a page of many tables."""
 
@@ -61,11 +55,13 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "style": _texts("style", SHEETS),
         "early_script": joined(templates_dir() / "script" / EARLY_SCRIPT),
         "script": joined(templates_dir() / "script" / SCRIPT),
+        "chart_style": script_json(template()),
+        "library": plotly_script(),
         "lanes": _lanes_script(),
     }
     exporter = PageExporter(
         page_form=_page_form,
-        library=_library_for,
+        packed_figure=_packed_figure,
         has_lanes=_has_lanes,
         policy=functools.partial(_policy, info),
         own_figure=_without_default_template,
@@ -81,26 +77,13 @@ def _texts(folder: str, names: tuple[str, ...]) -> str:
 
 
 def _page_form(html: str) -> str:
-    return _folded(_END_OF_CELL.sub("", inline(html)))
+    return _END_OF_CELL.sub("", html)
 
 
-def _folded(html: str) -> str:
-    """Hide what is folded from browsers that run scripts, until the page's script unfolds it.
-
-    A ``noscript`` element is one text to them, whatever it holds: a long table costs nothing until
-    it is opened. Without script it is shown as if it were not there. Folds within folds remain as
-    they are: ``noscript`` elements cannot be nested.
-    """
-    depth = 0
-
-    def hide(mark: re.Match[str]) -> str:
-        nonlocal depth
-        is_end = bool(mark[1])
-        depth += -1 if is_end else 1
-        is_outermost = depth == (0 if is_end else 1)
-        return f"<{mark[1]}noscript>" if is_outermost else ""
-
-    return _FOLD.sub(hide, html)
+def _packed_figure(figure: Mapping[str, Any]) -> str:
+    """Return a figure of ours, packed, without the look of all charts, which the page has once."""
+    layout = {key: part for key, part in figure["layout"].items() if key != "template"}
+    return pack(json.dumps({**figure, "layout": layout}, separators=(",", ":")))
 
 
 def _without_default_template(figure: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -117,15 +100,8 @@ def _default_template() -> Any:
     return json.loads(path.read_bytes())
 
 
-def _library_for(notebook: Any) -> Library:
-    """Return the library for the charts of a notebook: all of it if its author may draw any."""
-    has_figures = any(_PLOTLY_TYPE in data for data in _own(notebook))
-    has_scripts = any("<script" in html.lower() for html in _own_html(notebook))
-    return whole_library() if has_figures or has_scripts else own_library()
-
-
 @functools.cache
-def _lanes_script() -> Library:
+def _lanes_script() -> PackedScript:
     text = joined(templates_dir() / "script" / LANES_SCRIPT)
     return packed_script(f'(() => {{"use strict";\n{text}}})();\n')
 
@@ -139,14 +115,10 @@ def _has_lanes(notebook: Any) -> bool:
 
 
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
-    own = inline_of(_own_html(notebook))
     return policy(
-        Inline(
-            scripts=(info["early_script"], info["script"], *own.scripts),
-            styles=(info["style"], *own.styles),
-        ),
+        [info["early_script"], info["script"], *scripts_of(_own_html(notebook))],
         more_scripts=[
-            _library_for(notebook).digest,
+            info["library"].digest,
             *([info["lanes"].digest] if _has_lanes(notebook) else []),
         ],
     )

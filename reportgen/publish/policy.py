@@ -5,22 +5,11 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from html.parser import HTMLParser
 
 _SCRIPT_TYPES = frozenset(
     {"", "module", "text/javascript", "application/javascript", "text/ecmascript"}
 )
-_EMPTY_STYLE = ""
-"""plotly adds its few rules to an empty style element, through the object model."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Inline:
-    """The texts of the scripts and style sheets in a page."""
-
-    scripts: tuple[str, ...] = ()
-    styles: tuple[str, ...] = ()
 
 
 def digest(text: str) -> str:
@@ -34,22 +23,18 @@ def digest(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashed).decode('ascii')}'"
 
 
-def policy(inline: Inline, *, more_scripts: Iterable[str] = ()) -> str:
-    """Return the policy of a page with these scripts and style sheets, and scripts it adds later.
+def policy(scripts: Iterable[str], *, more_scripts: Iterable[str] = ()) -> str:
+    """Return the policy of a page with these scripts, and the digests of those it adds later.
 
-    No request, no ``eval``, no script that is not listed. Style *attributes* are free: plotly sets
-    them on what it draws, and bars carry their width; style *elements* are listed. The plain
-    ``style-src`` is for browsers that do not distinguish the two.
+    No request, no ``eval``, no script that is not listed. Style is free: plotly adds style sheets
+    and sets attributes on what it draws, bars carry their width, and no style can make a request.
     """
-    scripts = dict.fromkeys([*map(digest, inline.scripts), *more_scripts])
-    styles = dict.fromkeys(map(digest, [*inline.styles, _EMPTY_STYLE]))
+    allowed = dict.fromkeys([*map(digest, scripts), *more_scripts])
     return "; ".join(
         (
             "default-src 'none'",
-            f"script-src {' '.join(scripts)}",
+            f"script-src {' '.join(allowed)}",
             "style-src 'unsafe-inline'",
-            f"style-src-elem {' '.join(styles)}",
-            "style-src-attr 'unsafe-inline'",
             "img-src data: blob:",
             "media-src data:",
             "font-src data:",
@@ -59,28 +44,24 @@ def policy(inline: Inline, *, more_scripts: Iterable[str] = ()) -> str:
     )
 
 
-def inline_of(fragments: Iterable[str]) -> Inline:
-    """Return the scripts and style sheets in pieces of HTML, as a browser reads them."""
+def scripts_of(fragments: Iterable[str]) -> list[str]:
+    """Return the texts of the scripts in pieces of HTML, as a browser reads them."""
     scripts: list[str] = []
-    styles: list[str] = []
     for html in fragments:
-        if "<script" not in html.lower() and "<style" not in html.lower():
-            continue
-        reader = _Reader()
-        reader.feed(html.replace("\r\n", "\n").replace("\r", "\n"))
-        reader.close()
-        scripts += reader.scripts
-        styles += reader.styles
-    return Inline(scripts=tuple(scripts), styles=tuple(styles))
+        if "<script" in html.lower():
+            reader = _Reader()
+            reader.feed(html.replace("\r\n", "\n").replace("\r", "\n"))
+            reader.close()
+            scripts += reader.scripts
+    return scripts
 
 
 class _Reader(HTMLParser):
-    """Collects the texts of script and style elements that a browser would run or apply."""
+    """Collects the texts of script elements that a browser would run."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)
         self.scripts: list[str] = []
-        self.styles: list[str] = []
         self._text: list[str] | None = None
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -90,13 +71,13 @@ class _Reader(HTMLParser):
             and "src" not in found
             and (found.get("type") or "").strip().lower() in _SCRIPT_TYPES
         )
-        self._text = [] if is_script or tag == "style" else None
+        self._text = [] if is_script else None
 
     def handle_data(self, data: str) -> None:
         if self._text is not None:
             self._text.append(data)
 
     def handle_endtag(self, tag: str) -> None:
-        if self._text is not None and tag in {"script", "style"}:
-            (self.scripts if tag == "script" else self.styles).append("".join(self._text))
+        if self._text is not None and tag == "script":
+            self.scripts.append("".join(self._text))
         self._text = None

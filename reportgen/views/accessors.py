@@ -35,7 +35,6 @@ def figure(report: Report, rule_id: str, exhibit_id: str) -> Figure:
 
     Raises:
         PluginError: the report holds no such rule or exhibit; the message lists those it holds.
-        ValueError: the exhibit's kind is not drawn by plotly.
     """
     found = _find(report, rule_id, exhibit_id)
     made: Figure = resolved(figure_of(found, context_of(rule_id, report)))

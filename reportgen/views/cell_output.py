@@ -1,7 +1,7 @@
 """Output of a notebook cell: a section of blocks, each HTML, some of them also a chart.
 
-A chart is published twice in one output: as HTML for the page (a figure element that holds the
-figure as JSON, and its numbers as a table) and as plotly's MIME type for JupyterLab.
+A chart is two MIME types of one output: HTML (its frame, and its numbers as a table) and plotly's
+JSON, which JupyterLab draws, and the page's script too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ _LARGE = 1 << 18
 class Block:
     """A piece of a section, with a figure of plotly's if it is a chart.
 
-    ``is_for_notebook``: the page leaves it out, because it has another. ``is_panel``: it is next
-    to others where the page is wide. ``fold``: words of the fold behind which it waits together
-    with its neighbours of the same words; empty where it is shown at once.
+    ``figure_id``: the element in which the page's script draws the figure; empty where the HTML
+    holds its picture. ``is_for_notebook``: the page leaves it out, because it has another.
+    ``is_panel``: it is next to others where the page is wide. ``fold``: words of the fold behind
+    which it waits together with its neighbours of the same words; empty where it is shown at once.
     """
 
     html: Markup
     figure: Figure | None = None
+    figure_id: str = ""
     is_for_notebook: bool = False
     is_panel: bool = False
     fold: str = ""
@@ -150,6 +152,8 @@ def outputs(section: PageSection) -> Iterator[Output]:
         entry |= {"folded": True, "said": section.said}
     metadata: dict[str, Any] = {"section": entry}
     for block in _joined(section.blocks):
+        if block.figure_id:
+            metadata["figure"] = block.figure_id
         if block.is_for_notebook:
             named = {METADATA_KEY: {**metadata, **NOTEBOOK_ONLY}}
             yield Output(data={"text/html": block.html, **_chart(block)}, metadata=named)

@@ -26,28 +26,39 @@ class Pane:
     html_without: Markup
 
 
-def choice_block(
-    options: Sequence[Exhibit], result: RuleResult, draw: Callable[[Exhibit], Markup]
-) -> Block:
+def choice_blocks(
+    options: Sequence[Exhibit], result: RuleResult, draw: Callable[[Exhibit], Block]
+) -> list[Block]:
     """Return exhibits of which the reader chooses one; a single one stands alone.
 
-    ``options`` are of one group of a result, the first is shown first; ``draw`` returns HTML.
+    ``options`` are of one group of a result, the first is shown first. One block has all of them;
+    those that follow have the figures of the charts among them.
     """
-    panes = []
+    panes, drawn = [], []
     for item in options:
         assert item.place.choice is not None
+        made = [draw(item)]
         twin = result.exhibit(item.place.choice.twin) if item.place.choice.twin else None
-        without = draw(replace(twin, place=item.place)) if twin and is_drawn(twin) else Markup()
-        panes.append(Pane(label=item.place.choice.label, html=draw(item), html_without=without))
+        if twin and is_drawn(twin):
+            made.append(draw(replace(twin, place=item.place)))
+        without = made[1].html if len(made) > 1 else Markup()
+        panes.append(Pane(label=item.place.choice.label, html=made[0].html, html_without=without))
+        drawn += made
+    figures = [
+        replace(block, html=Markup(), is_for_notebook=True)
+        for block in drawn
+        if block.figure is not None
+    ]
     first = options[0].place.choice
     assert first is not None
     can_leave_out = any(pane.html_without for pane in panes)
     if len(panes) == 1 and not can_leave_out:
-        return Block(html=panes[0].html)
-    return block_of(
+        return drawn
+    choice = block_of(
         "choices",
         anchor=anchor_of(result.id, first.group),
         question=first.question,
         switch=first.switch if can_leave_out else "",
         panes=panes,
     )
+    return [choice, *figures]

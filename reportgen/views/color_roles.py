@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reportgen.results import OTHERS, Column, Exhibit, Role
-from reportgen.views.theme import N_SHADES, dash, shade
+from reportgen.views.theme import N_SHADES, dash, role, shade
 
 PLAIN = "other"
 """The colour of things without a subject that has a colour."""
@@ -57,6 +57,11 @@ class Ink:
     index: int
 
     @property
+    def role(self) -> str:
+        """Return its name, as the traces of figures say it."""
+        return role(self.hue, self.index)
+
+    @property
     def colour(self) -> str:
         """Return its token."""
         return shade(self.hue, self.index)
@@ -69,8 +74,7 @@ class Ink:
     @property
     def css_class(self) -> str:
         """Return the classes that paint a part: its meaning, and a pattern for repeated ones."""
-        step = self.index % N_SHADES
-        name = f"rg-ink-{self.hue}" if step == 0 else f"rg-ink-{self.hue}-{step}"
+        name = f"rg-ink-{self.role}"
         return f"{name} rg-hatched" if self.index >= N_SHADES else name
 
 
@@ -95,8 +99,8 @@ def inks_of(
     declared = roles or (None,) * len(names)
     guessed = inks(names, exhibit.id, exhibit.title)
     hues = [
-        _REST if name.startswith(OTHERS) else role or exhibit.role or ink.hue
-        for name, role, ink in zip(names, declared, guessed, strict=True)
+        _REST if name.startswith(OTHERS) else declared_role or exhibit.role or ink.hue
+        for name, declared_role, ink in zip(names, declared, guessed, strict=True)
     ]
     return _numbered(names, hues)
 

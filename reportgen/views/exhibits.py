@@ -8,17 +8,25 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
-from markupsafe import Markup
-
 from reportgen.results import Exhibit, ExhibitKind
+from reportgen.views import inline
 from reportgen.views.cell_output import Block, block_of
-from reportgen.views.charts import band, bars, boxes, heatmap, histogram, pie, series, shares, spans
+from reportgen.views.charts import (
+    band,
+    bars,
+    boxes,
+    heatmap,
+    histogram,
+    pie,
+    series,
+    shares,
+    spans,
+    table,
+)
 from reportgen.views.charts.layout import ChartContext, Drawing, Figure, aligned
-from reportgen.views.figure_encoding import page_form, plotly_form
-from reportgen.views.fragments import figure_text, render
-from reportgen.views.sketch import sketch_of
+from reportgen.views.fragments import render
 from reportgen.views.summary_table import data_of
-from reportgen.views.tables import headings_of, table_of
+from reportgen.views.tables import TableInfo, headings_of, table_of
 from reportgen.views.validation import has_shape
 from reportgen.views.values import heading_of, plot_label, prose
 
@@ -36,12 +44,11 @@ _NOT_DRAWN = "This exhibit is of kind “{kind}”, but its values cannot be dra
 _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
     ExhibitKind.SERIES: series.draw,
     ExhibitKind.BAND: band.draw,
-    ExhibitKind.HISTOGRAM: histogram.draw,
     ExhibitKind.BOXES: boxes.draw,
     ExhibitKind.HEATMAP: heatmap.draw,
     ExhibitKind.SPANS: spans.draw,
 }
-
+"""Kinds that the page's script draws; it has all others as HTML and inline SVG."""
 
 _LISTED = frozenset({ExhibitKind.TABLE, ExhibitKind.TIMELINE})
 """Kinds that are tables; the drawing of a timeline is in a separate file."""
@@ -127,69 +134,73 @@ def _as_kind(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
         return block_of("exhibit_empty", **frame)
     if exhibit.kind in _LISTED or not has_shape(exhibit):
         return _as_table(exhibit, context, title)
-    file = f"{context.rule_id}.json"
     if exhibit.kind is ExhibitKind.SHARES:
-        found = shares.info(exhibit)
-        picture = pie_html(found.parts, frame["title"]) if shares.is_pie(exhibit) else ""
-        is_drawn = shares.are_several(found.parts)
-        return block_of("shares", **frame, info=found, pie=picture, is_drawn=is_drawn)
+        return _as_shares(exhibit, frame)
     if exhibit.kind is ExhibitKind.BARS:
-        return _as_bars(exhibit, frame, file)
+        return _as_bars(exhibit, frame, f"{context.rule_id}.json")
+    numbers = data_of(
+        exhibit,
+        is_unix=context.is_unix,
+        file=f"{context.rule_id}.json",
+        most_cells=context.most_cells,
+    )
+    if exhibit.kind is ExhibitKind.HISTOGRAM:
+        return _as_histogram(exhibit, frame, numbers, context)
     drawing = _DRAW[exhibit.kind](exhibit, context)
     if context.left_px is not None:
         drawing = aligned(drawing, context.left_px)
+    html = render("chart", **frame, drawing=drawing, is_timed=exhibit.kind in _TIMED, table=numbers)
+    return Block(html=html, figure=titled(drawing, exhibit.title), figure_id=frame["anchor"])
+
+
+def _as_histogram(
+    exhibit: Exhibit, frame: Mapping[str, str], numbers: TableInfo, context: ChartContext
+) -> Block:
+    made = histogram.draw(exhibit, context)
     html = render(
-        "chart",
+        "histogram",
         **frame,
-        drawing=drawing,
-        is_timed=exhibit.kind in _TIMED,
-        json=figure_text(page_form(drawing.figure)),
-        sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
-        table=data_of(exhibit, is_unix=context.is_unix, file=file, most_cells=context.most_cells),
+        drawing=inline.histogram_of(exhibit),
+        remark=" ".join(made.remarks),
+        table=numbers,
     )
-    return Block(html=html, figure=plotly_form(titled(drawing, exhibit.title)))
+    return Block(html=html, figure=titled(made, exhibit.title))
+
+
+def _as_shares(exhibit: Exhibit, frame: Mapping[str, str]) -> Block:
+    found = shares.info(exhibit)
+    is_drawn = shares.are_several(found.parts)
+    has_pie = is_drawn and shares.is_pie(exhibit)
+    picture = inline.pie_of_parts(found.parts, frame["title"]) if has_pie else None
+    return block_of("shares", **frame, info=found, pie=picture, is_drawn=is_drawn)
 
 
 def _as_bars(exhibit: Exhibit, frame: Mapping[str, str], file: str) -> Block:
     found, whole = bars.info(exhibit, file=file), shares.whole_of(exhibit)
     parts = [] if whole is None else shares.parts_of_bars(exhibit, whole)
     if whole is None or not shares.are_several(parts):
-        return block_of("bars", **frame, info=found, pie="", pie_of="")
+        return block_of("bars", **frame, info=found, pie=None, pie_of="")
     shown, _ = shares.split(parts)
     return block_of(
         "bars",
         **frame,
         info=bars.with_swatches(found, shares.swatches_of(parts)),
-        pie=pie_html(shown, frame["title"]),
+        pie=inline.pie_of_parts(shown, frame["title"]),
         pie_of="" if whole.unit == "%" else heading_of(whole.name),
     )
 
 
-def pie_html(parts: Sequence[shares.SharePart], title: str) -> Markup | str:
-    """Return the pie of some parts and its plain picture; nothing of one part alone."""
-    drawing = pie.draw(parts, title=title) if shares.are_several(parts) else None
-    if drawing is None:
-        return ""
-    return render(
-        "pie",
-        drawing=drawing,
-        json=figure_text(page_form(drawing.figure)),
-        sketch=sketch_of(drawing.figure, height_px=drawing.height_px),
-        alt=drawing.alt,
-    )
-
-
 def _as_table(exhibit: Exhibit, context: ChartContext, title: str) -> Block:
-    table = table_of(
+    rows = table_of(
         exhibit,
         is_unix=context.is_unix,
         file=f"{context.rule_id}.json",
         most_cells=context.most_cells,
     )
     if exhibit.kind not in _LISTED:
-        remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {table.remark}".strip()
-        table = replace(table, remark=remark)
-    return block_of("exhibit_table", **_frame(exhibit, context, title), table=table)
+        remark = f"{_NOT_DRAWN.format(kind=exhibit.kind.value)} {rows.remark}".strip()
+        rows = replace(rows, remark=remark)
+    return block_of("exhibit_table", **_frame(exhibit, context, title), table=rows)
 
 
 def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str]:
@@ -201,27 +212,29 @@ def _frame(exhibit: Exhibit, context: ChartContext, title: str) -> dict[str, str
 
 
 def figure_of(exhibit: Exhibit, context: ChartContext) -> Figure:
-    """Return plotly's figure of an exhibit.
+    """Return plotly's figure of an exhibit of any kind, its colours as tokens.
 
-    Raises:
-        ValueError: its kind is shown as HTML (``bars``, ``table``, and ``shares`` that are a bar).
+    One that does not have the columns of its kind is a table.
     """
-    if exhibit.kind is ExhibitKind.SHARES and shares.is_pie(exhibit):
-        drawing = pie.draw(shares.info(exhibit).parts, title=exhibit.title)
-        if drawing is not None:
-            drawing.figure["layout"]["showlegend"] = True
-            return plotly_form(titled(drawing, exhibit.title))
-    if exhibit.kind not in _DRAW:
-        raise ValueError(
-            f"exhibit {exhibit.id} of {context.rule_id} is of kind {exhibit.kind.value}, which is "
-            f"not drawn by plotly. Drawn kinds: {', '.join(kind.value for kind in _DRAW)}."
-        )
-    return plotly_form(titled(_DRAW[exhibit.kind](exhibit, context), exhibit.title))
+    return titled(_drawing_of(exhibit, context), exhibit.title)
+
+
+def _drawing_of(exhibit: Exhibit, context: ChartContext) -> Drawing:
+    if exhibit.kind in _LISTED or not exhibit.n_rows or not has_shape(exhibit):
+        return table.draw(exhibit, context)
+    if exhibit.kind is ExhibitKind.SHARES:
+        return pie.draw(shares.info(exhibit).parts, title=exhibit.title)
+    more = {ExhibitKind.BARS: bars.draw, ExhibitKind.HISTOGRAM: histogram.draw}
+    return {**_DRAW, **more}[exhibit.kind](exhibit, context)
 
 
 def titled(drawing: Drawing, title: str) -> Figure:
-    """Return a figure that carries its title itself, for places without the page around it."""
+    """Return a figure that carries its title itself, for places without the page around it.
+
+    ``meta.top`` is its margin without the title, which the page has above the figure.
+    """
     layout = {**drawing.figure["layout"], "height": drawing.height_px + _TITLE_PX}
+    layout["meta"] = {"top": layout["margin"]["t"]}
     layout["title"] = {"text": plot_label(title, most=_TITLE_LENGTH), "x": 0, "xref": "paper"}
     layout["margin"] = {**layout["margin"], "t": _TITLE_PX}
     return {**drawing.figure, "layout": layout}

@@ -5,23 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
-from reportgen.compiled_templates import environment_of
-from reportgen.compression import pack
-from reportgen.svg_embed import embed
 from reportgen.views.instants import timed
-from reportgen.views.theme import resolved, with_fallback
+from reportgen.views.theme import with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "lanes.css", "notebook.css")
-_PACKED_FROM = 2_000
 _BREAKS = re.compile(r"(?<=[_:./])(?=[^_:./\s])|(?<=[a-z])(?=[A-Z])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -40,22 +35,6 @@ def script_json(tree: object) -> Markup:
     return Markup(text)  # noqa: S704 - holds no <, > or &
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FigureText:
-    """A figure's JSON for a script element, plain or packed."""
-
-    text: Markup
-    is_packed: bool = False
-
-
-def figure_text(tree: object) -> FigureText:
-    """Return a figure's JSON, packed where that makes it much shorter."""
-    plain = script_json(tree)
-    if len(plain) < _PACKED_FROM:
-        return FigureText(text=plain)
-    return FigureText(text=Markup(pack(plain)), is_packed=True)  # noqa: S704 - holds no <
-
-
 def notebook_style() -> Markup:
     """Return the style of sections for notebooks: the page has the same in its head."""
     folder = templates_dir() / "style"
@@ -65,8 +44,9 @@ def notebook_style() -> Markup:
 
 @cache
 def _environment() -> Environment:
-    environment = environment_of(
-        templates_dir() / "fragments",
+    environment = Environment(
+        loader=FileSystemLoader(templates_dir() / "fragments"),
+        auto_reload=False,
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_harmless,
@@ -75,9 +55,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "breakable": _breakable,
-        "embedded": lambda svg: Markup(embed(svg)),  # noqa: S704 - quoted as a URL
         "linked": _linked,
-        "resolved": resolved,
         "timed": timed,
         "with_fallback": with_fallback,
     }

@@ -53,8 +53,8 @@ _COLUMNS = (
 )
 
 
-def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]) -> str:
-    """Return the HTML of an index; ``policy_of`` its style and script is what the page allows."""
+def index_page(index: Index, *, title: str, policy_of: Callable[[str], str]) -> str:
+    """Return the HTML of an index; ``policy_of`` its script is what the page allows."""
     style = "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in _SHEETS)
     script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
@@ -69,7 +69,7 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str, str], str]
         first=[[_cell(row, column) for column in told] for row in index.jobs[:_FIRST_ROWS]],
         n_jobs=format_count(len(index.jobs)),
         data=Markup(pack(data)),  # noqa: S704 - base 64
-        policy=policy_of(style, script),
+        policy=policy_of(script),
         style=Markup(style),  # noqa: S704 - a style sheet of ours
         script=Markup(script),  # noqa: S704 - a script of ours
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from reportgen.results import Column, ColumnType, Exhibit
 from reportgen.text import phase_words
@@ -23,6 +24,8 @@ that has room for one."""
 _LONGEST_NAME = 16
 _MARKED = {"p50_s": "p50", "p95_s": "p95", "p99_s": "p99"}
 _TOP_PCT = 100.0
+_N_TICKS = 5
+_BIN_GAP = 0.94
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,20 +50,25 @@ class PieDrawing:
     alt: str
     sectors: tuple[Sector, ...]
     parts: tuple[SharePart, ...]
-    has_amounts: bool
+    has_amounts: bool = False
 
 
 def pie_of(exhibit: Exhibit) -> PieDrawing:
-    """Return the pie of a ``shares`` exhibit, clockwise from twelve o'clock."""
+    """Return the pie of a ``shares`` exhibit."""
     info = shares.info(exhibit)
-    said = ", ".join(f"{part.name.text} {part.pct.text}" for part in info.parts)
+    drawing = pie_of_parts(info.parts, exhibit.title)
+    return replace(drawing, caption=exhibit.caption, has_amounts=info.has_amounts)
+
+
+def pie_of_parts(parts: Sequence[SharePart], title: str) -> PieDrawing:
+    """Return the pie of some parts, clockwise from twelve o'clock."""
+    said = ", ".join(f"{part.name.text} {part.pct.text}" for part in parts)
     return PieDrawing(
-        title=exhibit.title,
-        caption=exhibit.caption,
-        alt=f"Pie: {exhibit.title}. {said}.",
-        sectors=tuple(_sectors([part for part in info.parts if part.width_pct > 0])),
-        parts=info.parts,
-        has_amounts=info.has_amounts,
+        title=title,
+        caption="",
+        alt=f"Pie: {title}. {said}.",
+        sectors=tuple(_sectors([part for part in parts if part.width_pct > 0])),
+        parts=tuple(parts),
     )
 
 
@@ -103,56 +111,92 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BinPath:
+    """The bar of one bin, or the outline of a group: its path, and what it says when pointed at."""
+
+    path: str
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistogramGroup:
+    """One group of a histogram: a bar for each bin where it is alone, else one outline."""
+
+    name: str
+    colour: str
+    paths: tuple[BinPath, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HistogramDrawing:
-    """Stacked bars, 100 units wide and high: a path and a paint for each group, and the axis."""
+    """Bars, 100 units wide and high, the values below their axis, and the highest count.
+
+    Of several groups each is an area with an outline, so that all are seen where they overlap.
+    """
 
     title: str
     caption: str
     alt: str
-    groups: tuple[tuple[str, str, str], ...]
-    first: str
-    last: str
+    groups: tuple[HistogramGroup, ...]
+    ticks: tuple[str, ...]
     most: str
     marks: tuple[Mark, ...] = ()
     marks_of: str = ""
 
 
 def histogram_of(exhibit: Exhibit) -> HistogramDrawing:
-    """Return the histogram of an exhibit with at least one bin; its groups are stacked."""
-    found = histogram.info(exhibit)
+    """Return the histogram of an exhibit with at least one bin."""
+    found, unit = histogram.info(exhibit), exhibit.columns[0].unit
     start, end = (numbers(column.values) for column in exhibit.columns[:2])
     low, high = start[0] or 0.0, end[-1] or 0.0
-    width = (high - low) or 1.0
-    lefts = [100 * ((value or 0.0) - low) / width for value in start]
-    rights = [100 * ((value or 0.0) - low) / width for value in end]
-    heights = [0.0] * len(lefts)
-    totals = [sum(group.counts[at] or 0.0 for group in found.groups) for at in range(len(lefts))]
-    top = max(totals, default=0.0) or 1.0
-    groups = []
-    for group in found.groups:
-        path = []
-        for at, count in enumerate(group.counts):
-            if count:
-                tall = 100 * count / top
-                y = 100 - heights[at] - tall
-                gap = 0.06 * (rights[at] - lefts[at])
-                path.append(
-                    f"M{lefts[at]:.2f} {y:.2f}h{rights[at] - lefts[at] - gap:.2f}v{tall:.2f}"
-                    f"H{lefts[at]:.2f}z"
-                )
-                heights[at] += tall
-        groups.append((group.name, group.ink.colour, "".join(path)))
-    unit = exhibit.columns[0].unit
-    ends = [format_value(value, unit) for value in (low, high)]
+    bins = [(left or 0.0, right or 0.0) for left, right in zip(start, end, strict=True)]
+    edges = [(_pct_of(left, low, high), _pct_of(right, low, high)) for left, right in bins]
+    words = [f"{format_value(left, unit)} – {format_value(right, unit)}" for left, right in bins]
+    draw = partial(_bars, words=words) if len(found.groups) == 1 else _outline
+    top = max((count or 0.0 for group in found.groups for count in group.counts), default=0.0)
+    ticks = [low + (high - low) * at / (_N_TICKS - 1) for at in range(_N_TICKS)]
+    said = tuple(format_value(value, unit) for value in ticks)
     return HistogramDrawing(
         title=exhibit.title,
         caption=exhibit.caption,
-        alt=f"Histogram: {exhibit.title}, from {ends[0]} to {ends[1]}.",
-        groups=tuple(groups),
-        first=ends[0],
-        last=ends[1],
+        alt=f"Histogram: {exhibit.title}, from {said[0]} to {said[-1]}.",
+        groups=tuple(
+            HistogramGroup(
+                name=group.name,
+                colour=group.ink.colour,
+                paths=tuple(draw(edges, _heights(group.counts, top))),
+            )
+            for group in found.groups
+        ),
+        ticks=said,
         most=format_value(int(top), exhibit.columns[2].unit) if len(exhibit.columns) > 2 else "",
     )
+
+
+def _heights(counts: Sequence[float | None], top: float) -> list[float]:
+    return [100 * (count or 0.0) / (top or 1.0) for count in counts]
+
+
+def _pct_of(value: float, low: float, high: float) -> float:
+    return 100 * (value - low) / ((high - low) or 1.0)
+
+
+def _bars(
+    edges: Sequence[tuple[float, float]], heights: Sequence[float], *, words: Sequence[str]
+) -> Iterator[BinPath]:
+    for (left, right), height, said in zip(edges, heights, words, strict=True):
+        if height:
+            width = _BIN_GAP * (right - left)
+            path = f"M{left:.2f} {100 - height:.2f}h{width:.2f}V100H{left:.2f}z"
+            yield BinPath(path=path, says=said)
+
+
+def _outline(edges: Sequence[tuple[float, float]], heights: Sequence[float]) -> Iterator[BinPath]:
+    steps = "".join(
+        f"H{left:.2f}V{100 - height:.2f}H{right:.2f}"
+        for (left, right), height in zip(edges, heights, strict=True)
+    )
+    yield BinPath(path=f"M0 100{steps}V100z")
 
 
 def with_marks(

@@ -1,14 +1,14 @@
 """Colours by meaning: one name per meaning, the same on every chart, in light and in dark.
 
-A figure names its colours ``var(--rg-gpu)``. The page's script looks them up in the page's style
-(``templates/style/tokens.css``, written from here by ``report_notebook/build.py``), so a change of
-theme repaints without new data; for JupyterLab ``resolved`` puts the light theme's values in.
+A figure names its colours ``var(--rg-gpu)``, and ``resolved`` puts the values of a theme in. Each
+of its traces says its role (``meta.role``), by which the page's script finds the colour of the
+reader's theme.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from colorsys import hls_to_rgb, rgb_to_hls
 from dataclasses import dataclass
 from functools import cache
@@ -72,10 +72,15 @@ _FILL_ALPHA = 0.2
 _TEXTS = ("#ffffff", "#000000")
 
 
+def role(hue: str, index: int) -> str:
+    """Return the name of the ``index``-th colour of one meaning: ``gpu-2``."""
+    step = index % N_SHADES
+    return hue if step == 0 else f"{hue}-{step}"
+
+
 def shade(hue: str, index: int) -> str:
     """Return the token of the ``index``-th line of one meaning: ``var(--rg-gpu-2)``."""
-    step = index % N_SHADES
-    return f"var(--rg-{hue})" if step == 0 else f"var(--rg-{hue}-{step})"
+    return f"var(--rg-{role(hue, index)})"
 
 
 def on(hue: str, index: int) -> str:
@@ -88,9 +93,14 @@ def dash(index: int) -> str:
     return DASHES[index // N_SHADES % len(DASHES)]
 
 
+def fill_role(hue: str) -> str:
+    """Return the name of the colour of an area under or around a line."""
+    return f"{hue}-fill"
+
+
 def fill(hue: str) -> str:
     """Return the token of an area under or around a line."""
-    return f"var(--rg-{hue}-fill)"
+    return f"var(--rg-{fill_role(hue)})"
 
 
 def scale() -> list[list[object]]:
@@ -145,27 +155,14 @@ def css() -> str:
     )
 
 
-def mapped(node: Any, change: Callable[[Any], Any]) -> Any:
-    """Return a figure, or a part of one, with each of its values changed."""
+def resolved(node: Any, *, theme: str = "light") -> Any:
+    """Return a figure, or a part of one, with its colour tokens replaced by a theme's values."""
     if isinstance(node, dict):
-        return {key: mapped(value, change) for key, value in node.items()}
+        return {key: resolved(value, theme=theme) for key, value in node.items()}
     if isinstance(node, list):
-        return [
-            mapped(value, change) if isinstance(value, dict | list) else change(value)
-            for value in node
-        ]
-    return change(node)
-
-
-def resolved(figure: Any, *, theme: str = "light") -> Any:
-    """Return a figure with its colour tokens replaced by the values of a theme."""
-    values = tokens(theme)
-
-    def colour(item: Any) -> Any:
-        found = _TOKEN.fullmatch(item) if isinstance(item, str) else None
-        return values[found[1]] if found else item
-
-    return mapped(figure, colour)
+        return [resolved(value, theme=theme) for value in node]
+    found = _TOKEN.fullmatch(node) if isinstance(node, str) and node.startswith("var(") else None
+    return tokens(theme)[found[1]] if found else node
 
 
 @cache

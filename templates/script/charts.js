@@ -1,7 +1,6 @@
-/** Draws the figures of the page. Each is a JSON in its <figure>; plotly lies packed in the page and
- * is unpacked when the first chart comes near the window. Colours are tokens of tokens.css. */
+/** Draws the figures of the page: plotly's JSON, as the notebook has it. Plotly lies packed in the page
+ * and is unpacked when the first chart comes near the window. A trace says the role of its colour. */
 import { all, byId, first, make } from "./dom.js";
-import { unfolder } from "./figures.js";
 import { textOf } from "./packing.js";
 import { orderRows } from "./row_order.js";
 import { savingButtons } from "./saving.js";
@@ -57,7 +56,7 @@ const mostAwake = () => Number(document.documentElement.dataset.mostCharts ?? 10
 /* The text of the library, when those of the figures are there too: then they are drawn at once. */
 async function inflate() {
   const figuresRead = figures.map(async (figure) => {
-    const source = first('script[type="application/json"]', figure);
+    const source = first(isOwn(figure) ? ":scope > script" : `script[data-figure="${figure.id}"]`, isOwn(figure) ? figure : document);
     if (source) texts.set(figure, await textOf(source));
   });
   const packed = byId("plotly-gz");
@@ -81,13 +80,12 @@ const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 
 /**
  * As wide as a sheet and no higher (half by less room, half by smaller print), with as many instants
- * below it as find room there, and without what only a click in the legend shows; a pie keeps its size.
+ * below it as find room there, and without what only a click in the legend shows.
  * @param {HTMLElement} figure
  * @param {number} width_px
  */
 export function fitSheet(figure, width_px) {
   const plot = plotOf(figure);
-  if (plot.closest(".rg-pie")) return;
   const scale = Math.sqrt(Math.min(1, SHEET_PX / plot.clientHeight));
   const height = plot.clientHeight * scale;
   Object.assign(plot.style, { zoom: `${scale}`, maxHeight: `${height}px` });
@@ -112,7 +110,7 @@ export function fitSheet(figure, width_px) {
  * @param {any} plot
  */
 async function giveRoom(figure, plot) {
-  if (isOwn(figure) || plot.closest(".rg-pie")) return;
+  if (isOwn(figure)) return;
   for (let tries = SETTLING_TRIES; tries; tries--) {
     const size = plot._fullLayout?._size;
     const least_px = Math.min(LEAST_PLOT_PX, parseFloat(plot.style.getPropertyValue("--rg-height")) - AROUND_PX);
@@ -123,18 +121,29 @@ async function giveRoom(figure, plot) {
   }
 }
 
-const OWN_COLOURS = ["gpu", "cpu", "network", "io", "memory", "step", "gpu-memory", "other"];
+/** @param {string} role `gpu-2`, of a colour of the page's style sheet */
+const colourOf = (role) => getComputedStyle(document.documentElement).getPropertyValue(`--rg-${role}`).trim();
+
+/** The look of all charts in the reader's theme. */
+function chartStyle() {
+  const written = byId("chart-style")?.textContent ?? "{}";
+  return JSON.parse(written.replace(/var\(--rg-([a-z0-9-]+)\)/g, (_, role) => colourOf(role)));
+}
 
 /**
- * A template in the page's colours, for a figure whose author chose none.
- * @param {(token: string) => string} colorOf
+ * Gives a trace of ours the colours of the reader's theme.
+ * @param {any} trace
  */
-function pageTemplate(colorOf) {
-  const [text, grid, line] = ["--rg-text", "--rg-grid", "--rg-line"].map(colorOf);
-  const axis = { gridcolor: grid, linecolor: line, zerolinecolor: line, automargin: true };
-  const plain = "rgba(0,0,0,0)";
-  const colorway = OWN_COLOURS.map((name) => colorOf(`--rg-${name}`));
-  return { layout: { font: { color: text }, paper_bgcolor: plain, plot_bgcolor: plain, colorway, xaxis: axis, yaxis: axis } };
+function paint(trace) {
+  const { role, fill = role } = trace.meta ?? {};
+  if (trace.type === "heatmap") {
+    for (const [at, step] of trace.colorscale.entries()) step[1] = colourOf(`scale-${at}`);
+  }
+  if (!role) return;
+  for (const part of [trace.line, trace.marker, trace.marker?.line]) {
+    if (part?.color) part.color = colourOf(role);
+  }
+  if (trace.fillcolor) trace.fillcolor = colourOf(fill);
 }
 
 /**
@@ -143,22 +152,20 @@ function pageTemplate(colorOf) {
  * @param {any} plot
  */
 function madeFor(figure, plot) {
-  const written = JSON.parse(texts.get(figure) ?? "{}");
-  const style = getComputedStyle(document.documentElement);
-  const colorOf = (/** @type {string} */ token) => style.getPropertyValue(token).trim();
-  if (isOwn(figure)) {
-    const { data, layout = {} } = written;
-    return { data, layout: { template: pageTemplate(colorOf), ...layout } };
-  }
-  const unfold = unfolder(written.pool ?? [], colorOf);
-  const { data, layout = {} } = placed({ data: unfold(written.data), layout: unfold(written.layout) });
+  const { data, layout: written } = JSON.parse(texts.get(figure) ?? "{}");
+  const layout = { template: chartStyle(), ...written };
+  if (isOwn(figure)) return { data, layout };
+  data.forEach(paint);
+  delete layout.title;
+  layout.margin.t = layout.meta.top;
   layout.height = plot.clientHeight;
-  if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
   if (isTouched) layout.dragmode = false;
   /* Times to the millisecond are wide: on a phone they would overlap. */
   if (layout.xaxis?.type === "date") layout.xaxis.nticks = ticksIn(plot.clientWidth);
-  orderRows(figure, { data, layout }, () => draw(figure));
-  return { data, layout };
+  const made = placed({ data, layout });
+  if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
+  orderRows(figure, made, () => draw(figure));
+  return made;
 }
 
 /** @param {HTMLElement} figure */

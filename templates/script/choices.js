@@ -8,7 +8,7 @@ const NAMES_AT_ONCE = 12;
 /** @param {HTMLElement} choices */
 function offerSearch(choices) {
   const radios = /** @type {HTMLInputElement[]} */ (all(':scope > input[type="radio"]', choices));
-  if (radios.length < SEARCH_FROM_NAMES || first(":scope > .rg-tools", choices)) return;
+  if (radios.length < SEARCH_FROM_NAMES) return;
   const count = make("span", { className: "rg-choices-ask" });
   const box = make("input", {
     type: "search",
@@ -48,8 +48,4 @@ function offerSearch(choices) {
   update();
 }
 
-/** @param {ParentNode} root */
-const offerSearches = (root) => all(".rg-choices", root).forEach(offerSearch);
-
-offerSearches(document);
-document.addEventListener("rg-unfolded", ({ target }) => offerSearches(/** @type {HTMLElement} */ (target)));
+all(".rg-choices").forEach(offerSearch);

@@ -3,21 +3,15 @@ import { all, byId, first, make } from "./dom.js";
 
 const READING_LINE_RATIO = 0.25;
 
-/** @param {ParentNode} place */
-function addAnchors(place) {
-  const headings = ".rg-section .rg-head h2, article[id] h3, figure[id] > figcaption h3";
-  for (const heading of all(headings, place)) {
-    const target = heading.closest("article[id], figure[id], section[id]");
-    if (!target || heading.nextElementSibling?.matches(".rg-anchor")) continue;
-    const label = `Link to “${(heading.textContent ?? "").slice(0, 80)}”`;
-    const link = make("a", { className: "rg-anchor", href: `#${target.id}`, textContent: "#", "aria-label": label });
-    const title = make("div", { className: "rg-title" });
-    heading.replaceWith(title);
-    title.append(heading, link);
-  }
+for (const heading of all(".rg-section .rg-head h2, article[id] h3, figure[id] > figcaption h3")) {
+  const target = heading.closest("article[id], figure[id], section[id]");
+  if (!target) continue;
+  const label = `Link to “${(heading.textContent ?? "").slice(0, 80)}”`;
+  const link = make("a", { className: "rg-anchor", href: `#${target.id}`, textContent: "#", "aria-label": label });
+  const title = make("div", { className: "rg-title" });
+  heading.replaceWith(title);
+  title.append(heading, link);
 }
-addAnchors(document);
-document.addEventListener("rg-unfolded", ({ target }) => addAnchors(/** @type {Element} */ (target)));
 
 const links = /** @type {HTMLAnchorElement[]} */ (all(".rg-nav a[href^='#']"));
 const idOf = (/** @type {HTMLAnchorElement} */ { hash }) => decodeURIComponent(hash.slice(1));

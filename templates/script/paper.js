@@ -1,29 +1,14 @@
-/** Print: light, and all charts that are open, as wide as a sheet. With `?print=all` the folds open,
- * but for the numbers of drawn charts. */
+/** Print: light, and all charts that are open, as wide as a sheet. */
 import { drawAll, figures, fitSheet, isAwake, repaint } from "./charts.js";
-import { allFolds, openFold, printsAll } from "./folds.js";
 
 const WIDTH_PX = 650;
 const PANEL_WIDTH_PX = 300;
 
-/** @type {{theme: string | undefined, folds: HTMLDetailsElement[]} | null} */
-let before = null;
-
-/** @param {HTMLDetailsElement} fold */
-const opens = (fold) =>
-  printsAll && !fold.open && !fold.matches(".rg-code") && !fold.matches("[data-drawn] > .rg-data");
-
-/* Twice: folds wait within folds. */
-function openedFolds() {
-  return [1, 2].flatMap(() => {
-    const folds = allFolds().filter(opens);
-    folds.forEach(openFold);
-    return folds;
-  });
-}
+/** @type {string | undefined} */
+let given;
 
 addEventListener("beforeprint", () => {
-  before = { theme: document.documentElement.dataset.theme, folds: openedFolds() };
+  given = document.documentElement.dataset.theme;
   document.documentElement.dataset.theme = "light";
   drawAll();
   repaint();
@@ -34,10 +19,7 @@ addEventListener("beforeprint", () => {
 });
 
 addEventListener("afterprint", () => {
-  if (before === null) return;
-  if (before.theme) document.documentElement.dataset.theme = before.theme;
+  if (given) document.documentElement.dataset.theme = given;
   else delete document.documentElement.dataset.theme;
-  for (const fold of before.folds) fold.open = false;
-  before = null;
   repaint();
 });

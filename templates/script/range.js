@@ -110,7 +110,7 @@ async function follow(figure) {
  * @param {boolean} isZoomed
  */
 function visibleCurves(traces, isZoomed) {
-  const isRefined = (/** @type {any} */ trace) => trace.meta === "refined";
+  const isRefined = (/** @type {any} */ trace) => trace.meta?.refined;
   const refined = traces.filter(isRefined);
   if (!refined.length || Boolean(refined[0].visible) === isZoomed) return null;
   const axes = new Set(refined.map((trace) => trace.yaxis));

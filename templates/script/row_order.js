@@ -1,7 +1,18 @@
 /** The rows of a heat map: as recorded, or those with the largest values first. */
 import { first, make } from "./dom.js";
+import { bytesOf } from "./packing.js";
 
 const LEAST_ROWS = 9;
+
+/**
+ * The rows of a matrix as plotly's JSON has it.
+ * @param {{bdata: string, shape: string}} matrix
+ */
+function rowsIn({ bdata, shape }) {
+  const cells = new Float32Array(bytesOf(bdata).buffer);
+  const [n_rows, n_columns] = shape.split(",").map(Number);
+  return Array.from({ length: n_rows }, (_, row) => cells.subarray(row * n_columns, (row + 1) * n_columns));
+}
 
 /** @param {ArrayLike<number>} row */
 function meanOf(row) {
@@ -31,10 +42,10 @@ export function orderRows(figure, { data: [map], layout }, redraw) {
   offer(figure, redraw);
   const box = /** @type {HTMLInputElement | null} */ (first(".rg-order input", figure));
   if (!box?.checked) return;
-  /** @type {number[]} */
-  const means = map.z.map(meanOf);
+  const rows = rowsIn(map.z);
+  const means = rows.map(meanOf);
   const order = means.map((_, at) => at).sort((one, other) => means[other] - means[one] || one - other);
-  map.z = order.map((at) => map.z[at]);
+  map.z = order.map((at) => rows[at]);
   map.y = order.map((at) => map.y[at]);
   const every = Math.ceil(order.length / Math.max(layout.yaxis.tickvals.length, 1));
   layout.yaxis.tickvals = map.y.filter((/** @type {string} */ _, /** @type {number} */ at) => at % every === 0);

@@ -3,7 +3,6 @@ import { first, make } from "./dom.js";
 import { announce } from "./texts.js";
 
 const TITLE_PX = 52;
-const PIE_PX = 640;
 
 /** @param {Element} figure */
 const fileNameOf = (figure) =>
@@ -21,8 +20,6 @@ function titled(figure, plot, size) {
     ...plot.layout,
     ...size,
     autosize: false,
-    /* A pie is saved with the legend that the table is on the page. */
-    showlegend: plot.layout.showlegend || Boolean(plot.closest(".rg-pie")),
     paper_bgcolor: style.getPropertyValue("--rg-surface").trim(),
     title: {
       text: title.replace(/&/g, "&amp;").replace(/</g, "&lt;"),
@@ -42,8 +39,7 @@ function titled(figure, plot, size) {
  */
 async function save(plot, format) {
   const figure = plot.closest("figure");
-  const width = plot.closest(".rg-pie") ? PIE_PX : plot.clientWidth;
-  const size = { width, height: plot.clientHeight + TITLE_PX };
+  const size = { width: plot.clientWidth, height: plot.clientHeight + TITLE_PX };
   const options = { format, filename: fileNameOf(figure), scale: format === "png" ? 2 : 1, ...size };
   try {
     await window.Plotly.downloadImage({ data: plot.data, layout: titled(figure, plot, size) }, options);

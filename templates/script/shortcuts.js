@@ -1,14 +1,11 @@
 /** Shortcuts: one list for the keys and for the help; they can be switched off (WCAG 2.1.4). */
 import { all, byId, make } from "./dom.js";
-import { openFold } from "./folds.js";
 import { turnTheme, turnZone } from "./look.js";
 import { goBy } from "./navigation.js";
-import { openSearch } from "./search.js";
 import { remember, remembered } from "./storage.js";
 
 /** @type {[string, string, () => void][]} */
 const SHORTCUTS = [
-  ["/", "Search the report", openSearch],
   ["j", "Next section", () => goBy(1)],
   ["k", "Previous section", () => goBy(-1)],
   ["o", "Open or fold all sections", turnAll],
@@ -25,10 +22,7 @@ let help = null;
 /* All folded sections, opened together and folded together. */
 function turnAll() {
   const areOpen = topics.every((topic) => topic.open);
-  for (const topic of topics) {
-    if (areOpen) topic.open = false;
-    else openFold(topic);
-  }
+  for (const topic of topics) topic.open = !areOpen;
   if (allButton?.firstChild) allButton.firstChild.textContent = areOpen ? "Open all " : "Fold all ";
 }
 
@@ -71,8 +65,5 @@ addEventListener("keydown", (event) => {
 });
 
 byId("rg-help")?.addEventListener("click", openHelp);
-const find = byId("rg-find");
-if (find) find.hidden = false;
-find?.addEventListener("click", openSearch);
 if (allButton) allButton.hidden = !topics.length;
 allButton?.addEventListener("click", turnAll);

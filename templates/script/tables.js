@@ -2,7 +2,6 @@
  * opened, sorted, filtered or copied. */
 import { csvOf, harmless, orderOf } from "./csv.js";
 import { all, first, make } from "./dom.js";
-import { printsAll, unfold } from "./folds.js";
 import { announce, wordsIn, wordsOf } from "./texts.js";
 
 const FILTER_FROM_ROWS = 9;
@@ -32,7 +31,6 @@ function join(table) {
   const fold = foldOf(table);
   if (!fold) return;
   const hadFocus = fold.contains(document.activeElement);
-  unfold(fold);
   table.tBodies[0].append(...rowsOf(/** @type {HTMLTableElement} */ (first("table", fold))));
   fold.remove();
   table.dispatchEvent(new CustomEvent("rg-joined"));
@@ -187,8 +185,7 @@ function filterer(table, label) {
 /** @param {HTMLTableElement} table */
 function equip(table) {
   const scroll = table.closest(".rg-scroll");
-  if (table.dataset.equipped || !table.tHead || !table.tBodies.length || !scroll) return;
-  table.dataset.equipped = "yes";
+  if (!table.tHead || !table.tBodies.length || !scroll) return;
   const fold = foldOf(table);
   const count = rowsOf(table).length + Number(fold?.dataset.rows ?? 0);
   if (count > 1) makeSortable(table);
@@ -204,13 +201,6 @@ function equip(table) {
     event.preventDefault();
     join(table);
   });
-}
-
-/** @param {ParentNode} root */
-function equipAll(root) {
-  for (const table of all(".rg-scroll > table", root)) {
-    if (!table.closest("details[data-rows]")) equip(/** @type {HTMLTableElement} */ (table));
-  }
 }
 
 /**
@@ -235,12 +225,6 @@ function adopt(table) {
 }
 
 for (const table of all(".rg-html table.dataframe")) adopt(/** @type {HTMLTableElement} */ (table));
-equipAll(document);
-/* On paper a table has one head, and its columns are as wide in each row. */
-addEventListener("beforeprint", () => {
-  if (printsAll) all("table[data-equipped]").forEach((table) => join(/** @type {HTMLTableElement} */ (table)));
-});
-document.addEventListener("rg-unfolded", ({ target }) => {
-  const fold = /** @type {HTMLElement} */ (target);
-  if (!fold.dataset.rows) equipAll(fold);
-});
+for (const table of all(".rg-scroll > table")) {
+  if (!table.closest("details[data-rows]")) equip(/** @type {HTMLTableElement} */ (table));
+}

@@ -1,6 +1,6 @@
 /** Times of the page in UTC, as they are written, or in this browser's zone. */
 import { all, first } from "./dom.js";
-import { axisText, localClock, localDay, localInText, localText, zoneAt } from "./zones.js";
+import { instantIn, localClock, localDate, localDay, localInText, localText, zoneAt } from "./zones.js";
 
 let inBrowserZone = false;
 /** @type {[CharacterData, string][]} */
@@ -59,9 +59,6 @@ function localise(root) {
   for (const table of all("table", root)) localiseColumns(/** @type {HTMLTableElement} */ (table));
 }
 
-/** @param {unknown} ms */
-const dated = (ms) => axisText(ms, inBrowserZone);
-
 /**
  * The date axes of a figure by the names that traces give them: `x`, `x2`.
  * @param {Record<string, any>} layout
@@ -79,26 +76,27 @@ function dateAxes(layout) {
 const placeOf = (trace) => (trace.base && trace.orientation === "h" ? "base" : "x");
 
 /**
- * A figure of plotly's whose instants are in the zone that is shown.
- * @param {{data: any[], layout?: Record<string, any>}} figure
+ * A figure of plotly's, whose instants are in UTC, in the zone that is shown.
+ * @param {{data: any[], layout: Record<string, any>}} figure
  */
 export function placed(figure) {
-  const layout = figure.layout ?? {};
+  if (!inBrowserZone) return figure;
+  const { data, layout } = figure;
   const axes = dateAxes(layout);
-  const traces = figure.data.filter((trace) => axes[trace.xaxis ?? "x"] && trace[placeOf(trace)]);
-  const start = traces.map((trace) => trace[placeOf(trace)][0]).find((value) => typeof value === "number");
+  const traces = data.filter((trace) => axes[trace.xaxis ?? "x"] && trace[placeOf(trace)]);
+  const start = traces.flatMap((trace) => trace[placeOf(trace)].find(Boolean) ?? [])[0];
   for (const trace of traces) {
-    trace[placeOf(trace)] = Array.from(trace[placeOf(trace)], dated);
-    if (inBrowserZone && Array.isArray(trace.text)) trace.text = trace.text.map(localInText);
+    trace[placeOf(trace)] = trace[placeOf(trace)].map(localDate);
+    if (Array.isArray(trace.text)) trace.text = trace.text.map(localInText);
   }
   for (const mark of [...(layout.shapes ?? []), ...(layout.annotations ?? [])]) {
     if (!axes[mark.xref ?? "x"]) continue;
-    for (const key of ["x", "x0", "x1"]) if (key in mark) mark[key] = dated(mark[key]);
+    for (const key of ["x", "x0", "x1"]) if (key in mark) mark[key] = localDate(mark[key]);
   }
   for (const axis of Object.values(axes)) {
-    if (axis.range) axis.range = axis.range.map(dated);
-    if (!inBrowserZone || start === undefined) continue;
-    const zone = zoneAt(start);
+    if (axis.range) axis.range = axis.range.map(localDate);
+    if (!start) continue;
+    const zone = zoneAt(instantIn(start));
     for (const stop of axis.tickformatstops ?? []) stop.value = stop.value.replace("UTC", zone);
     if (axis.hoverformat) axis.hoverformat = axis.hoverformat.replace("UTC", zone);
   }
@@ -119,10 +117,6 @@ export function showZone(inZone) {
   }
   document.dispatchEvent(new Event("rg:zone"));
 }
-
-document.addEventListener("rg-unfolded", ({ target }) => {
-  if (inBrowserZone) localise(/** @type {Element} */ (target));
-});
 
 const SILENT_MIN = 30;
 

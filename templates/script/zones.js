@@ -42,19 +42,23 @@ export function localText(text, ms, startMs) {
   return `${hasDay ? `${localDay(ms)} ` : ""}${localClock(ms)}${decimals}${zone}`;
 }
 
+const TO_THE_MINUTE = "2026-07-03 09:30".length;
+
 /**
- * An instant as plotly's date axes write it: plotly takes a number for an instant in this browser's
- * zone, a text unchanged. It keeps microseconds.
- * @param {unknown} ms
- * @param {boolean} isLocal
+ * The instant of a date as the page's charts have it, in UTC: `2026-07-03 09:30:21.250001`.
+ * @param {string} text
  */
-export function axisText(ms, isLocal) {
-  if (typeof ms !== "number") return ms;
-  if (Number.isNaN(ms)) return null;
-  const us = Math.round((isLocal ? ms + offsetMs(ms) : ms) * 1000);
-  const whole = Math.floor(us / 1000);
-  const text = new Date(whole).toISOString().slice(0, -1).replace("T", " ");
-  return us > whole * 1000 ? text + String(us - whole * 1000).padStart(3, "0") : text;
+export const instantIn = (text) => Date.parse(`${text.slice(0, TO_THE_MINUTE).replace(" ", "T")}Z`);
+
+/**
+ * The same date in this browser's zone; zones differ by whole minutes.
+ * @param {string | null} text
+ */
+export function localDate(text) {
+  if (!text) return text;
+  const ms = instantIn(text);
+  const shown = new Date(ms + offsetMs(ms)).toISOString().slice(0, TO_THE_MINUTE);
+  return shown.replace("T", " ") + text.slice(TO_THE_MINUTE);
 }
 
 const INSTANT =

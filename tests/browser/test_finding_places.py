@@ -82,38 +82,6 @@ def test_a_heading_has_a_link_to_its_place(browser, busy_page):
         wait_until(page, "() => location.hash === '#StepOutlier--outliers'")
 
 
-def test_search_lists_places_by_title_and_then_by_what_they_hold(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        page.keyboard.press("/")
-        page.keyboard.type("outlier steps")
-        assert page.evaluate(HITS)[0] == "Outlier steps"
-        page.get_by_role("combobox", name="Search").fill("cudnn_convolution_backward_weight")
-        assert page.evaluate(HITS) == ["Operators on the CPU", "Operators on the GPU"]
-        page.get_by_role("combobox", name="Search").fill("10:29:30.0")
-        assert page.evaluate(HITS) == ["Outlier steps"], "a row that waits in a fold"
-        page.keyboard.press("Enter")
-        wait_until(page, "() => location.hash === '#StepOutlier--outliers'")
-        assert not page.locator("dialog[open]").count()
-
-
-def test_search_is_walked_with_arrows_and_left_with_escape(browser, busy_page):
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        page.get_by_role("button", name="Search").click()
-        page.keyboard.type("gpu")
-        page.keyboard.press("ArrowDown")
-        box = page.get_by_role("combobox", name="Search")
-        assert box.get_attribute("aria-activedescendant") == "rg-found-1"
-        assert page.locator("#rg-found-1").get_attribute("aria-selected") == "true"
-        box.fill("no such words at all")
-        assert page.locator(".rg-count").text_content() == "Nothing found."
-        page.keyboard.press("Escape")
-        page.keyboard.press("Escape")
-        assert not page.locator("dialog[open]").count()
-        assert page.evaluate("document.activeElement.id") == "rg-find"
-
-
 def test_keys_lead_through_the_page_and_can_be_switched_off(browser, busy_page):
     with opened(browser, busy_page) as watched:
         page = watched.page

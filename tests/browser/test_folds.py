@@ -57,23 +57,3 @@ def test_a_chart_folded_again_has_its_size_after_what_happened_meanwhile(
         summary.click()
         _wait_for_height(page)
         assert watched.complaints == []
-
-
-def test_on_paper_a_folded_chart_is_drawn_if_all_is_printed(browser, busy_page):
-    with opened(browser, busy_page, at="?print=all") as watched:
-        page = watched.page
-        scroll_through(page)
-        page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
-        page.emulate_media(media="print")
-        _wait_for_height(page)
-        page.evaluate("window.dispatchEvent(new Event('afterprint'))")
-        assert not page.evaluate(IS_OPEN)
-
-
-def test_without_script_a_folded_chart_is_a_picture_one_click_away(browser, busy_page):
-    with opened(browser, busy_page, java_script_enabled=False) as watched:
-        page = watched.page
-        picture = page.locator(f"#{CHART} .rg-sketch")
-        assert not picture.is_visible()
-        page.locator(f"details:has(#{CHART}) > summary").first.click()
-        assert picture.is_visible()

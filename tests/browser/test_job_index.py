@@ -10,7 +10,7 @@ import pytest
 
 from reportgen.index.model import JobRow
 from reportgen.index.read import index_of
-from reportgen.pipeline.index import _policy
+from reportgen.publish.policy import policy
 from reportgen.views.index import index_page
 from tests.browser.test_accessibility import LOOKS, _complaints
 from tests.browser.watching import opened
@@ -38,7 +38,9 @@ ROWS = [
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     index = index_of([*ROWS, replace(ROWS[0], job="</script>other", group="other", path="/x")])
     page = tmp_path_factory.mktemp("index") / "profiler-index.html"
-    page.write_text(index_page(index, title="Jobs", policy_of=_policy), encoding="utf-8")
+    page.write_text(
+        index_page(index, title="Jobs", policy_of=lambda script: policy([script])), encoding="utf-8"
+    )
     return page
 
 

@@ -446,17 +446,18 @@ def test_a_damaged_block_is_left_out_and_said(browser, tmp_path):
         assert "gemm" in _details(page)["Name"]
 
 
-def test_without_a_script_and_on_paper_a_picture_stands_for_the_lanes(browser, lanes_page):
+def test_without_a_script_and_on_paper_a_table_of_their_events_stands_for_the_lanes(
+    browser, lanes_page
+):
     with opened(browser, lanes_page, java_script_enabled=False) as watched:
-        assert watched.page.locator(".rg-lanes-still svg").is_visible()
+        assert watched.page.locator(".rg-lanes-undrawn").is_visible()
         assert not watched.page.locator(CANVAS).is_visible()
         assert not watched.page.locator(".rg-show").first.is_visible()
     with lanes(browser, lanes_page, color_scheme="dark") as watched:
         page = watched.page
-        assert not page.locator(".rg-lanes-still svg").is_visible()
-        assert page.locator(".rg-lanes-still .rg-keys").is_visible()
+        assert not page.locator(".rg-lanes-undrawn").is_visible()
         page.emulate_media(media="print")
-        assert page.locator(".rg-lanes-still svg").is_visible()
+        assert page.locator(".rg-lanes-undrawn").is_visible()
         assert not page.locator(CANVAS).is_visible()
 
 

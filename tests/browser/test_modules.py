@@ -65,12 +65,16 @@ def test_instants_in_the_texts_of_charts_move_to_the_readers_zone(page, text, ex
     assert run(page, "zones", "own.localInText(it)", text) == expected
 
 
-def test_an_axis_takes_instants_as_text_to_the_microsecond(page):
-    ms = 1_783_071_021_500.25
-    assert run(page, "zones", "own.axisText(it, false)", ms) == "2026-07-03 09:30:21.500250"
-    assert run(page, "zones", "own.axisText(it, true)", ms) == "2026-07-03 15:00:21.500250"
-    assert run(page, "zones", "own.axisText(NaN, false)") is None
-    assert run(page, "zones", "own.axisText('2026', true)") == "2026"
+@pytest.mark.parametrize(
+    ("date", "shown"),
+    [
+        ("2026-07-03 09:30:21.500250", "2026-07-03 15:00:21.500250"),
+        ("2026-07-03 20:30", "2026-07-04 02:00"),
+        (None, None),
+    ],
+)
+def test_dates_of_charts_move_to_the_readers_zone_and_keep_microseconds(page, date, shown):
+    assert run(page, "zones", "own.localDate(it)", date) == shown
 
 
 @pytest.mark.parametrize(
@@ -162,15 +166,6 @@ def test_an_envelope_is_one_closed_piece_for_each_stretch(page):
     assert [value for value in x if value == value] == [1, 1, 3, 4, 4, 3]
     assert [value for value in y if value == value] == [7, 0, 9, 10, 6, 5]
     assert len(x) == len(y) == 7
-
-
-def test_numbers_of_a_pool_keep_absent_values(page):
-    entry = ["u2", "AQD//wMA", 0.5, 10]
-    assert run(page, "figures", "Array.from(own.decoded(it), String)", entry) == [
-        "10.5",
-        "NaN",
-        "11.5",
-    ]
 
 
 SIGNED = [0, 1, -1, 127, -128, 300, 2**31, -(2**40), 2**51]

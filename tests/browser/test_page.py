@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from reportgen.views import theme
-from reportgen.views.charts import band
-from reportgen.views.charts.arrays import outline
-from reportgen.views.charts.layout import ChartContext
 from tests.browser.watching import (
     draw,
     opened,
@@ -17,7 +12,6 @@ from tests.browser.watching import (
     unfold,
     wait_until,
 )
-from tests.views import reports
 
 pytestmark = pytest.mark.browser
 
@@ -47,27 +41,6 @@ def test_a_chart_far_below_is_not_drawn_until_it_comes_near(browser, busy_page):
         )
 
 
-def test_an_envelope_is_drawn_as_python_outlines_it(browser, busy_page):
-    """The script's outline is the same as reportgen.views.charts.arrays.outline."""
-    exhibit = reports.busy_report().results["OverallSystemUsage"].exhibit("cpu")  # type: ignore[index]  # RuleId
-    assert exhibit is not None
-    found = band.info(exhibit, ChartContext(rule_id="OverallSystemUsage", is_unix=True))
-    (line,) = found.bands
-    xs, ys = outline(found.time_x, line.low, line.high)
-    with opened(browser, busy_page) as watched:
-        page = watched.page
-        draw(page, "OverallSystemUsage--cpu")
-        drawn = page.evaluate(
-            "(() => {"
-            " const t = document.querySelector('#OverallSystemUsage--cpu .rg-plot').data[0];"
-            " const f = v => Number.isNaN(v) ? null : v;"
-            " return [Array.from(t.x, f), Array.from(t.y, f)]; })()"
-        )
-    # Instants travel as whole milliseconds, percentages as hundredths.
-    assert drawn[0] == [None if x is None else _date(x) for x in xs]
-    assert drawn[1] == [None if y is None else pytest.approx(y, abs=1e-6) for y in ys]
-
-
 @pytest.mark.parametrize("name", ["busy_page", "hostile_page"])
 def test_a_phone_scrolls_down_but_never_sideways(browser, name, request):
     path = request.getfixturevalue(name)
@@ -84,12 +57,6 @@ def test_without_script_nothing_is_cut(browser, name, width, request):
         page = watched.page
         page.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
         assert page.evaluate("document.documentElement.scrollWidth") == width
-        cut = page.evaluate(
-            "(() => { const right = it => it.getBoundingClientRect().right;"
-            " return [...document.querySelectorAll('.rg-sketch img')]"
-            ".filter(img => right(img) > right(img.closest('figure'))).length; })()"
-        )
-        assert cut == 0
 
 
 def test_charts_follow_the_system_and_the_switch(browser, busy_page):
@@ -140,11 +107,6 @@ def test_the_navigation_leads_to_sections_and_says_where_one_is(browser, busy_pa
             page,
             "() => document.querySelector('.rg-side a[aria-current]').hash === '#cpu-bottlenecks'",
         )
-
-
-def _date(time_ms: float) -> str:
-    moment = datetime.fromtimestamp(round(time_ms) / 1000, tz=UTC)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{round(time_ms) % 1000:03d}"
 
 
 def _rgb(colour: str) -> str:

@@ -100,7 +100,7 @@ def unfold(page: Page) -> None:
 
 
 def unfold_all(page: Page) -> None:
-    """Open all folds, also those within folds; a fold puts its content in place when it opens."""
+    """Open all folds, also those within folds."""
     closed = "main details:not([open])"
     while page.locator(closed).count():
         page.evaluate(f"document.querySelectorAll('{closed}').forEach(it => {{ it.open = true; }})")

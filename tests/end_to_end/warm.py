@@ -84,9 +84,9 @@ def _serve() -> None:
             import_module(module.name)
     for library in _LIBRARIES:
         import_module(library)
-    from reportgen.publish.library import own_library
+    from reportgen.publish.library import plotly_script
 
-    own_library()
+    plotly_script()
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -1,4 +1,4 @@
-"""What the page carries: its scripts by hash, plotly packed, folds that wait."""
+"""What the page carries: its scripts by hash, plotly as it is installed, figures packed."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 from plotly.utils import PlotlyJSONEncoder
 
 from reportgen.assets import templates_dir
-from reportgen.publish import page as publish_page
 from reportgen.publish.exporter import PageExporter
-from reportgen.publish.library import own_library, whole_library
+from reportgen.publish.library import package_data, plotly_script
 from reportgen.publish.policy import digest
+from reportgen.views.charts.layout import template
+from reportgen.views.theme import resolved
 from tests.views import pages, reports
 
 
@@ -33,7 +34,7 @@ def test_the_policy_lists_just_the_scripts_of_the_page(page):
     inline = re.findall(r"<script(?: type=\"module\")?>(.*?)</script>", page, flags=re.DOTALL)
     allowed = re.search(r"script-src ([^;]*)", text)
     assert allowed
-    library = own_library().digest
+    library = plotly_script().digest
     assert allowed[1].split() == [*map(digest, inline), library]
     assert len(inline) == 2
 
@@ -73,7 +74,8 @@ def test_only_the_template_that_plotly_gives_to_each_figure_is_left_out(tmp_path
     shown = new_output("display_data", data={"application/vnd.plotly.v1+json": plain})
     cell = new_code_cell("mine()", outputs=[shown])
     page = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
-    has_template = '"colorway"' in page.read_text(encoding="utf-8").partition("data-own>")[2]
+    written = page.read_text(encoding="utf-8").partition("data-own>")[2].partition("</figure>")[0]
+    has_template = '"colorway"' in written
     assert has_template is (template == "seaborn")
 
 
@@ -95,36 +97,29 @@ def test_no_script_is_written_into_an_attribute(page):
 def test_the_packed_library_is_the_script_that_the_policy_allows(page):
     (packed,) = re.findall(r'id="plotly-gz" data-packed>([^<]*)<', page)
     text = gzip.decompress(base64.b64decode(packed)).decode()
-    assert own_library().digest == digest(text)
+    assert plotly_script().digest == digest(text)
+    assert text == (package_data() / "plotly.min.js").read_text(encoding="utf-8")
     assert "Plotly" in text
 
 
-OWN_FIGURE = new_output(
-    "display_data",
-    data={"application/vnd.plotly.v1+json": {"data": [{"type": "pie", "values": [1, 2]}]}},
-)
-OWN_SCRIPT = new_output("display_data", data={"text/html": "<SCRIPT>Plotly.version</SCRIPT>"})
-OWN_TABLE = new_output("display_data", data={"text/html": "<table></table>"})
-
-
-@pytest.mark.parametrize(
-    ("output", "library"),
-    [(OWN_FIGURE, whole_library), (OWN_SCRIPT, whole_library), (OWN_TABLE, own_library)],
-)
-def test_a_page_whose_author_may_draw_anything_has_the_whole_library(tmp_path, output, library):
-    cell = new_code_cell("mine()", outputs=[output])
-    path = pages.write_page(tmp_path, reports.report_of(()), own_cells=[cell])
-    assert library().packed in path.read_text(encoding="utf-8")
+def test_a_chart_is_the_figure_of_the_notebook_without_the_common_look(page):
+    figures = {
+        output["metadata"]["reportgen"]["figure"]: output["data"]["application/vnd.plotly.v1+json"]
+        for cell in pages.notebook_of(reports.busy_report()).cells
+        for output in cell.get("outputs", ())
+        if "figure" in output["metadata"]["reportgen"]
+    }
+    found = dict(re.findall(r'data-figure="([^"]*)" data-packed>([^<]*)<', page))
+    assert found.keys() == figures.keys()
+    for name, packed in found.items():
+        drawn = json.loads(gzip.decompress(base64.b64decode(packed)))
+        assert drawn["data"] == figures[name]["data"]
+        assert figures[name]["layout"] == {**drawn["layout"], "template": resolved(template())}
 
 
 def test_cells_and_rows_end_by_themselves(page):
     assert "<td" in page
     assert not re.search("</t[dhr]>", page)
-
-
-def test_a_fold_within_a_fold_is_hidden_once():
-    folded = publish_page._folded("a<!--fold-->b<!--fold-->c<!--/fold--><!--/fold-->d<!--fold-->")
-    assert folded == "a<noscript>bc</noscript>d<noscript>"
 
 
 def test_a_title_can_be_neither_long_nor_turned_around(tmp_path):

@@ -476,8 +476,14 @@ def test_an_unknown_exhibit_is_refused_with_those_there_are(busy):
         views.exhibit(busy, "OverallSystemUsage", "gppu")
     with pytest.raises(PluginError, match="It holds: OverallSystemUsage"):
         views.figure(busy, "Nothing", "gpu")
-    with pytest.raises(ValueError, match="not drawn by plotly"):
-        views.figure(busy, "OverallSystemUsage", "usage")
+
+
+def test_every_exhibit_is_a_figure_of_plotlys(busy):
+    from plotly.graph_objects import Figure
+
+    for rule_id, result in busy.results.items():
+        for item in result.exhibits:
+            assert Figure(views.figure(busy, rule_id, item.id)).data, item.id
 
 
 def test_hostile_names_are_text_everywhere():

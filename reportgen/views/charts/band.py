@@ -13,7 +13,7 @@ from typing import Any
 from reportgen.results import Exhibit
 from reportgen.views import theme
 from reportgen.views.charts import layout
-from reportgen.views.charts.arrays import Numbers, Outline, Pairs, numbers
+from reportgen.views.charts.arrays import float32, matrix32, numbers, outline
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.validation import BAND_PARTS, bands_of
@@ -84,7 +84,6 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``band`` exhibit."""
     found = info(exhibit, context)
-    time_x = layout.time_array(found.time_x, context)
     lines = [(band.name, band.panel) for band in found.bands]
     n_panels = len(found.panels)
     busiest = max(sum(at == panel for _, at in lines) for panel in range(n_panels))
@@ -92,7 +91,9 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
         exhibit,
         "Line chart with range",
         [name for name, _ in lines],
-        traces=[trace for panel in range(n_panels) for trace in panel_traces(found, panel, time_x)],
+        traces=[
+            trace for panel in range(n_panels) for trace in panel_traces(found, panel, context)
+        ],
         height_px=_FRAME_PX + _PANEL_PX * n_panels,
         remark=_JOINT_REMARK if busiest > MOST_ENVELOPES else "",
         hovermode="x unified",
@@ -102,49 +103,40 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def panel_traces(found: BandInfo, panel: int, time_x: Numbers) -> list[dict[str, Any]]:
+def panel_traces(found: BandInfo, panel: int, context: ChartContext) -> list[dict[str, Any]]:
     """Return the traces of one panel: envelopes below, lines above."""
     bands = [band for band in found.bands if band.panel == panel]
     scale, y_axis = found.panels[panel], layout.axis_name(panel)
-    reaches = [
-        (layout.value_array(band.low, scale), layout.value_array(band.high, scale))
-        for band in bands
-    ]
+    x = layout.axis_times(found.time_x, context)
     if len(bands) > MOST_ENVELOPES:
         low = _extremes(min, [band.low for band in bands])
         high = _extremes(max, [band.high for band in bands])
-        reach = layout.value_array(low, scale), layout.value_array(high, scale)
-        envelopes = [_envelope((time_x, *reach), bands[0].ink.hue, "")]
+        envelopes = [_envelope((x, low, high), bands[0].ink.hue, "")]
     else:
-        envelopes = [
-            _envelope((time_x, *reach), band.ink.hue, band.name)
-            for band, reach in zip(bands, reaches, strict=True)
-        ]
-    lines = [
-        _mean_line(band, time_x, Pairs(low=low32, high=high32), scale)
-        for band, (low32, high32) in zip(bands, reaches, strict=True)
-    ]
-    points = [dots for band in bands for dots in _lone_points(band, time_x, scale)]
+        envelopes = [_envelope((x, band.low, band.high), band.ink.hue, band.name) for band in bands]
+    lines = [_mean_line(band, x, scale) for band in bands]
+    points = [dots for band in bands for dots in _lone_points(band, x)]
     return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines, *points)]
 
 
-def _mean_line(band: Band, time_x: Numbers, reach: Pairs, scale: UnitScale) -> dict[str, Any]:
+def _mean_line(band: Band, x: list[Any], scale: UnitScale) -> dict[str, Any]:
     reached = f"%{{customdata[0]:{scale.digits}}} – %{{customdata[1]:{scale.digits}}}"
     return {
         "type": "scatter",
         "mode": "lines",
         "name": plot_label(band.name),
         "legendgroup": plot_label(band.name),
-        "x": time_x,
-        "y": layout.value_array(band.mean, scale),
-        "customdata": reach,
+        "meta": {"role": band.ink.role},
+        "x": x,
+        "y": float32(band.mean),
+        "customdata": matrix32(list(zip(band.low, band.high, strict=True))),
         "hovertemplate": f"{scale.hover} ({reached})",
         "connectgaps": False,
         "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5, **band.shape},
     }
 
 
-def _lone_points(band: Band, time_x: Numbers, scale: UnitScale) -> list[dict[str, Any]]:
+def _lone_points(band: Band, x: list[Any]) -> list[dict[str, Any]]:
     """Return the points that no line joins to another, as dots: they would not be seen."""
     around = [None, *band.mean, None]
     lone = [
@@ -156,23 +148,25 @@ def _lone_points(band: Band, time_x: Numbers, scale: UnitScale) -> list[dict[str
     curve = {
         "type": "scatter",
         "mode": "markers",
-        "x": time_x,
-        "y": layout.value_array(lone, scale),
+        "meta": {"role": band.ink.role},
+        "x": x,
+        "y": float32(lone),
     }
     style = {"marker": {"color": band.ink.colour, "size": 4}, "legendgroup": plot_label(band.name)}
     return [{**curve, **style, "hoverinfo": "skip", "showlegend": False}]
 
 
-def _envelope(curves: tuple[Numbers, Numbers, Numbers], hue: str, group: str) -> dict[str, Any]:
-    time_x, low, high = curves
+def _envelope(curves: tuple[list[Any], Curve, Curve], hue: str, group: str) -> dict[str, Any]:
+    x, y = outline(*curves)
     return {
         "type": "scatter",
         "mode": "lines",
+        "meta": {"role": theme.fill_role(hue)},
         "fill": "toself",
         "fillcolor": theme.fill(hue),
         "line": {"width": 0, "color": theme.fill(hue)},
-        "x": Outline(side="x", time_x=time_x, low=low, high=high),
-        "y": Outline(side="y", time_x=time_x, low=low, high=high),
+        "x": x,
+        "y": float32(y),
         "hoverinfo": "skip",
         "showlegend": False,
         "legendgroup": plot_label(group),

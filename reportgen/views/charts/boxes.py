@@ -85,6 +85,7 @@ def _trace(box: BoxShape, row: int, scale: UnitScale) -> dict[str, Any]:
     return {
         "type": "box",
         "orientation": "h",
+        "meta": {"role": box.hue, "fill": theme.fill_role(box.hue)},
         "name": plot_label(box.name),
         "y": [row],
         "q1": [p25],

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
 from reportgen.views.charts import layout
-from reportgen.views.charts.arrays import Numbers, matrix32, numbers, percentages32
+from reportgen.views.charts.arrays import matrix32, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.values import heading_of, plot_label, unique_labels
 
@@ -85,13 +85,6 @@ def named_rows(found: HeatmapInfo, height_px: float) -> list[tuple[int, str]]:
     return runs[:: -(-len(runs) // most)]
 
 
-def _cells(found: HeatmapInfo) -> Numbers:
-    if not found.scale.is_percent:
-        return matrix32(found.cells)
-    flat = percentages32([value for row in found.cells for value in row])
-    return replace(flat, n_columns=max(1, len(found.time_x)))
-
-
 def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     """Draw a ``heatmap`` exhibit."""
     found = info(exhibit, context)
@@ -105,13 +98,13 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
         "type": "heatmap",
         "x": layout.time_array(found.time_x, context),
         "y": labels,
-        "z": _cells(found),
+        "z": matrix32(found.cells),
         "colorscale": theme.scale(),
         "zmin": 0,
         **({"zmax": 100} if scale.is_percent else {}),
         "hoverongaps": False,
         "hovertemplate": f"%{{y}}<br>%{{x}}<br>%{{z:{scale.digits}}}{scale.suffix}<extra></extra>",
-        "colorbar": {**bar, "tickfont": {"color": "var(--rg-muted)", "size": 11}},
+        "colorbar": bar,
         "ygap": 1 if n_rows <= _MOST_GAPPED else 0,
     }
     return layout.drawn(

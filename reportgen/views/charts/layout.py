@@ -7,9 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from reportgen.results import Exhibit
-from reportgen.views.charts.arrays import Numbers, float32, instants, percentages32
+from reportgen.views.charts.arrays import float64
 from reportgen.views.tables import MOST_CELLS
-from reportgen.views.values import BYTE_RATES, BYTES, SECONDS_PER, heading_of, plot_label
+from reportgen.views.values import (
+    BYTE_RATES,
+    BYTES,
+    SECONDS_PER,
+    heading_of,
+    plot_label,
+    plotly_date,
+)
 
 Figure = dict[str, Any]
 
@@ -28,8 +35,9 @@ _LEFT_PX = 44
 _LABEL_CHARACTER_PX, _LABEL_PADDING_PX = 6.4, 12
 
 _HELD_UNITS = frozenset({"", "bytes"})
-_FINE_BELOW_MS = 60_000.0
-"""Charts of kernel traces are milliseconds long: their points lie closer than one."""
+_PLAIN = "rgba(0,0,0,0)"
+_OWN_HUES = ("gpu", "cpu", "network", "io", "memory", "step", "gpu-memory", "other")
+"""Colours of figures that a notebook's author draws without choosing any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,30 +136,51 @@ def scaled(values: Sequence[float | None], factor: float) -> list[float | None]:
     return [None if value is None else value * factor for value in values]
 
 
-def layout(**parts: object) -> dict[str, Any]:
-    """Return a layout on a transparent ground; ``parts`` add to it."""
+def template() -> dict[str, Any]:
+    """Return the look of all charts, its colours as tokens.
+
+    The page has it once and puts the colours of the reader's theme in
+    (``templates/script/charts.js``); a figure in a notebook has it with those of the light theme.
+    """
+    axis_style = {
+        "gridcolor": _GRID,
+        "linecolor": _LINE,
+        "zerolinecolor": _LINE,
+        "tickfont": {"color": _MUTED, "size": _SMALL},
+        "title": {"font": {"color": _MUTED, "size": _SMALL}, "standoff": 6},
+        "ticks": "",
+        "automargin": True,
+    }
     return {
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "font": {"family": FONT, "size": _NORMAL, "color": _MUTED},
+        "layout": {
+            "paper_bgcolor": _PLAIN,
+            "plot_bgcolor": _PLAIN,
+            "colorway": [f"var(--rg-{hue})" for hue in _OWN_HUES],
+            "font": {"family": FONT, "size": _NORMAL, "color": _MUTED},
+            "hoverlabel": {
+                "bgcolor": "var(--rg-surface)",
+                "bordercolor": _LINE,
+                "font": {"family": FONT, "size": _NORMAL, "color": _TEXT},
+                "namelength": -1,
+            },
+            "legend": {"font": {"color": _TEXT}, "bgcolor": _PLAIN},
+            "modebar": {"bgcolor": _PLAIN, "color": _MUTED, "activecolor": "var(--rg-link)"},
+            "annotationdefaults": {"font": {"color": _TEXT, "size": _SMALL}},
+            "shapedefaults": {"line": {"color": _MUTED}},
+            "xaxis": axis_style,
+            "yaxis": axis_style,
+        },
+        "data": {"heatmap": [{"colorbar": {"tickfont": {"color": _MUTED, "size": _SMALL}}}]},
+    }
+
+
+def layout(**parts: object) -> dict[str, Any]:
+    """Return a layout in the look of all charts; ``parts`` add to it."""
+    return {
+        "template": template(),
         "margin": {"l": _LEFT_PX, "r": 12, "t": 8, "b": 30},
         "hovermode": "closest",
-        "hoverlabel": {
-            "bgcolor": "var(--rg-surface)",
-            "bordercolor": _LINE,
-            "font": {"family": FONT, "size": _NORMAL, "color": _TEXT},
-            "namelength": -1,
-        },
-        "legend": {
-            "orientation": "h",
-            "x": 0,
-            "y": 1.01,
-            "xanchor": "left",
-            "yanchor": "bottom",
-            "font": {"color": _TEXT},
-            "bgcolor": "rgba(0,0,0,0)",
-        },
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": _MUTED, "activecolor": "var(--rg-link)"},
+        "legend": {"orientation": "h", "x": 0, "y": 1.01, "xanchor": "left", "yanchor": "bottom"},
         **parts,
     }
 
@@ -195,19 +224,8 @@ def label_room_px(labels: Sequence[str]) -> int:
 
 
 def axis(title: str = "", **parts: object) -> dict[str, Any]:
-    """Return an axis in the page's style."""
-    made: dict[str, Any] = {
-        "gridcolor": _GRID,
-        "linecolor": _LINE,
-        "zerolinecolor": _LINE,
-        "tickfont": {"color": _MUTED, "size": _SMALL},
-        "ticks": "",
-        "automargin": True,
-        **parts,
-    }
-    if title:
-        made["title"] = {"text": title, "font": {"color": _MUTED, "size": _SMALL}, "standoff": 6}
-    return made
+    """Return an axis, with its title if it has one."""
+    return {**parts, **({"title": {"text": title}} if title else {})}
 
 
 def row_axis(names: Sequence[str]) -> dict[str, Any]:
@@ -233,14 +251,14 @@ def value_axis(name: str, scale: UnitScale, **parts: object) -> dict[str, Any]:
 def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
     """Return the x axis of a chart over time."""
     if context.time_range_s:
-        parts["range"] = times(context.time_range_s, context)
+        parts["range"] = axis_times(times(context.time_range_s, context), context)
     if not context.is_unix:
         return axis("seconds since the recording began", **parts)
     return axis(
         "",
         type="date",
         tickangle=0,
-        tickfont={"color": _MUTED, "size": _TINY},
+        tickfont={"size": _TINY},
         hoverformat="%Y-%m-%d %H:%M:%S.%L UTC",
         tickformatstops=[
             {"dtickrange": [None, 1], "value": "%H:%M:%S.%6f\n%b %-d, %Y UTC"},
@@ -253,18 +271,20 @@ def time_axis(context: ChartContext, **parts: object) -> dict[str, Any]:
     )
 
 
-def time_array(values: Sequence[float | None], context: ChartContext) -> Numbers:
-    """Return the axis's instants, packed to the millisecond, short charts to the microsecond."""
-    millisecond = 1.0 if context.is_unix else 0.001
-    present = [value for value in values if value is not None]
-    reach = max(present, default=0.0) - min(present, default=0.0)
-    is_short = reach < _FINE_BELOW_MS * millisecond
-    return instants(values, step=millisecond / 1000 if is_short else millisecond)
+def time_array(values: Sequence[float | None], context: ChartContext) -> Any:
+    """Return instants as plotly takes them for the x axis: dates, or a typed array of seconds."""
+    return axis_times(values, context) if context.is_unix else float64(values)
 
 
-def value_array(values: Sequence[float | None], scale: UnitScale) -> Numbers:
-    """Return the values of a curve, packed: percentages to the hundredth."""
-    return percentages32(values) if scale.is_percent else float32(values)
+def axis_times(values: Sequence[float | None], context: ChartContext) -> list[Any]:
+    """Return a few instants as plotly takes them for an axis.
+
+    Dates are texts: a number on a date axis is an instant in the browser's zone to plotly, and its
+    label says UTC.
+    """
+    if not context.is_unix:
+        return list(values)
+    return [None if value is None else plotly_date(value) for value in values]
 
 
 def shape_of(unit: str, values: Sequence[float | None]) -> dict[str, str]:
@@ -278,7 +298,7 @@ def times(values: Sequence[float | None], context: ChartContext) -> list[float |
     return scaled(values, 1000.0) if context.is_unix else list(values)
 
 
-def vertical_line(x: float | None, top: float, line: dict[str, Any]) -> dict[str, Any]:
+def vertical_line(x: float | str | None, top: float, line: dict[str, Any]) -> dict[str, Any]:
     """Return a shape from the bottom of the figure to ``top`` (0-1), behind its curves."""
     edges = {"x0": x, "x1": x, "y0": 0, "y1": top}
     return {"type": "line", **edges, "xref": "x", "yref": "paper", "layer": "below", "line": line}

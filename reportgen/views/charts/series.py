@@ -8,7 +8,7 @@ from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views.charts import layout
-from reportgen.views.charts.arrays import Numbers, numbers
+from reportgen.views.charts.arrays import float32, numbers
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.color_roles import Ink, inks_of_columns
 from reportgen.views.values import heading_of, plot_label
@@ -92,13 +92,14 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _trace(line: SeriesLine, time_x: Numbers, scale: UnitScale) -> dict[str, Any]:
+def _trace(line: SeriesLine, time_x: Any, scale: UnitScale) -> dict[str, Any]:
     colour = line.ink.colour
     trace = {
         "type": "scatter",
         "name": plot_label(line.name),
+        "meta": {"role": line.ink.role},
         "x": time_x,
-        "y": layout.value_array(line.values, scale),
+        "y": float32(line.values),
         "yaxis": layout.axis_name(line.panel),
         "hovertemplate": scale.hover,
         "connectgaps": False,

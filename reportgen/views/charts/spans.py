@@ -99,7 +99,7 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
         exhibit,
         "Intervals over time",
         found.lanes,
-        traces=[_trace(group) for group in found.groups],
+        traces=[_trace(group, context) for group in found.groups],
         height_px=max(_LEAST_PX, _FRAME_PX + _LANE_PX * n_lanes),
         remark=hidden if found.n_left_out else "",
         barmode="overlay",
@@ -109,14 +109,15 @@ def draw(exhibit: Exhibit, context: ChartContext) -> Drawing:
     )
 
 
-def _trace(group: SpanGroup) -> dict[str, Any]:
+def _trace(group: SpanGroup, context: ChartContext) -> dict[str, Any]:
     colour = group.ink.colour
     return {
         "type": "bar",
         "orientation": "h",
         "name": plot_label(group.name),
+        "meta": {"role": group.ink.role},
         "y": group.lanes,
-        "base": float64(group.starts),
+        "base": layout.time_array(group.starts, context),
         "x": float64(group.lengths),
         "width": 0.62,
         "text": group.words,

@@ -14,7 +14,7 @@ from reportgen.views.cell_output import Block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
-from reportgen.views.choices import choice_block
+from reportgen.views.choices import choice_blocks
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
@@ -48,9 +48,10 @@ def dashboard_blocks(report: Report) -> list[Block]:
     first, rest = panels[:_AT_ONCE], panels[_AT_ONCE:]
     words = words_of([panel.exhibit for panel in rest])
     return [
-        replace(_block(panel, panels, report), is_panel=not _stands_alone(at, group), fold=fold)
+        replace(block, is_panel=not _stands_alone(at, group), fold=fold)
         for group, fold in ((first, ""), (rest, words))
         for at, panel in enumerate(group)
+        for block in _blocks(panel, panels, report)
     ]
 
 
@@ -119,7 +120,7 @@ def _said(column: Column, at: int) -> str:
     return shorten(str(column.values[at]), most=_LONGEST_PART).text
 
 
-def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
+def _blocks(panel: Panel, panels: Sequence[Panel], report: Report) -> list[Block]:
     context = context_of(panel.rule_id, report)
     if panel.place.shares_axis:
         alike = [other.exhibit for other in panels if other.place.shares_axis]
@@ -133,8 +134,8 @@ def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
         return exhibit_block(shown, context, title=headline(item))
 
     if panel.exhibit.place.choice is None:
-        return draw(panel.exhibit)
-    return choice_block(panel.options, report.results[panel.rule_id], lambda item: draw(item).html)
+        return [draw(panel.exhibit)]
+    return choice_blocks(panel.options, report.results[panel.rule_id], draw)
 
 
 def _lanes(exhibits: Sequence[Exhibit]) -> list[str]:

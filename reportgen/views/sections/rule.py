@@ -19,7 +19,7 @@ from reportgen.results import (
 from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext
-from reportgen.views.choices import choice_block
+from reportgen.views.choices import choice_blocks
 from reportgen.views.exhibits import anchor_of, exhibit_block, exhibit_blocks
 from reportgen.views.findings import apart, card_of, cards_of
 from reportgen.views.outline import (
@@ -111,29 +111,28 @@ def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -
     return [
         *exhibit_blocks(shown, context),
         *(replace(block, fold=words) for block in exhibit_blocks(folded, context)),
-        *choice_blocks(exhibits, report.results[RuleId(rule_id)], context),
+        *chosen_blocks(exhibits, report.results[RuleId(rule_id)], context),
     ]
 
 
-def choice_blocks(
+def chosen_blocks(
     exhibits: Sequence[Exhibit], result: RuleResult, context: ChartContext
 ) -> list[Block]:
-    """Return a block for each group of exhibits of which the reader chooses one."""
+    """Return the blocks of each group of exhibits of which the reader chooses one."""
     groups: dict[str, list[Exhibit]] = {}
     for item in exhibits:
         if item.place.choice is not None:
             groups.setdefault(item.place.choice.group, []).append(item)
     return [
-        choice_block(
+        block
+        for options in groups.values()
+        for block in choice_blocks(
             options,
             result,
-            lambda item, options=options: (
-                exhibit_block(  # type: ignore[misc]  # bound now
-                    item if item is options[0] else _top_of(item), context
-                ).html
+            lambda item, options=options: exhibit_block(  # type: ignore[misc]  # bound now
+                item if item is options[0] else _top_of(item), context
             ),
         )
-        for options in groups.values()
     ]
 
 

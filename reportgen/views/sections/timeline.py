@@ -13,11 +13,9 @@ from reportgen.text import format_count
 from reportgen.views.cell_output import Block, PageSection, block_of, headed_section
 from reportgen.views.charts.layout import ChartContext, Drawing, times
 from reportgen.views.exhibits import exhibit_block, titled
-from reportgen.views.figure_encoding import page_form, plotly_form
-from reportgen.views.fragments import figure_text, render, script_json
+from reportgen.views.fragments import render, script_json
 from reportgen.views.outline import context_of, exhibits_of
 from reportgen.views.sections.rule import notice_block
-from reportgen.views.sketch import sketch_of
 from reportgen.views.summary_table import data_of
 from reportgen.views.tables import TableInfo, table_of
 from reportgen.views.timeline import tracks
@@ -28,6 +26,8 @@ from reportgen.views.timeline.refined import refined_traces
 from reportgen.views.values import heading_of, plot_label, shorten
 
 ID, TITLE = "timeline", "Timeline"
+_AXIS_ID = "timeline-axis"
+"""Of the figure, as in ``templates/fragments/timeline.html.j2``."""
 _LEAD = (
     "All charts have one time axis: if you zoom into one, the others follow. The table of "
     "functions below shows the visible range."
@@ -35,8 +35,6 @@ _LEAD = (
 _LEAD_OF_LANES = (
     "All work in time, from the host to the GPUs: zoom in, and click an event for its details."
 )
-_SKETCH_SHRINK = 0.8
-"""Less, and the names of lanes would lie on their bars."""
 _SHORTEST_S = 1.0
 """Length shown of a job that was sampled once."""
 _TOOL = "One time axis: drag to zoom, double-click for the whole job"
@@ -102,20 +100,12 @@ def _axis_block(
         "timeline",
         drawing=drawing,
         caption=_caption(panels, lanes),
-        json=figure_text(page_form(drawing.figure)),
-        sketch=sketch_of(
-            drawing.figure,
-            height_px=drawing.height_px,
-            most_traces=len(drawing.figure["data"]),
-            most_px=drawing.height_px,
-            shrink=_SKETCH_SHRINK,
-        ),
         facts=script_json(facts),
         anchors=[panel.anchor for panel in panels if panel.anchor],
         length_s=round(facts["length_s"], 3),
         tables=tables,
     )
-    return Block(html=html, figure=plotly_form(titled(drawing, _TOOL)))
+    return Block(html=html, figure=titled(drawing, _TOOL), figure_id=_AXIS_ID)
 
 
 def _caption(panels: Sequence[tracks.TimelinePanel], lanes: Sequence[tracks.Lane]) -> str:

@@ -72,12 +72,11 @@ def draw(
     for at, panel in enumerate(panels, start=1 if lanes else 0):
         axes[f"yaxis{at + 1}" if at else "yaxis"] = _panel_axis(panel, domains[at])
         notes.append(_note(panel.title, domains[at][1], "bottom"))
-        time_x = time_array(panel.found.time_x, context)
         traces += [
             {**trace, "yaxis": axis_name(at), "showlegend": False}
-            for trace in band.panel_traces(panel.found, 0, time_x)
+            for trace in band.panel_traces(panel.found, 0, context)
         ]
-    ends = times([extent.start_s, extent.end_s], context)
+    ends = layout.axis_times(times([extent.start_s, extent.end_s], context), context)
     return Drawing(
         figure={
             "data": traces,
@@ -163,20 +162,15 @@ def _bars(lane: Lane, place: int, context: ChartContext) -> list[dict[str, Any]]
         colour = theme.shade(hue, 0)
         curve = {"name": plot_label(lane.name), "x": time_array(xs, context), "y": float32(ys)}
         style = {"fill": "toself", "fillcolor": colour, "line": {"width": 1.2, "color": colour}}
-        trace = {"type": "scatter", "mode": "lines", **curve, **style}
+        trace = {"type": "scatter", "mode": "lines", "meta": {"role": hue}, **curve, **style}
         traces.append({**trace, "hoverinfo": "skip", "showlegend": False})
     return traces
 
 
 def _note(text: str, y: float, anchor: str) -> dict[str, Any]:
-    place = {"x": 0, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "xshift": 0}
-    label = {"text": plot_label(text, most=_LANE_LABEL), **place, "yanchor": anchor}
-    if anchor == "top":
-        style = {"yshift": 0, "font": {"size": 11, "color": "var(--rg-muted)"}}
-    else:
-        font = {"size": 11, "color": "var(--rg-text)"}
-        style = {"yshift": 3, "bgcolor": "var(--rg-surface)", "font": font}
-    return {**label, "showarrow": False, **style}
+    place = {"x": 0, "y": y, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": anchor}
+    label = {"text": plot_label(text, most=_LANE_LABEL), "xshift": 0, "showarrow": False}
+    return {**label, **place, "yshift": 0 if anchor == "top" else 3}
 
 
 def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> list[dict[str, Any]]:
@@ -187,9 +181,8 @@ def _loop_lines(lanes: Sequence[Lane], top: float, context: ChartContext) -> lis
         for span in lane.spans
         if span.words == TRAINING_LOOP
     ]
-    style = {"width": 1, "dash": "dot", "color": "var(--rg-muted)"}
     return [
-        layout.vertical_line(x, top, style)
+        layout.vertical_line(x, top, {"width": 1, "dash": "dot"})
         for span in loop
-        for x in times([span.start_s, span.end_s], context)
+        for x in layout.axis_times(times([span.start_s, span.end_s], context), context)
     ]

@@ -63,7 +63,7 @@ class FunctionTable:
             "width": self.width_s,
             "n": len(self.cells[0]),
             "most": MOST_LISTED,
-            "cells": matrix32(self.cells).base64,
+            "cells": matrix32(self.cells)["bdata"],
         }
 
 

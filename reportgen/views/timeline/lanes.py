@@ -1,4 +1,4 @@
-"""The lanes of the timeline in the page: the packed file, and a picture of one step."""
+"""The lanes of the timeline in the page: the packed file, and how many events each lane has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from reportgen.text import format_count, plural
 from reportgen.units import NS_PER_S
 from reportgen.views.cell_output import Block, block_of
 from reportgen.views.tables import TableInfo
-from reportgen.views.timeline.still import still_of
 
 _TITLE, _TITLE_WITHOUT_GPU = "Events, from host to device", "Events and metrics"
 _ON_GPU = frozenset({Family.COMPUTE, Family.COPIES})
@@ -52,7 +51,6 @@ def lanes_block(content: bytes, counts: TableInfo | None = None) -> Block:
         title=_TITLE if has_gpus else _TITLE_WITHOUT_GPU,
         caption=_caption(file.header),
         label=_label(file.header["lanes"]),
-        still=still_of(file),
         counts=counts,
         packed=Markup(packed),  # noqa: S704 - letters, digits, +, / and =
     )

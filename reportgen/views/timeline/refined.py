@@ -17,8 +17,6 @@ from reportgen.views.values import plot_label
 
 MOST_STEPS = 20_000
 """More steps would make the page larger than its charts together."""
-REFINED = "refined"
-"""The mark of these curves for the page's script (``range.js``)."""
 _STEPS = "steps"
 
 
@@ -53,7 +51,8 @@ def _curves(
             "type": "scatter",
             "mode": "lines",
             "name": plot_label(band.name),
-            "meta": REFINED,
+            # ``refined`` is the mark for the page's script (``range.js``).
+            "meta": {"role": band.ink.role, "refined": True},
             "visible": False,
             "showlegend": False,
             "x": time_array(time_x, context),

@@ -6,59 +6,36 @@ import struct
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from reportgen.results import Column, ColumnType, ExhibitKind, exhibit
 from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
-from reportgen.views.charts.arrays import (
-    float64,
-    instants,
-    matrix32,
-    outline,
-    percentages32,
-)
+from reportgen.views.charts.arrays import float32, float64, matrix32, outline
 from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
 from reportgen.views.exhibits import figure_of
-from reportgen.views.figure_encoding import page_form, plotly_form
 from tests.views import reports
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
 RELATIVE = ChartContext(rule_id="Rule", is_unix=False)
 
 
+def unpacked(packed):
+    code = {"f4": "f", "f8": "d"}[packed["dtype"]]
+    content = base64.b64decode(packed["bdata"])
+    return list(struct.unpack(f"<{len(content) // struct.calcsize(code)}{code}", content))
+
+
 def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
-    packed = float64([1_783_071_000_123.0, None])
-    first, second = struct.unpack("<2d", base64.b64decode(packed.base64))
+    first, second = unpacked(float64([1_783_071_000_123.0, None]))
     assert first == 1_783_071_000_123.0
     assert math.isnan(second)
-    assert packed.tolist() == [1_783_071_000_123.0, None]
 
 
-@given(st.lists(st.none() | st.integers(0, 65_534).map(lambda whole: whole / 100)))
-def test_percentages_survive_to_the_hundredth(values):
-    assert percentages32(values).tolist() == [
-        None if value is None else pytest.approx(value, abs=1e-9) for value in values
-    ]
-    assert percentages32(values).dtype == "u2"
-
-
-def test_percentages_that_do_not_fit_are_floats():
-    assert percentages32([-1.0, 700.0]).tolist() == [-1.0, 700.0]
-
-
-def test_instants_survive_to_the_millisecond_for_a_day_and_beyond():
-    day = [1_783_071_000_123.0, None, 1_783_071_000_123.0 + 86_400_000]
-    assert instants(day, step=1.0).tolist() == day
-    assert instants(day, step=1.0).dtype == "u4"
-    assert instants([0.0, 60 * 86_400.0], step=0.001).tolist() == [0.0, 60 * 86_400.0]
-    assert instants([], step=1.0).tolist() == []
+def test_values_of_curves_are_in_single_precision():
+    assert unpacked(float32([41.2])) == [pytest.approx(41.2, rel=1e-7)]
 
 
 def test_a_matrix_says_its_shape():
-    matrix = matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
-    figure = plotly_form({"data": [{"type": "heatmap", "z": matrix}], "layout": {}})
-    assert figure["data"][0]["z"]["shape"] == "2, 3"
+    assert matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])["shape"] == "2, 3"
 
 
 def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
@@ -109,12 +86,8 @@ def test_instants_are_epoch_milliseconds_or_seconds_of_a_relative_clock():
 
 
 def test_points_of_a_kernel_trace_lie_closer_than_a_millisecond() -> None:
-    bins = [1_783_071_021_250.1, 1_783_071_021_250.2, 1_783_071_021_250.3]
-    hour = [0.0, 3_600_000.0]
-
-    assert time_array(bins, UNIX).tolist() == pytest.approx(bins, abs=1e-3, rel=0)
-    assert len(set(time_array(bins, UNIX).tolist())) == 3
-    assert time_array(hour, UNIX).scale == 1.0
+    bins = [1_783_071_021_250.1, 1_783_071_021_250.2]
+    assert time_array(bins, UNIX) == ["2026-07-03 09:30:21.2501", "2026-07-03 09:30:21.2502"]
 
 
 def test_lines_of_different_units_stand_in_panels_of_their_own():
@@ -140,17 +113,6 @@ def test_an_envelope_has_one_outline_per_stretch_without_gaps():
     xs, ys = outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
     assert xs == [1.0, 1.0, None, 3.0, 4.0, 4.0, 3.0]
     assert ys == [5.0, 0.0, None, 6.0, 7.0, 2.0, 1.0]
-
-
-def test_the_page_holds_each_array_once():
-    """Time, lowest, mean, highest: four arrays serve line, envelope and hover text."""
-    made = reports.band("gpu", "x", {"gpu0": (40, 20)})
-    figure = page_form(band.draw(made, UNIX).figure)
-    assert len(figure["pool"]) == 4
-    envelope, line = figure["data"]
-    assert envelope["x"] == {"outline": "x", "of": [0, 1, 2]}
-    assert line["x"] == {"pool": 0}
-    assert line["customdata"] == {"pairs": [1, 2]}
 
 
 def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
@@ -181,7 +143,7 @@ def test_a_sample_between_gaps_is_a_dot():
         ],
     )
     (dots,) = [item for item in band.draw(made, UNIX).figure["data"] if item["mode"] == "markers"]
-    assert [value for value in dots["y"].tolist() if value is not None] == [40.0]
+    assert [value for value in unpacked(dots["y"]) if not math.isnan(value)] == [40.0]
 
 
 def test_many_bands_share_one_envelope_from_lowest_to_highest():

@@ -6,16 +6,13 @@ import base64
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from reportgen.results import Where
-from reportgen.results.timeline_file import read_timeline
 from reportgen.store import load, with_timeline
 from reportgen.views.findings import cards_of
 from reportgen.views.sections.timeline import timeline
 from reportgen.views.timeline.lanes import Spot, lanes_block, spot_of
-from reportgen.views.timeline.still import still_of
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.views import traces
 from tests.views.lane_files import LaneFile, training_file
@@ -99,32 +96,6 @@ def test_a_file_of_another_version_is_said_to_be_unreadable():
     assert spot_of(Where(node="rank 1"), content) is None
 
 
-def test_the_picture_shows_each_family_of_the_median_step_in_its_colour():
-    made = training_file()
-    made.window(1_000_000, 2_000_000, "median step: 1")
-    svg = still_of(read_timeline(made.packed()))
-    assert "median step: 1 · 1 ms" in svg
-    for hue in ("gpu", "network", "cpu", "other", "step"):
-        assert f'stroke="var(--rg-{hue},' in svg
-    assert "ProfilerStep#1" in svg
-    assert "ProfilerStep#0" not in svg
-    assert "stream 20" in svg
-
-
-def test_the_picture_takes_families_from_the_file_and_explains_all_of_them():
-    made = LaneFile(length_ns=1_000, details=[""])
-    names = made.name("Stream Wait Event", "runtime"), made.name("mine", "communication")
-    lane = made.lane("stream", "waits for streams and events", node="rank 0")
-    made.window(0, 1_000, "everything")
-    made.strips(lane, [(0, 400, 0, names[0], 0, 0)])
-    svg = still_of(read_timeline(made.packed()))
-    assert re.findall(r'<path[^>]* stroke="var\(--rg-([\w-]+),[^>]*stroke-width="12"', svg) == [
-        "other"
-    ]
-    assert "communication" in svg  # the lanes below the window's may have it
-    assert "functions" not in svg
-
-
 def test_a_file_of_an_older_version_names_the_command_that_makes_it_again():
     content = b"RGTL0001" + training_file().packed()[8:]
     html = timeline(with_timeline(traces.traced_report(), content))._repr_html_()
@@ -132,40 +103,14 @@ def test_a_file_of_an_older_version_names_the_command_that_makes_it_again():
     assert "make-profiler-report JOB" in html
 
 
-def test_strips_that_touch_are_one_line_and_long_ones_carry_their_names():
-    made = LaneFile(length_ns=1_000_000, details=[""])
-    a, b = (made.name(name, "compute") for name in ("a", "<b>"))
-    lane = made.lane("stream", "stream 7", node="rank 0")
-    made.window(0, 1_000_000, "everything")
-    made.strips(lane, [(at * 100, 99, 0, a, 0, 0) for at in range(1_000)])
-    made.strips(lane, [(500_000, 400_000, 0, b, 0, 0)])
-    svg = still_of(read_timeline(made.packed()))
-    (path,) = re.findall(r'<path d="([^"]*)" stroke="var\(--rg-gpu,', svg)
-    assert path.count("M") == 2
-    assert "&lt;b&gt;" in svg
-
-
-def test_the_picture_has_a_bounded_number_of_rows():
-    made = LaneFile(length_ns=1_000, names=["", "a"])
-    made.window(0, 1_000, "everything")
-    for at in range(100):
-        lane = made.lane("thread", f"thread {at}", node="algo-1")
-        made.strips(lane, [(0, 900, row, 1, 0, 0) for row in range(9)])
-    svg = still_of(read_timeline(made.packed()))
-    assert len(np.unique(re.findall(r'd="M170 ([\d.]+)h', svg))) == 26
-
-
-def test_a_file_without_a_window_has_no_picture():
+def test_a_file_without_a_window_says_that_single_events_are_not_shown():
     made = LaneFile(names=["", "a"])
     made.strips(made.lane("thread", "main"), [(0, 5, 0, 1, 3, 5)], level=1)
-    assert still_of(read_timeline(made.packed())) == ""
     html = lanes_block(made.packed()).html
-    assert "are not shown. No counters were recorded. The lanes are drawn on a screen" in html
+    assert "are not shown. No counters were recorded." in html
 
 
-@pytest.mark.parametrize(
-    "attack", ["timeline_lane_is_its_parent", "timeline_wrong_counts", "timeline_absurd_counts"]
-)
+@pytest.mark.parametrize("attack", ["timeline_lane_is_its_parent", "timeline_absurd_counts"])
 def test_a_crafted_timeline_leaves_a_notice_that_says_why(tmp_path: Path, attack: str) -> None:
     report = load(ATTACKS_ON_SAVED[attack](tmp_path))
     html = "".join(block.html for block in timeline(report).blocks)

@@ -16,6 +16,7 @@ from reportgen.results.model import COLUMNAR
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
 from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
+from reportgen.views.values import plotly_date
 from tests.builders import START_S
 from tests.strange_exhibits import rule_id_of, strange
 from tests.views import reports
@@ -50,7 +51,7 @@ def test_all_panels_share_the_axis_and_the_margins(report):
     assert domains[0][1] == 1.0
     assert domains[-1][0] == pytest.approx(0.0)
     assert all(upper[0] > lower[1] for upper, lower in pairwise(domains))
-    assert layout["xaxis"]["range"] == [START_S * 1000, (START_S + 300) * 1000]
+    assert layout["xaxis"]["range"] == [plotly_date(at * 1000) for at in (START_S, START_S + 300)]
 
 
 def test_curves_whose_times_no_number_holds_have_no_axis(report: Report) -> None:
