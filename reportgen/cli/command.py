@@ -20,7 +20,7 @@ from reportgen import __version__
 from reportgen.cli.grouped import Grouped
 from reportgen.cli.interrupt import INTERRUPTED, interrupts_spare_imports
 from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
-from reportgen.cli.places import FileType, OutputType, bucket_options, output_option
+from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_option, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import (
     LINK,
@@ -159,13 +159,7 @@ class _Report(Grouped):
 @click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
-@click.option(
-    "--cycle",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="K",
-    help="Look at the K-th newest cycle of schedule(repeat=...) of torch.profiler, not the newest.",
-)
+@cycle_option
 @click.option(
     "--init-notebook",
     type=click.Choice(list(NOTEBOOKS)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options, output_option
+from reportgen.cli.places import bucket_options, cycle_option, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import FormatsType
 from reportgen.cli.streams import print_path, say
@@ -62,6 +62,7 @@ EXIT_NOT_COMPARABLE = 4
     metavar="FORMAT,…",
     help="Files to make in addition to the JSON.",
 )
+@cycle_option
 @click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
 @click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")
 @bucket_options

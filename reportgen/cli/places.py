@@ -1,4 +1,4 @@
-"""Options that say where things are: output folders or buckets, and how buckets are reached."""
+"""Options that say where things are: folders, buckets and how to reach them, recorded cycles."""
 
 from __future__ import annotations
 
@@ -37,6 +37,16 @@ def output_option(kind: click.Path, about: str) -> Callable[[Callable[..., Any]]
     return click.option(
         "-o", "--output", type=kind, default=Path(), metavar="DIR", help=f"{about} [default: here]"
     )
+
+
+cycle_option = click.option(
+    "--cycle",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="K",
+    help="Look at the K-th newest cycle of schedule(repeat=...) of torch.profiler, not the newest.",
+)
+"""The option of every command that reads kernel traces of a job that has ended."""
 
 
 class FileType(click.Path):

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from reportgen.cli.grouped import Grouped
-from reportgen.cli.places import bucket_options
+from reportgen.cli.places import bucket_options, cycle_option
 from reportgen.cli.progress import watching
 from reportgen.cli.streams import print_path, say
 
@@ -50,6 +50,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 @click.option("--from", "since", metavar="T", help="Show T and later: ISO 8601, Unix seconds.")
 @click.option("--to", "until", metavar="T", help="Show T and earlier.")
 @click.option("--steps", metavar="A:B", help="Show the time of steps A to B, both included.")
+@cycle_option
 @click.option(
     "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
 )

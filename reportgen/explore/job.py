@@ -55,7 +55,9 @@ class Job:
     Every frame has the columns of smdebug's; ``origin_us`` is the origin of their microseconds.
     """
 
-    def __init__(self, path: str, *, name: str | None = None, cache: str | None = None) -> None:
+    def __init__(
+        self, path: str, *, name: str | None = None, cache: str | None = None, cycle: int = 1
+    ) -> None:
         """Find the job.
 
         Args:
@@ -63,12 +65,13 @@ class Job:
             name: what to call it.
             cache: as ``--cache`` of the command: a folder for samples as they were parsed, or
                 ``off``; without it the user's own, for large jobs.
+            cycle: which cycle of a profiler with a schedule, 1 is the newest.
 
         Raises:
             LocationError: there is no job; the message says what was seen.
         """
-        self._path, self._name = str(path), name
-        self._profile = discover(self._path, name=name)
+        self._path, self._name, self._cycle = str(path), name, cycle
+        self._profile = discover(self._path, name=name, cycle=cycle)
         self._cache = cache_for(cache, self._profile)
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
@@ -277,7 +280,7 @@ class Job:
         Files that were read and have not changed are not read again. Rows that were returned
         once are not returned again.
         """
-        self._profile = discover(self._path, name=self._name)
+        self._profile = discover(self._path, name=self._name, cycle=self._cycle)
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
@@ -309,9 +312,11 @@ class Job:
         return spans if part.kept is None else cut_spans(spans, part.kept)
 
 
-def open_job(path: str, *, name: str | None = None, cache: str | None = None) -> Job:
+def open_job(
+    path: str, *, name: str | None = None, cache: str | None = None, cycle: int = 1
+) -> Job:
     """Open a job for analysis; see ``Job``."""
-    return Job(path, name=name, cache=cache)
+    return Job(path, name=name, cache=cache, cycle=cycle)
 
 
 def wait_for_job(

@@ -40,6 +40,7 @@ class CompareOptions:
     Attributes:
         before, after: saved reports, or jobs and traces, which are reported first.
         labels: names of the two, by default those of the jobs.
+        cycle: which cycle of a profiler with a schedule, 1 is the newest, where a job is reported.
         output: where the files are written.
         formats: what to make beside ``profiler-comparison.json``.
         theme: of the page.
@@ -49,6 +50,7 @@ class CompareOptions:
     before: str
     after: str
     labels: tuple[str, str] | None = None
+    cycle: int = 1
     output: Path = Path()
     formats: frozenset[OutputFormat] = ALL_FORMATS
     theme: str = "auto"
@@ -77,7 +79,8 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
     ):
         from reportgen.comparison import codec, compare  # while the kernel starts
 
-        before, after = (report_of(path, watcher) for path in (options.before, options.after))
+        paths = (options.before, options.after)
+        before, after = (report_of(path, watcher, cycle=options.cycle) for path in paths)
         with timed(watcher, "comparing") as step:
             comparison = compare(before, after, labels=options.labels)
             step.text = f"compared {before.job.name} with {after.job.name}"
@@ -91,7 +94,7 @@ def make_comparison(options: CompareOptions, watcher: Watcher) -> MadeComparison
     )
 
 
-def report_of(path: str, watcher: Watcher) -> Report:
+def report_of(path: str, watcher: Watcher, *, cycle: int = 1) -> Report:
     """Return a saved report, or report a job first, without leaving anything behind."""
     with saved_report(path) as saved:
         if saved is not None:
@@ -99,8 +102,8 @@ def report_of(path: str, watcher: Watcher) -> Report:
     from reportgen.pipeline.make import make_report  # half of what a comparison would import
 
     with scratch_folder() as folder:
-        off = TimelineDetail.OFF
-        options = Options(path=path, output=folder, formats=frozenset(), timeline=off)
+        off, nothing = TimelineDetail.OFF, frozenset[OutputFormat]()
+        options = Options(path=path, output=folder, formats=nothing, timeline=off, cycle=cycle)
         return make_report(options, watcher).report
 
 

@@ -65,7 +65,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     except LocationError:
         with saved_report(options.path) as saved:
             if saved is not None:
-                check_uncut(wanted)
+                check_uncut(wanted, options.cycle)
                 return _remake(saved, options, watcher)
         imported = _import(options, wanted, watcher)
         if imported is None:

@@ -74,12 +74,17 @@ def _parse_steps(text: str) -> tuple[int | None, int | None]:
     return first, last
 
 
-def check_uncut(wanted: Wanted | None) -> None:
-    """Refuse a range for results that are already there.
+def check_uncut(wanted: Wanted | None, cycle: int = 1) -> None:
+    """Refuse a range, or another cycle than the newest, for results that are already there.
 
     Raises:
-        ConfigError: a range was asked for.
+        ConfigError: one of them was asked for.
     """
+    if cycle != 1:
+        raise ConfigError(
+            "Saved results cannot show another cycle of the profiler.",
+            hint="Pass the kernel traces, or leave --cycle out.",
+        )
     if wanted is not None:
         raise ConfigError(
             "Saved results cannot be cut to a range any more.",

@@ -65,6 +65,7 @@ class TimelineOptions:
         output: the file or object to write; ``-`` is standard output.
         format: what to write; ``None`` goes by the name of the file.
         since, until, steps: the range to show, as the user wrote it.
+        cycle: which cycle of a profiler with a schedule, 1 is the newest.
         ranks: the ranks to show; empty means all.
         around: the id of the finding around which to show.
         report: where the saved report with the findings lies, if not beside the job.
@@ -78,6 +79,7 @@ class TimelineOptions:
     since: str | None = None
     until: str | None = None
     steps: str | None = None
+    cycle: int = 1
     ranks: frozenset[int] = frozenset()
     around: str | None = None
     report: str | None = None
@@ -106,7 +108,7 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         )
     _check_output(options)
     with timed(watcher, "listing") as step:
-        job = _of_ranks(_listed(options.path), options.ranks)
+        job = _of_ranks(_listed(options.path, options.cycle), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
     marks = {} if options.is_raw and options.around is None else _marks(options, job, watcher)
     if options.around is not None:
@@ -155,11 +157,11 @@ def _copy(job: JobProfile, stream: IO[bytes]) -> MadeTimeline:
     return MadeTimeline(written=Written(n_slices=copied.n_spans), remarks=tuple(remarks))
 
 
-def _listed(path: str) -> JobProfile:
+def _listed(path: str, cycle: int) -> JobProfile:
     if is_job_name(path):
         named = training_job(path)
-        return discover(named.profiler_path, name=named.name)
-    return discover(path)
+        return discover(named.profiler_path, name=named.name, cycle=cycle)
+    return discover(path, cycle=cycle)
 
 
 def _of_ranks(job: JobProfile, ranks: frozenset[int]) -> JobProfile:
@@ -220,7 +222,11 @@ def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[
             hint="Pass the folder profiler-report/ with --report.",
             path=options.report,
         )
-    return {} if options.around is None else marks_of(report_of(options.path, watcher).findings)
+    return (
+        {}
+        if options.around is None
+        else marks_of(report_of(options.path, watcher, cycle=options.cycle).findings)
+    )
 
 
 def _around(finding_id: str, marks: dict[str, Mark]) -> TimeRange:

@@ -17,6 +17,7 @@ from reportgen.report import Report, Setup
 from reportgen.results import Severity
 from tests.comparison.builders import finding, report_of, steps_table
 from tests.s3_server import Bucket
+from tests.traces import trace_text, write_trace
 
 STEPS = np.random.default_rng(1).lognormal(0, 0.02, 400)
 
@@ -154,3 +155,14 @@ def test_a_file_of_somebody_else_is_not_replaced(jobs: dict[str, Path], tmp_path
     assert answer.exception.exit_code == 2
     assert (out / "profiler-comparison.md").read_text() == "mine"
     assert [path.name for path in out.iterdir()] == ["profiler-comparison.md"]
+
+
+def test_another_cycle_of_the_profiler_is_compared(tmp_path: Path) -> None:
+    for stamp in (1694128201545, 1694128301545):
+        write_trace(tmp_path / "job" / f"rank0.{stamp}.pt.trace.json", trace_text())
+    paths = (tmp_path / "job", tmp_path / "job")
+
+    answer = compare(*paths, "--cycle", "2", to=tmp_path / "out")
+    assert answer.exception is None or "--cycle" not in str(answer.exception)
+    answer = compare(*paths, "--cycle", "3", to=tmp_path / "out")
+    assert "2 recorded cycles" in str(answer.exception)

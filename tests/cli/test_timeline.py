@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from reportgen.cli.timeline import command
-from reportgen.errors import ReportgenError, WouldOverwriteError
+from reportgen.errors import ConfigError, ReportgenError, WouldOverwriteError
 from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save
 from tests.s3_server import Bucket
@@ -188,3 +188,17 @@ def test_times_are_those_of_the_input(tmp_path: Path) -> None:
     assert second["dur"] == 3.789
     assert first["bind_id"] == second["bind_id"]
     assert (first["flow_out"], second["flow_in"]) == (True, True)
+
+
+def test_another_cycle_of_the_profiler_is_chosen(tmp_path: Path) -> None:
+    steps = [*small_events(), *small_events()[:1]]
+    for stamp, events in ((1694128201545, steps), (1694128301545, small_events())):
+        text = ranked(0, world_size=1, events=events)
+        write_trace(tmp_path / "job" / f"rank0.{stamp}.pt.trace.json", text)
+
+    for cycle, expected in ((1, len(small_events())), (2, len(steps))):
+        out = tmp_path / f"{cycle}.json"
+        assert timeline(tmp_path / "job", "--cycle", cycle, "-o", out).exception is None
+        assert len(slices_in(out)) == expected
+    answer = timeline(tmp_path / "job", "--cycle", 3, "-o", tmp_path / "3.json")
+    assert isinstance(answer.exception, ConfigError)

@@ -120,3 +120,13 @@ def test_the_waits_of_a_real_trace_are_those_of_its_file(workers: int) -> None:
     n_others = sum(event.get("cat") in {"Memcpy", "Memset"} for event in raw)
     is_gpu = frame["process"].str.startswith("gpu_functions")
     assert int(is_gpu.sum()) == n_kernels + n_others
+
+
+def test_another_cycle_of_the_profiler_is_opened(tmp_path: Path) -> None:
+    older = [*small_events(), span("user_annotation", "only then", 2.0, 3.0)]
+    for stamp, events in ((1694128201545, older), (1694128301545, small_events())):
+        write_trace(tmp_path / f"rank0.{stamp}.pt.trace.json", trace_text(events))
+
+    frames = [reportgen.open(str(tmp_path), cycle=at).framework_metrics() for at in (1, 2)]
+
+    assert [len(named(frame, "only then")) for frame in frames] == [0, 1]

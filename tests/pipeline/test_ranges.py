@@ -60,6 +60,8 @@ def test_a_range_needs_an_order_and_one_kind_of_ends() -> None:
     assert both.time == TimeRange(from_ns=10 * NS_PER_S, to_ns=10 * NS_PER_S)
     with pytest.raises(ConfigError, match="cannot be cut"):
         check_uncut(both)
+    with pytest.raises(ConfigError, match="another cycle"):
+        check_uncut(None, 2)
 
 
 @pytest.fixture
