@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Floats, Instants, Mask
+from reportgen.arrays import Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.samples import minutes_of, training_loop_ns, window_percentiles, work_range
+from reportgen.facts.samples import training_loop_ns, work_range
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
-from reportgen.rules.aws import details as aws
+from reportgen.rules.aws.aws_batch_size import (
+    CPU,
+    Series,
+    all_below,
+    minutes_with_room,
+    violations_of,
+)
+from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import device_label, format_place, format_places, part_of, plural
-from reportgen.units import NS_PER_MINUTE
 
-CPU = "cpu"
 ACTIVE_RATIO = 0.2
 """A window in which a GPU did nothing at all in more than four of five samples says nothing about
 its batch."""
@@ -60,41 +65,6 @@ LARGER = kit.Message(
 )
 
 
-def _but(message: kit.Message, title: str, advice: str, *, why: str = "") -> kit.Message:
-    """Return a message of room that asks for something else than a larger batch."""
-    text = message.text.replace(_MEMORY, why + _MEMORY)
-    return replace(message, severity=Severity.INFO, title=title, text=text, advice=advice)
-
-
-NEVER_USED = _but(
-    LARGER,
-    "{place} could take a larger batch, but it is never used",
-    "Use this GPU first (see GPU utilization), or take an instance without it.",
-    why="No batch size changes that. ",
-)
-ONLY_EDGES = _but(
-    LARGER,
-    "GPUs are not fully used only before the work begins or after it ends",
-    "Nothing to do.",
-    why="While the GPU works, it is well used. ",
-)
-HOST_BOUND = _but(
-    LARGER,
-    "{place} is not fully used, but it waits for the host",
-    "Remove the CPU or I/O bottleneck first, then check the batch size again.",
-    why=(
-        "In {gpu.host_bound_pct:pct} of the samples a GPU was idle while a CPU core was busy or "
-        "waited for I/O, so a larger batch would wait as well. "
-    ),
-)
-UNEVEN = _but(
-    LARGER,
-    "{place} is not fully used, but {busy} {n_busy:verb are/is}",
-    "Share the work evenly between the GPUs first, then check the batch size again.",
-    why="{busy} {n_busy:verb are/is} well used, so the work is shared unevenly. ",
-)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """Parameters in AWS's order."""
@@ -117,7 +87,7 @@ class Params:
 def _role(resource: str) -> Role:
     if resource == CPU:
         return Role.CPU
-    return Role.GPU_MEMORY if resource.endswith(aws.MEMORY_SUFFIX) else Role.GPU
+    return Role.GPU_MEMORY if resource.endswith(MEMORY_SUFFIX) else Role.GPU
 
 
 @kit.row
@@ -140,8 +110,8 @@ class GpuRoom:
     """Minutes in which a node had room beside one GPU.
 
     Attributes:
-        roomy_ns: starts of those of the judged minutes with room everywhere.
-        n_roomy_at_work: how many of them do not owe it to an idle start or end.
+        roomy_ns: starts of those of the judged minutes with room everywhere that do not owe it to
+            an idle start or end.
         gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
         cpu_p95_pct: of the node in the last window.
         host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
@@ -153,7 +123,6 @@ class GpuRoom:
     last_ns: int
     judged_minutes: int
     roomy_ns: Instants
-    n_roomy_at_work: int
     gpu_p95_pct: float
     memory_p95_pct: float
     cpu_p95_pct: float
@@ -164,7 +133,7 @@ class GpuRoom:
 class NodeRoom:
     """One node: ``n_gpus`` have samples of utilization, ``gpus`` also of memory.
 
-    ``resources`` are the CPU, then each GPU and its memory; ``violations`` the newest of each GPU.
+    ``resources`` are the CPU, then each GPU and its memory.
     """
 
     node: str
@@ -172,11 +141,7 @@ class NodeRoom:
     n_gpus: int
     gpus: tuple[GpuRoom, ...]
     resources: tuple[Resource, ...]
-    violations: tuple[aws.LastViolation, ...]
-
-
-Series = Mapping[str, usage.Samples]
-"""The mean of the cores, one GPU, and its memory, by the name of the resource."""
+    aws: Violations
 
 
 def measure(part: NodeProfile, params: Params) -> NodeRoom:
@@ -187,7 +152,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         dict(usage.samples_by_gpu(system, each)) for each in (kind, SeriesKind.GPU_MEMORY)
     )
     series = {
-        gpu: {CPU: cpu, gpu: uses[gpu], gpu + aws.MEMORY_SUFFIX: memories[gpu]}
+        gpu: {CPU: cpu, gpu: uses[gpu], gpu + MEMORY_SUFFIX: memories[gpu]}
         for gpu in uses
         if gpu in memories and cpu.values.size
     }
@@ -205,7 +170,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
         n_gpus=len(uses),
         gpus=tuple(gpus),
         resources=tuple(_resource(part.node, *item, params) for item in every.items()),
-        violations=tuple(_violations(gpus, series)),
+        aws=violations_of(part.node, cpu, series, params),
     )
 
 
@@ -226,42 +191,26 @@ def _last_p95(samples: usage.Samples, params: Params) -> float:
 
 
 def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_used: bool) -> GpuRoom:
-    """Find the minutes in which the 95th percentiles of CPU, GPU and GPU memory had room.
-
-    A minute is judged after more samples than ``patience`` (CPU) and than ``window`` (all three).
-    """
+    """Find the minutes in which CPU, GPU and GPU memory had room while the GPU was at work."""
     cpu, use, _ = series.values()
-    start_ns = minutes_of(use.time_ns).start_ns
-    stops = np.array([samples.before(start_ns + NS_PER_MINUTE) for samples in series.values()])
-    is_judged = (stops[0] > params.patience) & (stops.min(axis=0) > params.window)
-    stops = stops[:, is_judged]
-    p95 = [
-        window_percentiles(samples.values, stop, window=params.window, points_pct=(95,))[:, 0]
-        for samples, stop in zip(series.values(), stops, strict=True)
-    ]
-    is_roomy = _all_below(p95, params)
+    room = minutes_with_room(series, params)
+    is_at_work = _is_at_work(part, series, room.stops, params)
     return GpuRoom(
         node=part.node,
         gpu=gpu,
         is_used=is_used,
         last_ns=int(use.time_ns[-1]),
-        judged_minutes=int(is_judged.sum()),
-        roomy_ns=start_ns[is_judged][is_roomy],
-        n_roomy_at_work=_n_roomy_at_work(part, series, stops[1][is_roomy], params),
-        gpu_p95_pct=float(p95[1][is_roomy].max(initial=0.0)),
-        memory_p95_pct=float(p95[2][is_roomy].max(initial=0.0)),
+        judged_minutes=room.n_judged,
+        roomy_ns=room.start_ns[is_at_work],
+        gpu_p95_pct=float(room.p95_pct[1][is_at_work].max(initial=0.0)),
+        memory_p95_pct=float(room.p95_pct[2][is_at_work].max(initial=0.0)),
         cpu_p95_pct=_last_p95(cpu, params),
         host_bound_pct=usage.host_bound_pct(part.system),
     )
 
 
-def _all_below(p95: Sequence[Floats], params: Params) -> Mask:
-    limits = np.array(list(params.limits_pct.values()))[:, None]
-    return np.asarray((np.round(p95, usage.PERCENT_DIGITS) < limits).all(axis=0))
-
-
-def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> int:
-    """Judge again with only those samples of each window that lie in the GPU's working range."""
+def _is_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> Mask:
+    """Return (m,) whether the windows have room by what of them lies in the working range alone."""
     (_, use, _), size = series.values(), params.window
     work = work_range(
         use.time_ns,
@@ -269,39 +218,23 @@ def _n_roomy_at_work(part: NodeProfile, series: Series, stops: Instants, params:
         idle_below=usage.IDLE_BELOW_PCT,
         loop_ns=training_loop_ns(part.spans),
     )
-    n_roomy = 0
+    found = np.zeros(stops.size, dtype=bool)
     bounds = usage.windows_at_work(stops, work, window=size)
-    for end, first, stop in zip(stops.tolist(), *bounds, strict=True):
+    for at, (end, first, stop) in enumerate(zip(stops.tolist(), *bounds, strict=True)):
         is_active = (use.values[end - size : end] > 0).mean() >= ACTIVE_RATIO
-        if is_active and stop - first == size:
-            n_roomy += 1
-        elif is_active and stop > first:
+        if is_active and stop > first:
             edges = np.array([use.time_ns[first], use.time_ns[stop - 1] + 1])
             inside = [its.values[slice(*its.before(edges))] for its in series.values()]
-            if all(values.size for values in inside):
-                n_roomy += int(_all_below([percentiles(its, (95,)) for its in inside], params)[0])
-    return n_roomy
-
-
-def _violations(
-    gpus: Sequence[GpuRoom], series: Mapping[str, Series]
-) -> Iterator[aws.LastViolation]:
-    """Yield what SageMaker keeps of each GPU's newest minute with room: boxes up to its end."""
-    roomy = [gpu for gpu in gpus if gpu.roomy_ns.size]
-    last_ns = max((int(gpu.roomy_ns[-1]) for gpu in roomy), default=0)
-    for gpu in roomy:
-        first_ns, own_last_ns = int(gpu.roomy_ns[0]), int(gpu.roomy_ns[-1])
-        members = {}
-        for name, its in series[gpu.gpu].items():
-            end_ns = (last_ns if name == CPU else own_last_ns) + NS_PER_MINUTE
-            members[name] = aws.box_member(box_of(its.values[its.time_ns < end_ns]))
-        yield aws.LastViolation(first_ns=first_ns, last_ns=own_last_ns, members=members)
+            found[at] = stop - first == size or (
+                all(values.size for values in inside)
+                and bool(all_below([percentiles(its, (95,)) for its in inside], params)[0])
+            )
+    return found
 
 
 def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
     """Count (GPU, minute) pairs with room and say what they mean."""
     gpus = kit.concat(node.gpus for node in nodes)
-    violations = sum(gpu.roomy_ns.size for gpu in gpus)
     n_samples = max((node.resources[0].n_samples for node in nodes if node.resources), default=0)
     missing = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
@@ -312,16 +245,13 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
     if missing is None and not gpus:
         missing = kit.too_few("GPU memory was not sampled.")
     counts = {
-        "gpus_with_room": sum(1 for gpu in gpus if gpu.n_roomy_at_work),
+        "gpus_with_room": sum(1 for gpu in gpus if gpu.roomy_ns.size),
         "judged_gpu_minutes": sum(gpu.judged_minutes for gpu in gpus),
     }
     return Outcome(
         missing=missing,
-        counters=results.Counters(
-            rule_triggered=violations, violations=violations, datapoints=n_samples
-        ),
-        details=aws.violation_details((node.node, node.violations) for node in nodes),
-        findings=[_finding(gpus, params)] if violations else [],
+        **counted([node.aws for node in nodes]),
+        findings=[None if missing else _finding(gpus, params)],
         exhibits=_exhibits(nodes, params) if gpus else [],
         metrics=counts if gpus else {},
     )
@@ -343,20 +273,14 @@ def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exh
     )
 
 
-def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding:
-    at_work = [gpu for gpu in gpus if gpu.n_roomy_at_work]
-    found = at_work or [gpu for gpu in gpus if gpu.roomy_ns.size]
-    found = [gpu for gpu in found if gpu.is_used] or found
-    worst = min(found, key=lambda gpu: gpu.gpu_p95_pct)
-    busy = [gpu for gpu in gpus if gpu.is_used and gpu.judged_minutes and not gpu.roomy_ns.size]
-    message = UNEVEN if busy else LARGER
-    if not worst.is_used:
-        message = NEVER_USED
-    elif not at_work:
-        message = ONLY_EDGES
-    elif worst.host_bound_pct > HOST_BOUND_FROM_PCT:
-        message = HOST_BOUND
-    return message.finding(
+def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding | None:
+    """Return that a batch may be larger, if the used GPUs have room and none waits for its host."""
+    used = [gpu for gpu in gpus if gpu.is_used and gpu.judged_minutes]
+    found = [gpu for gpu in used if gpu.roomy_ns.size]
+    worst = min(found, key=lambda gpu: gpu.gpu_p95_pct, default=None)
+    if worst is None or len(found) < len(used) or worst.host_bound_pct > HOST_BOUND_FROM_PCT:
+        return None
+    return LARGER.finding(
         measured=worst.gpu_p95_pct,
         threshold=params.gpu_threshold_p95,
         where=kit.longest_minutes(worst.node, worst.gpu, worst.roomy_ns, last_ns=worst.last_ns),
@@ -365,8 +289,6 @@ def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding:
         window=params.window,
         concerned=part_of(len(found), len(gpus), "GPU"),
         places=format_places([(gpu.node, gpu.gpu) for gpu in found]),
-        busy=format_places([(gpu.node, gpu.gpu) for gpu in busy]),
-        n_busy=len(busy),
     )
 
 

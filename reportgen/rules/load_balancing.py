@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Counts, Instants
+from reportgen.arrays import Counts
 from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import jensen_shannon
-from reportgen.facts.samples import minutes_of
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Exhibit, Finding, JsonValue, Severity
+from reportgen.results import Exhibit, Finding
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_load_balancing import NodePairs, counted_pairs, pairs_of
 from reportgen.rules.base import About, Need, Outcome, Rule, param
 from reportgen.text import device_label, format_places, join_names, part_of, write
-from reportgen.units import NS_PER_MINUTE
 
 GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
@@ -59,18 +57,6 @@ UNEVEN_PROCESSES = replace(
     advice="""Each GPU already has its training process: give all of them batches and shards of
         equal size, and check clock, temperature and other load of the GPU that differs.""",
 )
-OTHER_PATTERN = replace(
-    UNEVEN,
-    cause=results.Cause.OBSERVATION,
-    title="GPUs on {pair.node} work at different times, but equally much",
-    advice="Nothing to do, unless the GPUs should all have the same pattern of load.",
-)
-PARTLY_USED = replace(
-    OTHER_PATTERN,
-    cause=results.Cause.GPU_IDLE,
-    title="Only {n_used} of {n_gpus} GPUs on {pair.node} {n_used:verb work} throughout",
-    advice="""Find out why the other GPUs never work, or why they stopped.""",
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +79,7 @@ class GpuLoad:
     """Work of one GPU, and its share of the sum of the means of its node's GPUs.
 
     ``is_used``: from start to end, or no longer than the others. ``counts`` are (50,) samples in
-    [0, 2) ... [98, 100], ``aws_counts`` (49,) as AWS writes them.
+    [0, 2) ... [98, 100].
     """
 
     node: str = kit.col()
@@ -103,7 +89,6 @@ class GpuLoad:
     n_samples: int = kit.col(name="samples")
     is_used: bool
     counts: Counts
-    aws_counts: Counts
 
 
 @kit.row
@@ -111,9 +96,6 @@ class PairDistance:
     """How far apart the histograms of two GPUs of a node are over the whole job.
 
     Attributes:
-        uneven_distance: in the newest minute in which it exceeded the threshold, if it ever did.
-        judged_minutes: those in which both GPUs had more than ``patience`` samples.
-        uneven_ns: starts of those of them in which the distance exceeded the threshold.
         is_of_used: whether the job uses both throughout.
     """
 
@@ -121,16 +103,12 @@ class PairDistance:
     gpu: str = kit.col()
     other_gpu: str = kit.col()
     distance: float = kit.col(digits=6)
-    uneven_distance: float | None = kit.col(name="last_uneven_distance", digits=6)
     gap_pct: float = kit.derived(
         lambda pair: max(pair.means_pct) - min(pair.means_pct),
         "points",
         name="mean_gap_pct",
         digits=2,
     )
-    uneven_minutes: int = kit.derived(lambda pair: pair.uneven_ns.size)
-    judged_minutes: int = kit.col()
-    uneven_ns: Instants
     means_pct: tuple[float, float]
     is_of_used: bool
 
@@ -144,22 +122,21 @@ class NodeLoad:
 
     node: str
     n_ticks: int
-    last_ns: int
     start_ns: int
     end_ns: int
     n_workers: int
     gpus: tuple[GpuLoad, ...]
     pairs: tuple[PairDistance, ...]
+    aws: NodePairs
 
 
 def measure(part: NodeProfile, params: Params) -> NodeLoad:
     """Measure a node; GPUs without samples do not exist."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    is_sampled, is_busy = np.zeros((2, system.n_ticks), dtype=np.bool_)
+    is_busy = np.zeros(system.n_ticks, dtype=np.bool_)
     for use in system.each(kind):
-        is_sampled |= ~np.isnan(use)
         is_busy |= use >= usage.IDLE_BELOW_PCT
-    minute_ns, busy = minutes_of(system.tick_ns[is_sampled]).start_ns, np.flatnonzero(is_busy)
+    busy = np.flatnonzero(is_busy)
     are_used = usage.used_throughout(system.matrix(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
@@ -174,50 +151,29 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
             is_used=is_used[gpu],
             counts=distributions.pct_histogram(own.values),
-            aws_counts=distributions.aws_histogram(own.values),
         )
         for gpu, own in usage.samples_by_gpu(system, kind)
     ]
-    histories = [_history(own, minute_ns) for _, own in usage.samples_by_gpu(system, kind)]
-    every = combinations(zip(gpus, histories, strict=True), 2)
     return NodeLoad(
         node=part.node,
         n_ticks=system.n_ticks,
-        last_ns=int(system.tick_ns[-1]) if system.n_ticks else 0,
         start_ns=ends_ns[0],
         end_ns=ends_ns[1],
         n_workers=np.unique(part.spans.steps().worker).size,
         gpus=tuple(gpus),
-        pairs=tuple(_pair(one, other, minute_ns, params) for one, other in every),
+        pairs=tuple(_pair(one, other) for one, other in combinations(gpus, 2)),
+        aws=pairs_of(part, params),
     )
 
 
-def _history(samples: usage.Samples, minute_ns: Instants) -> Counts:
-    """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
-    minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
-    place = minute * distributions.N_BINS + distributions.bin_index(samples.values)
-    flat = np.bincount(place, minlength=minute_ns.size * distributions.N_BINS)
-    return flat.reshape(minute_ns.size, distributions.N_BINS).cumsum(axis=0)
-
-
-def _pair(
-    one: tuple[GpuLoad, Counts], other: tuple[GpuLoad, Counts], minute_ns: Instants, params: Params
-) -> PairDistance:
-    (gpu, history), (other_gpu, other_history) = one, other
-    n_samples = np.minimum(history.sum(axis=1), other_history.sum(axis=1))
-    is_judged = n_samples > params.patience
-    distances = jensen_shannon(history[is_judged], other_history[is_judged])
-    is_uneven = distances > params.threshold
+def _pair(one: GpuLoad, other: GpuLoad) -> PairDistance:
     return PairDistance(
-        node=gpu.node,
-        gpu=gpu.gpu,
-        other_gpu=other_gpu.gpu,
-        distance=float(jensen_shannon(gpu.counts, other_gpu.counts)),
-        uneven_distance=float(distances[is_uneven][-1]) if is_uneven.any() else None,
-        judged_minutes=int(is_judged.sum()),
-        uneven_ns=minute_ns[is_judged][is_uneven],
-        means_pct=(gpu.mean_pct, other_gpu.mean_pct),
-        is_of_used=gpu.is_used and other_gpu.is_used,
+        node=one.node,
+        gpu=one.gpu,
+        other_gpu=other.gpu,
+        distance=float(jensen_shannon(one.counts, other.counts)),
+        means_pct=(one.mean_pct, other.mean_pct),
+        is_of_used=one.is_used and other.is_used,
     )
 
 
@@ -235,32 +191,14 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
     if max(n_gpus, default=0) == 1:
         text = "There is only one GPU per node, nothing to compare."
         missing = results.Reason(code=results.ReasonCode.NO_GPU, text=text)
-    uneven = [pair for pair in pairs if pair.uneven_ns.size]
-    told = uneven or [pair for pair in pairs if _is_gap(pair) and pair.distance > params.threshold]
-    told = [] if missing else told
-    minutes = {(pair.node, start_ns) for pair in uneven for start_ns in pair.uneven_ns.tolist()}
+    uneven = [pair for pair in pairs if _is_gap(pair) and pair.distance > params.threshold]
     return Outcome(
         missing=missing,
-        counters=results.Counters(
-            rule_triggered=len(minutes),
-            violations=sum(pair.uneven_ns.size for pair in uneven),
-            datapoints=n_samples,
-        ),
-        details={load.node: _entry(load) for load in loads if load.gpus},
-        findings=[_finding(loads, told, params)] if told else [],
+        **counted_pairs([load.aws for load in loads]),
+        findings=[_finding(loads, uneven, params)] if uneven and not missing else [],
         exhibits=_exhibits(loads, pairs, params) if any(n_gpus) else [],
         metrics={"distance_max": round(max(pair.distance for pair in pairs), 6)} if pairs else {},
     )
-
-
-def _entry(load: NodeLoad) -> dict[str, JsonValue]:
-    """Return AWS's member of a node; ``distances`` only of uneven pairs (docs/rules.md)."""
-    entry: dict[str, Any] = {"workloads": {gpu.gpu: gpu.aws_counts.tolist() for gpu in load.gpus}}
-    for pair in load.pairs:
-        if pair.uneven_distance is not None:
-            others = entry.setdefault("distances", {}).setdefault(pair.gpu, {})
-            others[pair.other_gpu] = pair.uneven_distance
-    return entry
 
 
 def _is_gap(pair: PairDistance) -> bool:
@@ -268,34 +206,25 @@ def _is_gap(pair: PairDistance) -> bool:
 
 
 def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:
-    worst = max(uneven, key=lambda pair: (pair.is_of_used, pair.gap_pct, pair.distance))
+    worst = max(uneven, key=lambda pair: (pair.gap_pct, pair.distance))
     load = next(load for load in loads if load.node == worst.node)
     used = [gpu.mean_pct for gpu in load.gpus if gpu.is_used]
-    is_gap = _is_gap(worst)
     # Possible gain if the busiest GPU only had the mean of the used GPUs' work.
     share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
-    message = OTHER_PATTERN if worst.is_of_used else PARTLY_USED
-    if is_gap:
-        message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
+    message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN
     shares = [write("{gpu.gpu} {gpu.share_pct:pct}", gpu=gpu) for gpu in load.gpus]
     n_pairs = sum(len(load.pairs) for load in loads)
     pair = f"{worst.gpu}, {worst.other_gpu}"
-    ends_ns = load.start_ns, load.end_ns
-    if not is_gap:
-        last_ns = min(int(worst.uneven_ns[-1]) + NS_PER_MINUTE, load.last_ns)
-        ends_ns = int(worst.uneven_ns[0]), last_ns
     return message.finding(
-        measured=worst.distance if worst.uneven_distance is None else worst.uneven_distance,
+        measured=worst.distance,
         threshold=params.threshold,
-        where=kit.stretch(worst.node, pair, *ends_ns),
-        severity=kit.fault_severity(share) if is_gap else Severity.INFO,
-        share=share if is_gap else None,
+        where=kit.stretch(worst.node, pair, load.start_ns, load.end_ns),
+        severity=kit.fault_severity(share),
+        share=share,
         pair=worst,
         shares=join_names(shares, most=8),
         affected=part_of(len(uneven), n_pairs, "pair").capitalize(),
         places=format_places([(pair.node, f"{pair.gpu} – {pair.other_gpu}") for pair in uneven]),
-        n_used=len(used),
-        n_gpus=len(load.gpus),
     )
 
 

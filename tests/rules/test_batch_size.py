@@ -117,24 +117,18 @@ def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> Non
     assert no_memory.reason.code is ReasonCode.TOO_FEW_SAMPLES
 
 
-def test_only_gpus_with_room_are_listed_and_a_busy_one_changes_the_advice() -> None:
+def test_only_gpus_with_room_are_listed_and_a_busy_one_ends_the_advice() -> None:
     part = roomy(gpu1=95.0, gpu1_memory=30.0)
     result = run(RULE, part, **SMALL)
-    (found,) = result.findings
 
     entry = result.details["algo-1"]
     assert isinstance(entry, dict)
     assert list(entry) == ["cpu", "gpu0", "gpu0_memory"]
-    assert found.severity is Severity.INFO
-    assert "but gpu1 on algo-1 is" in found.title
-    assert "evenly" in found.advice
+    assert result.findings == ()
 
 
 def test_a_gpu_that_the_job_leaves_alone_is_no_reason_for_a_larger_batch() -> None:
-    (found,) = run(RULE, roomy(gpu0=1.99, gpu0_memory=0.0), **SMALL).findings
-
-    assert found.severity is Severity.INFO
-    assert found.title == "gpu0 on algo-1 could take a larger batch, but it is never used"
+    assert run(RULE, roomy(gpu0=1.99, gpu0_memory=0.0), **SMALL).findings == ()
     (other,) = run(RULE, roomy(gpu0=2.0), **SMALL).findings
     assert other.severity is Severity.WARNING
 
@@ -143,28 +137,25 @@ def test_a_node_that_waits_for_its_host_gets_no_warning() -> None:
     # One of many cores is hot in every idle tick: the mean CPU keeps room, the GPU waits.
     cores: dict[str, Any] = {f"cpu{index}": 5.0 for index in range(1, 8)}
     result = run(RULE, roomy(cpu0=99.0, gpu0=5.0, **cores), **SMALL)
-    (found,) = result.findings
 
     assert result.counters.rule_triggered == 2
-    assert found.severity is Severity.INFO
-    assert "waits for the host" in found.title
+    assert result.findings == ()
 
 
 def test_room_that_only_an_idle_end_makes_is_no_warning() -> None:
     gpu = [95.0] * 50 + [0.0] * 10
     result = run(RULE, roomy(gpu0=gpu, cpu0=[20.0] * 60, gpu0_memory=[30.0] * 60), **SMALL)
-    (found,) = result.findings
 
     assert result.counters.rule_triggered == 1
-    assert found.severity is Severity.INFO
+    assert result.findings == ()
 
 
 def test_several_nodes_are_added_up() -> None:
-    result = run(RULE, roomy("algo-1", gpu0=95.0), roomy("algo-2"), roomy("algo-3"), **SMALL)
+    result = run(RULE, roomy("algo-1", gpu0=0.0), roomy("algo-2"), roomy("algo-3"), **SMALL)
     (found,) = result.findings
 
-    assert result.counters == Counters(rule_triggered=4, violations=4, datapoints=30)
-    assert list(result.details) == ["algo-2", "last_timestamp", "algo-3"]
+    assert result.counters == Counters(rule_triggered=6, violations=6, datapoints=30)
+    assert list(result.details) == ["algo-1", "last_timestamp", "algo-2", "algo-3"]
     assert "2 of 3 GPUs (gpu0 on algo-2 and gpu0 on algo-3)" in found.text
 
 
@@ -174,24 +165,14 @@ def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     assert found is not None
     assert (found.severity, found.measured) == (Severity.WARNING, 40.0), "that of gpu0"
 
-    found = finding(run(RULE, roomy(gpu0=90.0, **unused), **SMALL), "BATCH-1")
-    assert found is not None
-    assert found.severity is Severity.INFO
-    assert found.title == "gpu1 on algo-1 could take a larger batch, but it is never used"
+    assert run(RULE, roomy(gpu0=90.0, **unused), **SMALL).findings == ()
 
 
 def test_a_gpu_that_stopped_asks_for_no_larger_batch() -> None:
     idle_end = [90.0] * 10 + [0.0] * 20
-    found = finding(run(RULE, roomy(gpu0=idle_end), **SMALL), "BATCH-1")
 
-    assert found is not None
-    assert found.severity is Severity.INFO
-    assert found.title.startswith("GPUs are not fully used only before the work begins")
+    assert run(RULE, roomy(gpu0=idle_end), **SMALL).findings == ()
 
 
 def test_a_busy_gpu_of_another_node_speaks_against_a_larger_batch() -> None:
-    found = finding(run(RULE, roomy(), roomy("algo-2", gpu0=95.0), **SMALL), "BATCH-1")
-
-    assert found is not None
-    assert found.severity is Severity.INFO
-    assert found.title == "gpu0 on algo-1 is not fully used, but gpu0 on algo-2 is"
+    assert run(RULE, roomy(), roomy("algo-2", gpu0=95.0), **SMALL).findings == ()

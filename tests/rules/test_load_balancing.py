@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import jensenshannon
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Cause, Counters, ReasonCode, RuleResult, Severity, Status
+from reportgen.results import Counters, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run, step_rows
@@ -115,18 +115,16 @@ def test_full_load_has_a_bin_of_its_own_but_not_in_the_json_of_aws() -> None:
 
 def test_different_patterns_of_equal_work_are_no_fault() -> None:
     result = run(RULE, node(gpu0=[50.0] * 30, gpu1=[0.0, 100.0] * 15), **SMALL)
-    (found,) = result.findings
 
     assert result.counters.rule_triggered == 2
-    assert found.severity is Severity.INFO
-    assert found.estimate is None
+    assert result.findings == ()
 
 
-@pytest.mark.parametrize(("other", "severity"), [(80.1, Severity.INFO), (80.0, Severity.WARNING)])
-def test_the_means_decide_how_much_it_matters(other: float, severity: Severity) -> None:
-    (found,) = run(RULE, node(gpu0=[90.0] * 30, gpu1=[other] * 30), **SMALL).findings
+@pytest.mark.parametrize(("other", "found"), [(80.1, []), (80.0, [Severity.WARNING])])
+def test_the_means_decide_whether_it_matters(other: float, found: list[Severity]) -> None:
+    result = run(RULE, node(gpu0=[90.0] * 30, gpu1=[other] * 30), **SMALL)
 
-    assert found.severity is severity
+    assert [item.severity for item in result.findings] == found
 
 
 def test_both_gpus_need_more_samples_than_patience() -> None:
@@ -178,7 +176,7 @@ def test_gpus_are_compared_within_their_node_only() -> None:
 
 
 def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
-    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[0.0] * 30), **SMALL), "BAL-1")
+    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[20.0] * 30), **SMALL), "BAL-1")
 
     assert found is not None
     assert found.unit == "Jensen-Shannon distance"
@@ -187,12 +185,8 @@ def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
 
 def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [90.0] * 30, "gpu2": [0.0] * 30}
-    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
 
-    assert found is not None
-    assert (found.severity, found.estimate) == (Severity.INFO, None)
-    assert found.title == "Only 2 of 3 GPUs on algo-1 work throughout"
-    assert found.cause == Cause.GPU_IDLE
+    assert run(RULE, node(**gpus), **SMALL).findings == ()
 
 
 def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
@@ -224,8 +218,5 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(
 def test_a_gpu_that_stopped_is_no_imbalance() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 60, "gpu1": [90.0] * 60}
     gpus["gpu2"] = [90.0] * 30 + [0.0] * 30
-    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
 
-    assert found is not None
-    assert found.severity is Severity.INFO
-    assert "stopped" in found.advice
+    assert run(RULE, node(**gpus), **SMALL).findings == ()

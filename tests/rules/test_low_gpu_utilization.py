@@ -174,12 +174,10 @@ def test_an_entry_keeps_the_history_of_its_last_violation() -> None:
 
 def test_an_idle_end_alone_is_counted_but_raises_no_alarm() -> None:
     result = run(RULE, node(gpu0=[95.0] * 35 + [0.0] * 5), **SMALL)
-    (found,) = result.findings
 
     assert result.counters.rule_triggered == 1
-    assert (found.id, found.severity) == ("GPU-2", Severity.INFO)
-    assert "before the work begins or after it ends" in found.title
-    assert rows_of(result, "utilization")[0]["verdict"] == "idle only at start or end"
+    assert result.findings == ()
+    assert rows_of(result, "utilization")[0]["verdict"] == "fine"
 
 
 def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
@@ -190,7 +188,7 @@ def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
 
     assert without.counters == with_steps.counters
     assert {item.severity for item in without.findings} == {Severity.CRITICAL}
-    assert {item.severity for item in with_steps.findings} == {Severity.INFO}
+    assert with_steps.findings == ()
 
 
 def test_a_fault_in_few_of_many_minutes_is_only_told() -> None:
@@ -235,7 +233,7 @@ def test_the_table_tells_mean_and_percentiles_of_each_gpu() -> None:
     assert (row["mean_pct"], row["max_pct"]) == (29.0, 58.0)
     assert row["p5_pct"] == round(float(np.percentile(values, 5)), 2)
     assert row["p95_pct"] == round(float(np.percentile(values, 95)), 2)
-    assert (row["judged_minutes"], row["aws_violations"], row["samples"]) == (2, 2, 30)
+    assert (row["judged_minutes"], row["samples"]) == (2, 30)
 
 
 def test_parts_are_measured_alone() -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypedDict
 
 from reportgen.facts.distributions import Box
-from reportgen.results import Details, JsonValue
+from reportgen.results import Counters, Details, JsonValue
 from reportgen.units import NS_PER_MINUTE, minute_start_us
 
 LAST_TIMESTAMP = "last_timestamp"
@@ -28,6 +29,36 @@ class LastViolation:
     first_ns: int
     last_ns: int
     members: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violations:
+    """What one of AWS's rules on GPUs counts on a node: samples of a series, and its violations.
+
+    ``newest`` are those of each device, in device order.
+    """
+
+    node: str
+    n_samples: int
+    n_found: int
+    newest: tuple[LastViolation, ...]
+
+
+class Counted(TypedDict):
+    """The part of an ``Outcome`` that AWS's rule of this name writes."""
+
+    counters: Counters
+    details: Details
+
+
+def counted(nodes: Sequence[Violations]) -> Counted:
+    """Return AWS's counters and details of all nodes: each violation is also a trigger."""
+    n_found = sum(node.n_found for node in nodes)
+    n_samples = max((node.n_samples for node in nodes), default=0)
+    return {
+        "counters": Counters(rule_triggered=n_found, violations=n_found, datapoints=n_samples),
+        "details": violation_details((node.node, node.newest) for node in nodes),
+    }
 
 
 def violation_details(nodes: Iterable[tuple[str, Sequence[LastViolation]]]) -> Details:

@@ -86,6 +86,8 @@ _KNOWN: Mapping[str, str] = {
         counts twice, and violations add the same outliers again in every later minute.""",
 }
 """Known mistakes of SageMaker's rules, said beside the numbers (docs/rules.md)."""
+_FOLLOWS_LOAD = frozenset({"GPUMemoryIncrease"})
+"""The activity of the memory controller rises with any load: a trigger is a reading."""
 TRIGGERED = Message(
     id="",
     severity=Severity.WARNING,
@@ -151,6 +153,7 @@ def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
     first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
     return replace(TRIGGERED, id=rule.id, advice=first_advice).finding(
         measured=100 * share,
+        severity=Severity.INFO if rule.id in _FOLLOWS_LOAD else None,
         says=says,
         when=when,
         rule=rule.id,

@@ -10,7 +10,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.usage import enough_samples
 from reportgen.rules import kit
-from reportgen.rules.aws import details as aws
+from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
@@ -54,14 +54,6 @@ STAYED_UP = kit.Message(
     unit="points",
     exhibit="episodes",
 )
-WITH_LOAD = replace(
-    STAYED_UP,
-    title="GPU memory activity jumps with the load, but does not grow",
-    text=f"""{_TRIGGERS}None of them stayed at a new maximum: the load changes, begins, or rises
-        together with GPU utilization. {CAUTION}""",
-    advice="Nothing to do unless the allocated memory grows too.",
-    severity=results.Severity.INFO,
-)
 CLIMBS = replace(
     STAYED_UP,
     id="MEM-2",
@@ -73,23 +65,11 @@ CLIMBS = replace(
         concerns {{affected}}. {CAUTION}""",
     exhibit="levels",
 )
-CLIMBS_WITH_LOAD = replace(
-    CLIMBS,
-    title="GPU memory activity climbs with GPU utilization: {place} by {trend.rise:.1f} points",
-    advice=WITH_LOAD.advice,
-    severity=results.Severity.INFO,
-)
 
 
 def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     """Count the violations of all nodes, and say which of them speak of growth."""
     gpus = kit.concat(node.gpus for node in nodes)
-    n_triggers = sum(gpu.n_violations for gpu in gpus)
-    counters = results.Counters(
-        rule_triggered=n_triggers,
-        violations=n_triggers,
-        datapoints=max((gpu.n_samples for gpu in gpus), default=0),
-    )
     slopes = [gpu.trend.slope for gpu in gpus if gpu.trend]
     metrics = {
         "memory_episodes": sum(gpu.n_jumps for gpu in gpus),
@@ -100,13 +80,10 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
         missing=kit.reason_to_skip(
             n_ticks=sum(node.n_ticks for node in nodes),
             n_gpus=sum(node.n_gpus for node in nodes),
-            n_samples=counters.datapoints,
+            n_samples=max((gpu.n_samples for gpu in gpus), default=0),
             patience=enough_samples(params.patience),
         ),
-        counters=counters,
-        details=aws.violation_details(
-            (node.node, [gpu.violation for gpu in node.gpus if gpu.violation]) for node in nodes
-        ),
+        **counted([node.aws for node in nodes]),
         metrics=metrics if gpus else {},
         findings=[_jumped(gpus, params), _climbs(gpus, params)],
         exhibits=_exhibits(gpus) if gpus else (),
@@ -115,11 +92,11 @@ def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
 
 def _jumped(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None:
     jumps = kit.concat(gpu.jumps for gpu in gpus)
-    if not jumps:
-        return None
     lasting = [jump for jump in jumps if jump.is_lasting]
-    worst = max(lasting or jumps, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
-    return (STAYED_UP if lasting else WITH_LOAD).finding(
+    if not lasting:  # the load changes, begins, or rises together with GPU utilization
+        return None
+    worst = max(lasting, key=lambda jump: (jump.after_pct or 0.0) - jump.record_pct)
+    return STAYED_UP.finding(
         measured=round(worst.increase_pct, 2),
         threshold=params.increase,
         where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
@@ -138,11 +115,12 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None
         (gpu, gpu.trend)
         for gpu in gpus
         if gpu.trend and gpu.trend.rise > params.increase and gpu.trend.agreement >= AGREEMENT_FROM
+        if not _is_load(gpu)
     ]
     if not rising:
         return None
-    gpu, trend = max(rising, key=lambda pair: (not _is_load(pair[0]), pair[1].rise))
-    return (CLIMBS_WITH_LOAD if _is_load(gpu) else CLIMBS).finding(
+    gpu, trend = max(rising, key=lambda pair: pair[1].rise)
+    return CLIMBS.finding(
         measured=round(trend.rise, 2),
         threshold=params.increase,
         where=kit.stretch(gpu.node, gpu.gpu, *gpu.reach_ns),

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.arrays import Floats, Instants, Mask, Rows
+from reportgen.arrays import Floats, Instants, Rows
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import Minutes, minutes_of, window_percentiles
 from reportgen.facts.trend import Trend, trend_of
 from reportgen.facts.usage import Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.aws.details import LastViolation, box_member
+from reportgen.rules.aws.aws_gpu_memory_increase import increases_of, violations_of
+from reportgen.rules.aws.details import Violations
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
@@ -28,8 +29,6 @@ IDLE_LEVEL_PCT = 1.0
 """Below this a GPU has not begun to work: the first rise is its start."""
 LOAD_RISE_PCT = 10.0
 """A jump that comes with this much more GPU utilization is more load, no leak."""
-HUNDREDTHS = 100
-"""Files hold two decimals, so sums of hundredths are exact and decide without rounding."""
 TREND_MINUTES = 8
 TREND_PARTS = 16
 """Fewer minutes at work than the first show no trend: that a few points rise one after the other is
@@ -79,7 +78,7 @@ class GpuMemory:
     """Memory activity of one GPU.
 
     Attributes:
-        n_violations, violation: by AWS's definition.
+        n_violations: samples at which it rose by more than the threshold.
         n_jumps, n_lasting: all jumps, and those that last.
         trend: of the levels at work, per minute; ``None`` with too few minutes.
         use_trend: the same of GPU utilization, ``None`` where it is unknown.
@@ -110,7 +109,6 @@ class GpuMemory:
     use_trend: Trend | None
     minute_ns: Instants
     level_pct: Floats
-    violation: LastViolation | None
     jumps: tuple[Jump, ...]
 
     @property
@@ -127,6 +125,7 @@ class NodeMemory:
     n_ticks: int
     n_gpus: int
     gpus: tuple[GpuMemory, ...]
+    aws: Violations
 
 
 def measure(part: NodeProfile, params: Params) -> NodeMemory:
@@ -134,12 +133,19 @@ def measure(part: NodeProfile, params: Params) -> NodeMemory:
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
     use = dict(zip(system.names(kind), system.matrix(kind).T, strict=True))
     unknown = np.full(system.n_ticks, np.nan)
+    sampled = list(samples_by_gpu(system, SeriesKind.GPU_MEMORY))
     gpus = tuple(
         _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.is_there], params)
-        for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY)
+        for gpu, samples in sampled
     )
     n_gpus = len({*use, *(gpu.gpu for gpu in gpus)})
-    return NodeMemory(node=part.node, n_ticks=system.n_ticks, n_gpus=n_gpus, gpus=gpus)
+    return NodeMemory(
+        node=part.node,
+        n_ticks=system.n_ticks,
+        n_gpus=n_gpus,
+        gpus=gpus,
+        aws=violations_of(part.node, sampled, params),
+    )
 
 
 def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Params) -> GpuMemory:
@@ -161,52 +167,9 @@ def _memory_of(node: str, gpu: str, samples: Samples, use: Floats, params: Param
         trend=_trend(values, samples.time_ns) if is_enough else None,
         use_trend=_trend(use[is_known], samples.time_ns[is_known]),
         n_violations=rows.size,
-        violation=_violation(gpu, samples, increases, rows) if rows.size else None,
         n_jumps=n_jumps,
         n_lasting=n_lasting,
         jumps=jumps,
-    )
-
-
-def increases_of(values: Floats, params: Params) -> tuple[Floats, Mask]:
-    """Return the increase at each sample, and whether it is a violation (docs/rules.md).
-
-    The increase is the mean of the last ``window`` samples less the mean of the ``window - 1``
-    samples that end two before the newest.
-
-    Returns:
-        (n,) float64 increases, NaN where fewer than ``window + 2`` samples exist, and (n,) bool.
-    """
-    window = params.window
-    n_first = window + 1
-    increases = np.full(values.size, np.nan)
-    is_violation = np.zeros(values.size, dtype=bool)
-    if values.size <= n_first:
-        return increases, is_violation
-    total = np.concatenate(([0], np.cumsum(np.rint(values * HUNDREDTHS).astype(np.int64))))
-    end = np.arange(n_first, values.size) + 1
-    newer = total[end] - total[end - window]
-    older = total[end - 2] - total[end - 1 - window]
-    scaled = newer * (window - 1) - older * window
-    unit = HUNDREDTHS * window * (window - 1)
-    increases[n_first:] = scaled / unit
-    is_violation[n_first:] = (scaled > params.increase * unit) & (end > params.patience)
-    return increases, is_violation
-
-
-def _violation(gpu: str, samples: Samples, increases: Floats, rows: Rows) -> LastViolation:
-    last = int(rows[-1])
-    history = samples.values[: last + 1]
-    entry = {
-        "increase": float(increases[last]),
-        "gpu_max": float(history.max()),
-        "p05": float(percentiles(history, (5,))[0]),
-        **box_member(box_of(history)),
-    }
-    return LastViolation(
-        first_ns=int(samples.time_ns[rows[0]]),
-        last_ns=int(samples.time_ns[last]),
-        members={gpu: entry},
     )
 
 

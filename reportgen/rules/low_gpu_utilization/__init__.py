@@ -12,7 +12,7 @@ from reportgen import results
 from reportgen.arrays import Instants
 from reportgen.facts.usage import enough_samples, used_gpus
 from reportgen.rules import kit
-from reportgen.rules.aws import details as aws
+from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
@@ -66,14 +66,10 @@ ABOUT = About(
     has_counters=True,
 )
 
-Entry = tuple[str, str, dict[str, float]]
-"""Node, GPU and numbers of an entry in SageMaker's details."""
-
 
 def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
     """Count the violations of all nodes and say what they mean."""
     gpus = [gpu for node in nodes for gpu in node.gpus]
-    violations = sum(gpu.aws_violations for gpu in gpus)
     n_samples = max((gpu.n_samples for gpu in gpus), default=0)
     return Outcome(
         missing=kit.reason_to_skip(
@@ -82,12 +78,7 @@ def judge(nodes: Sequence[NodeGpus], params: Params) -> Outcome:
             n_samples=n_samples,
             patience=enough_samples(params.patience),
         ),
-        counters=results.Counters(
-            rule_triggered=violations, violations=violations, datapoints=n_samples
-        ),
-        details=aws.violation_details(
-            (node.node, [gpu.violation for gpu in node.gpus if gpu.violation]) for node in nodes
-        ),
+        **counted([node.aws for node in nodes]),
         findings=_findings(gpus, params),
         exhibits=_exhibits(gpus) if gpus else (),
         metrics=_metrics(gpus) if gpus else {},
@@ -123,9 +114,9 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Findin
     used = [gpu for gpu in judged if gpu not in unused]
     late = _if_long([(gpu, gpu.late) for gpu in used if gpu.late], used)
     ended = _if_long([(gpu, gpu.ended) for gpu in used if gpu.ended], used)
-    low, swings, edges = (
+    low, swings = (
         [gpu for gpu in used if gpu.verdict is verdict]
-        for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING, Verdict.EDGES)
+        for verdict in (Verdict.UNDER_USED, Verdict.FLUCTUATING)
     )
     if unused:
         yield _unused(unused, known, params)
@@ -138,8 +129,6 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Findin
         worst = max(swings, key=lambda gpu: (gpu.rested_ratio, gpu.fluctuating.work_ns.size))
         advice = texts.RELIEVE_HOST if _waits_for_host(worst) else None
         yield _finding(texts.FLUCTUATING, worst, swings, used, params, advice=advice)
-    if edges and not any((unused, ended, late, low, swings)):
-        yield _edges(edges, gpus, params)
 
 
 def _unused(
@@ -147,7 +136,7 @@ def _unused(
 ) -> results.Finding:
     message, values = _unless_used(texts.UNDER_USED, known, params)
     first = gpus[0]
-    return replace(message, text=texts.EVER_USED, unit=texts.EDGES.unit).finding(
+    return replace(message, text=texts.EVER_USED, unit=texts.EVER_USED_UNIT).finding(
         measured=first.work_p95_pct,
         threshold=params.threshold_p95,
         severity=kit.fault_severity(len(gpus) / len(known)),
@@ -253,20 +242,6 @@ def _where(gpu: GpuUse, minutes_ns: Instants, spread_ratio: float) -> results.Wh
         return kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns)
     end_ns = min(int(minutes_ns[-1]) + NS_PER_MINUTE, gpu.last_ns)
     return kit.stretch(gpu.node, gpu.gpu, max(int(minutes_ns[0]), gpu.start_ns), end_ns)
-
-
-def _edges(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> results.Finding:
-    worst = max(gpus, key=lambda gpu: gpu.aws_violations)
-    is_low = worst.low.start_ns.size >= worst.fluctuating.start_ns.size
-    minutes_ns = np.sort(np.concatenate([worst.low.start_ns, worst.fluctuating.start_ns]))
-    return replace(texts.EDGES, id=(texts.UNDER_USED if is_low else texts.FLUCTUATING).id).finding(
-        measured=worst.work_p95_pct,
-        threshold=params.threshold_p95,
-        where=kit.longest_minutes(worst.node, worst.gpu, minutes_ns, last_ns=worst.last_ns),
-        gpu=worst,
-        params=params,
-        concerned=part_of(len(gpus), len(every), "GPU"),
-    )
 
 
 def _is_held_up(gpu: GpuUse, params: Params) -> bool:

@@ -13,7 +13,8 @@ from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
 from reportgen.merging import rows_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
-from reportgen.rules.aws.details import LastViolation, box_member
+from reportgen.rules.aws.aws_low_gpu_utilization import violations_of
+from reportgen.rules.aws.details import Violations
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_S
 
@@ -52,7 +53,6 @@ class Verdict(StrEnum):
 
     UNDER_USED = "under-used"
     FLUCTUATING = "fluctuating"
-    EDGES = "idle only at start or end"
     FINE = "fine"
     NOT_JUDGED = "not judged"
 
@@ -61,12 +61,10 @@ class Verdict(StrEnum):
 class FaultyMinutes:
     """Starts of the minutes in which a GPU was under-used, or of those in which it fluctuated.
 
-    ``start_ns`` are by AWS's definition, ``work_ns`` only over the samples in the GPU's working
-    range; ``lowest_pct`` is the lowest of the percentiles of the latter, infinite without any. A
-    GPU that is rarely idle and steadily low on average is low all the time.
+    Only samples in its working range count; ``lowest_pct`` is the lowest of their percentiles,
+    infinite without any. A GPU that is rarely idle and steadily low on average is low all the time.
     """
 
-    start_ns: Instants
     work_ns: Instants
     lowest_pct: float
 
@@ -92,10 +90,7 @@ def _verdict(gpu: GpuUse) -> Verdict:
         return Verdict.NOT_JUDGED
     if low and low >= fluctuating:
         return Verdict.UNDER_USED
-    if fluctuating:
-        return Verdict.FLUCTUATING
-    is_fine = not (gpu.low.start_ns.size or gpu.fluctuating.start_ns.size)
-    return Verdict.FINE if is_fine else Verdict.EDGES
+    return Verdict.FLUCTUATING if fluctuating else Verdict.FINE
 
 
 @row
@@ -103,7 +98,7 @@ class GpuUse:
     """Use of one GPU.
 
     Attributes:
-        judged_minutes: those with enough samples for us; SageMaker's counts begin later.
+        judged_minutes: those with enough samples.
         work_mean_pct, work_p5_pct, work_p95_pct, idle_ratio: over its working range, in which it
             idles below ``threshold_p5``.
         steady_p95_pct: the 95th percentile of its means over some seconds at work.
@@ -119,7 +114,6 @@ class GpuUse:
         rests_in_steps: whether it rests inside most steps: an exchange, a wait for another worker.
         start_ns, end_ns: of the working range.
         late, ended: its idle start and end, if they are long; the working range is without them.
-        violation: the newest violation by AWS's definition.
     """
 
     node: str = col()
@@ -136,7 +130,6 @@ class GpuUse:
     judged_minutes: int = col()
     under_used_minutes: int = derived(lambda gpu: gpu.low.work_ns.size)
     fluctuating_minutes: int = derived(lambda gpu: gpu.fluctuating.work_ns.size)
-    aws_violations: int = derived(lambda gpu: gpu.low.start_ns.size + gpu.fluctuating.start_ns.size)
     n_samples: int = col(name="samples")
     box: Box
     idle_ratio: float
@@ -154,7 +147,6 @@ class GpuUse:
     last_ns: int
     low: FaultyMinutes
     fluctuating: FaultyMinutes
-    violation: LastViolation | None
 
 
 @row
@@ -164,6 +156,7 @@ class NodeGpus:
     node: str
     n_ticks: int
     gpus: tuple[GpuUse, ...]
+    aws: Violations
 
 
 def measure(part: NodeProfile, params: Params) -> NodeGpus:
@@ -171,7 +164,8 @@ def measure(part: NodeProfile, params: Params) -> NodeGpus:
     by_gpu = usage.samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION)
     in_steps = _in_steps_ratio(part.spans.steps())
     gpus = [_measure_gpu(part, gpu, own, params, in_steps) for gpu, own in by_gpu]
-    return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus))
+    aws = violations_of(part, params)
+    return NodeGpus(node=part.node, n_ticks=part.system.n_ticks, gpus=tuple(gpus), aws=aws)
 
 
 def _in_steps_ratio(steps: SpanTable) -> float | None:
@@ -213,19 +207,15 @@ def _measure_gpu(
     every = samples.minutes_of(time_ns)
     is_judged = every.stop > usage.enough_samples(params.patience)
     start_ns, stops = every.start_ns[is_judged], every.stop[is_judged]
-    is_counted = stops > params.patience
-    plain = samples.window_percentiles(values, stops, window=params.window, points_pct=(95, 5))
-    at_work = _at_work(values, stops, plain, work, params.window)
-    is_bad, is_bad_at_work = _conditions(plain, params), _conditions(at_work, params)
+    at_work = _at_work(values, stops, work, params.window)
+    is_bad = _conditions(at_work, params)
     low, fluctuating = (
         FaultyMinutes(
-            start_ns=start_ns[is_bad[kind] & is_counted],
-            work_ns=start_ns[is_bad_at_work[kind]],
-            lowest_pct=float(at_work[is_bad_at_work[kind], kind].min(initial=np.inf)),
+            work_ns=start_ns[is_bad[kind]],
+            lowest_pct=float(at_work[is_bad[kind], kind].min(initial=np.inf)),
         )
         for kind in (0, 1)
     )
-    violating = (is_bad[0] | is_bad[1]) & is_counted
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
     steady_p95 = _steady_p95(working, part.system.interval_ns)
     is_steady = steady_p95 <= working.mean() + STEADY_PCT and work_p5 >= idle_below
@@ -258,7 +248,6 @@ def _measure_gpu(
         judged_minutes=start_ns.size,
         low=low,
         fluctuating=fluctuating,
-        violation=_violation(gpu, values, start_ns[violating], stops[violating], params.window),
     )
 
 
@@ -340,11 +329,9 @@ def _rests_in_steps(steps: SpanTable, idle_ns: Instants) -> bool:
     return False
 
 
-def _at_work(
-    values: Floats, stops: Instants, plain: Floats, work: samples.WorkRange, window: int
-) -> Floats:
+def _at_work(values: Floats, stops: Instants, work: samples.WorkRange, window: int) -> Floats:
     """Return (m, 2) p95 and p5 of what of each window lies in the working range, else NaN."""
-    found = plain.copy()
+    found = samples.window_percentiles(values, stops, window=window, points_pct=(95, 5))
     first, stop = usage.windows_at_work(stops, work, window=window)
     for at in np.flatnonzero(stop - first < window).tolist():
         inside = values[first[at] : stop[at]]
@@ -357,15 +344,3 @@ def _conditions(pairs: Floats, params: Params) -> tuple[Mask, Mask]:
     p95, p5 = np.round(pairs, usage.PERCENT_DIGITS).T
     is_fluctuating = (p95 > params.threshold_p95) & (p5 < params.threshold_p5)
     return p95 < params.threshold_p95, is_fluctuating
-
-
-def _violation(
-    gpu: str, values: Floats, minute_ns: Instants, stops: Instants, window: int
-) -> LastViolation | None:
-    if not minute_ns.size:
-        return None
-    history = values[: stops[-1]]
-    p95, p5 = percentiles(history[-window:], (95, 5)).tolist()
-    peaks = {"gpu_max": float(history.max()), "gpu_95": p95, "gpu_5": p5}
-    members = {gpu: {**peaks, **box_member(box_of(history))}}
-    return LastViolation(first_ns=int(minute_ns[0]), last_ns=int(minute_ns[-1]), members=members)

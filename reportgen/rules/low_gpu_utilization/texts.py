@@ -54,6 +54,7 @@ NONE_USED = "None of {n_gpus:n} GPUs is ever used: {unused}"
 NEVER_USED = "{which} {n_unused:verb are/is} never used: {unused}"
 EVER_USED = """The largest utilization of {gpu.gpu} on {gpu.node} in {gpu.n_samples:count sample}
     was {gpu.max_pct:pct}. {which} {n_unused:verb are/is} never used: {unused}."""
+EVER_USED_UNIT = "% (95th percentile in its working time)"
 USE_ANY = """Check that model and batches are moved to the GPU and that the framework is built for
     it; a job that needs no GPU is cheaper on an instance without one."""
 USE_NODES = """Check whether the processes on {nodes:names} run and have joined the others; start
@@ -83,17 +84,5 @@ FLUCTUATING = kit.Message(
     advice="""Find what the GPU waits for between its bursts of work: data loading, synchronization
         with other GPUs, checkpoints or logging.""",
     unit="% (lowest 5th percentile of a window)",
-    exhibit="utilization",
-)
-
-EDGES = kit.Message(
-    id=UNDER_USED.id,
-    title="GPU idle only before the work begins or after it ends",
-    text="""{gpu.gpu} on {gpu.node} missed the thresholds in {gpu.aws_violations:n} of
-        {gpu.judged_minutes:count check}, but only because the latest samples (at most
-        {params.window:n}) contained its idle start or end. In its working time its 95th percentile
-        is {measured:pct} and its mean {gpu.work_mean_pct:pct}. This concerns {concerned}.""",
-    advice="Nothing to do for the training itself; shorten start-up or upload if they matter.",
-    unit="% (95th percentile in its working time)",
     exhibit="utilization",
 )

@@ -1,0 +1,82 @@
+"""SageMaker's GPUMemoryIncrease: what it counts and writes, from the same samples as our rule."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from reportgen.arrays import Floats, Mask, Rows
+from reportgen.facts.distributions import box_of, percentiles
+from reportgen.facts.usage import Samples
+from reportgen.rules.aws.details import LastViolation, Violations, box_member
+
+HUNDREDTHS = 100
+"""Files hold two decimals, so sums of hundredths are exact and decide without rounding."""
+
+
+class _Params(Protocol):
+    @property
+    def increase(self) -> float: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def patience(self) -> int: ...
+
+
+def violations_of(node: str, gpus: Sequence[tuple[str, Samples]], params: _Params) -> Violations:
+    """Count the (GPU, sample) pairs of a node whose newest mean exceeds the one before it."""
+    found = [
+        (gpu, samples, increases, np.flatnonzero(is_violation))
+        for gpu, samples in gpus
+        for increases, is_violation in [increases_of(samples.values, params)]
+    ]
+    return Violations(
+        node=node,
+        n_samples=max((samples.values.size for _, samples in gpus), default=0),
+        n_found=sum(rows.size for *_, rows in found),
+        newest=tuple(_violation(*its) for its in found if its[-1].size),
+    )
+
+
+def increases_of(values: Floats, params: _Params) -> tuple[Floats, Mask]:
+    """Return the increase at each sample, and whether it is a violation (docs/rules.md).
+
+    The increase is the mean of the last ``window`` samples less the mean of the ``window - 1``
+    samples that end two before the newest.
+
+    Returns:
+        (n,) float64 increases, NaN where fewer than ``window + 2`` samples exist, and (n,) bool.
+    """
+    window = params.window
+    n_first = window + 1
+    increases = np.full(values.size, np.nan)
+    is_violation = np.zeros(values.size, dtype=bool)
+    if values.size <= n_first:
+        return increases, is_violation
+    total = np.concatenate(([0], np.cumsum(np.rint(values * HUNDREDTHS).astype(np.int64))))
+    end = np.arange(n_first, values.size) + 1
+    newer = total[end] - total[end - window]
+    older = total[end - 2] - total[end - 1 - window]
+    scaled = newer * (window - 1) - older * window
+    unit = HUNDREDTHS * window * (window - 1)
+    increases[n_first:] = scaled / unit
+    is_violation[n_first:] = (scaled > params.increase * unit) & (end > params.patience)
+    return increases, is_violation
+
+
+def _violation(gpu: str, samples: Samples, increases: Floats, rows: Rows) -> LastViolation:
+    last = int(rows[-1])
+    history = samples.values[: last + 1]
+    entry = {
+        "increase": float(increases[last]),
+        "gpu_max": float(history.max()),
+        "p05": float(percentiles(history, (5,))[0]),
+        **box_member(box_of(history)),
+    }
+    return LastViolation(
+        first_ns=int(samples.time_ns[rows[0]]),
+        last_ns=int(samples.time_ns[last]),
+        members={gpu: entry},
+    )

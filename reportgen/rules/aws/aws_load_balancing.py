@@ -1,0 +1,101 @@
+"""SageMaker's LoadBalancing: what it counts and writes, from the same samples as our rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, Protocol
+
+import numpy as np
+
+from reportgen.arrays import Counts, Instants
+from reportgen.facts.distributions import N_BINS, aws_histogram, bin_index, jensen_shannon
+from reportgen.facts.samples import minutes_of
+from reportgen.facts.usage import Samples, samples_by_gpu
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.results import Counters, Details
+from reportgen.rules.aws.details import Counted
+from reportgen.units import NS_PER_MINUTE
+
+
+class _Params(Protocol):
+    @property
+    def threshold(self) -> float: ...
+    @property
+    def patience(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodePairs:
+    """The workloads of the GPUs of a node, and the minutes in which a pair of them is uneven.
+
+    ``uneven_ns`` are the starts of these minutes by pair, ``distance`` the newest distance of it.
+    """
+
+    node: str
+    n_samples: int
+    workloads: Mapping[str, Counts]
+    uneven_ns: Mapping[tuple[str, str], Instants]
+    distance: Mapping[tuple[str, str], float]
+
+
+def pairs_of(part: NodeProfile, params: _Params) -> NodePairs:
+    """Compare all samples of each pair of GPUs up to the end of each minute."""
+    gpus = dict(samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION))
+    every_ns = np.concatenate([np.empty(0, np.int64), *(own.time_ns for own in gpus.values())])
+    minute_ns = minutes_of(np.unique(every_ns)).start_ns
+    histories = {gpu: _history(own, minute_ns) for gpu, own in gpus.items()}
+    uneven_ns, distance = {}, {}
+    for pair in combinations(gpus, 2):
+        one, other = (histories[gpu] for gpu in pair)
+        is_judged = np.minimum(one.sum(axis=1), other.sum(axis=1)) > params.patience
+        distances = jensen_shannon(one[is_judged], other[is_judged])
+        is_uneven = distances > params.threshold
+        if is_uneven.any():
+            uneven_ns[pair] = minute_ns[is_judged][is_uneven]
+            distance[pair] = float(distances[is_uneven][-1])
+    return NodePairs(
+        node=part.node,
+        n_samples=max((own.values.size for own in gpus.values()), default=0),
+        workloads={gpu: aws_histogram(own.values) for gpu, own in gpus.items()},
+        uneven_ns=uneven_ns,
+        distance=distance,
+    )
+
+
+def _history(samples: Samples, minute_ns: Instants) -> Counts:
+    """Return (n_minutes, 50) histograms of all samples up to the end of each minute."""
+    minute = np.searchsorted(minute_ns, samples.time_ns // NS_PER_MINUTE * NS_PER_MINUTE)
+    place = minute * N_BINS + bin_index(samples.values)
+    flat = np.bincount(place, minlength=minute_ns.size * N_BINS)
+    return flat.reshape(minute_ns.size, N_BINS).cumsum(axis=0)
+
+
+def counted_pairs(nodes: Sequence[NodePairs]) -> Counted:
+    """Return AWS's counters and details: (node, minute) with an uneven pair, and the pairs."""
+    minutes = {
+        (node.node, start_ns)
+        for node in nodes
+        for starts_ns in node.uneven_ns.values()
+        for start_ns in starts_ns.tolist()
+    }
+    details: Details = {node.node: _entry(node) for node in nodes if node.workloads}
+    return {
+        "counters": Counters(
+            rule_triggered=len(minutes),
+            violations=sum(its.size for node in nodes for its in node.uneven_ns.values()),
+            datapoints=max((node.n_samples for node in nodes), default=0),
+        ),
+        "details": details,
+    }
+
+
+def _entry(node: NodePairs) -> dict[str, Any]:
+    """Return AWS's member of a node; ``distances`` only of uneven pairs (docs/rules.md)."""
+    entry: dict[str, Any] = {
+        "workloads": {gpu: counts.tolist() for gpu, counts in node.workloads.items()}
+    }
+    for (gpu, other), distance in node.distance.items():
+        entry.setdefault("distances", {}).setdefault(gpu, {})[other] = distance
+    return entry

@@ -1,0 +1,62 @@
+"""SageMaker's LowGPUUtilization: what it counts and writes, from the same samples as our rule."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from reportgen.arrays import Floats, Instants
+from reportgen.facts.distributions import box_of, percentiles
+from reportgen.facts.samples import minutes_of, window_percentiles
+from reportgen.facts.usage import PERCENT_DIGITS, Samples, samples_by_gpu
+from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.rules.aws.details import LastViolation, Violations, box_member
+
+
+class _Params(Protocol):
+    @property
+    def threshold_p95(self) -> float: ...
+    @property
+    def threshold_p5(self) -> float: ...
+    @property
+    def window(self) -> int: ...
+    @property
+    def patience(self) -> int: ...
+
+
+def violations_of(part: NodeProfile, params: _Params) -> Violations:
+    """Count the (GPU, minute) pairs of a node whose newest window is low or fluctuates."""
+    by_gpu = dict(samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION))
+    found = [_of_gpu(gpu, series, params) for gpu, series in by_gpu.items()]
+    return Violations(
+        node=part.node,
+        n_samples=max((series.values.size for series in by_gpu.values()), default=0),
+        n_found=sum(n_minutes for n_minutes, _ in found),
+        newest=tuple(newest for _, newest in found if newest),
+    )
+
+
+def _of_gpu(gpu: str, series: Samples, params: _Params) -> tuple[int, LastViolation | None]:
+    values, minutes = series.values, minutes_of(series.time_ns)
+    is_judged = minutes.stop > params.patience
+    stops = minutes.stop[is_judged]
+    p95, p5 = _rounded(values, stops, params.window)
+    is_low = p95 < params.threshold_p95
+    is_found = is_low | ((p95 > params.threshold_p95) & (p5 < params.threshold_p5))
+    start_ns, stops = minutes.start_ns[is_judged][is_found], stops[is_found]
+    if not start_ns.size:
+        return 0, None
+    history = values[: stops[-1]]
+    last_p95, last_p5 = percentiles(history[-params.window :], (95, 5)).tolist()
+    peaks = {"gpu_max": float(history.max()), "gpu_95": last_p95, "gpu_5": last_p5}
+    members = {gpu: {**peaks, **box_member(box_of(history))}}
+    return start_ns.size, LastViolation(
+        first_ns=int(start_ns[0]), last_ns=int(start_ns[-1]), members=members
+    )
+
+
+def _rounded(values: Floats, stops: Instants, window: int) -> Floats:
+    """Return (2, m) the 95th and 5th percentile of the last ``window`` samples before each stop."""
+    points = window_percentiles(values, stops, window=window, points_pct=(95, 5))
+    return np.round(points, PERCENT_DIGITS).T
