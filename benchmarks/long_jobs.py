@@ -128,7 +128,7 @@ def peak_of_report(job: Path, *options: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as out:
         command = [sys.executable, "-m", "reportgen", str(job), "--format", "json", "-o", out]
         child = subprocess.Popen(
-            [*command, "--cache", "off", *options],
+            [*command, *options],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             env={**os.environ, "PYTHONPATH": str(ROOT)},

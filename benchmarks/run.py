@@ -76,9 +76,9 @@ def compare_reading(
 def time_report(
     workload: Workload, job: Path, *, n_rounds: int, output: Path, is_again: bool
 ) -> list[Run]:
-    """Return runs of the whole command over one job; ``is_again`` leaves out one with a cache."""
-    command = [sys.executable, "-m", "reportgen", str(job), "--output", str(output), "--force"]
-    command += ["--cache", str(output / "cache") if is_again else "off"]
+    """Return runs of the whole command over one job; ``is_again`` leaves out the first one."""
+    command = [sys.executable, "-m", "reportgen", str(job), "--output", str(output)]
+    command += [] if is_again else ["--force"]
     runs = []
     for _ in range(n_rounds + is_again):
         runs.append(measure(command, reads_answer=False, PYTHONPATH=str(ROOT)))

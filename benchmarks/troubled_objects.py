@@ -72,7 +72,7 @@ def main() -> int:
 def _report(source: str, output: Path, env: dict[str, str]) -> str:
     command = [sys.executable, "-m", "reportgen", source, "-o", str(output), "--quiet"]
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
-    options = ["--format", "json", "--name", "job", "--cache", "off"]
+    options = ["--format", "json", "--name", "job"]
     code = os.spawnvpe(os.P_WAIT, command[0], [*command, *options], {**os.environ, **env})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if code:

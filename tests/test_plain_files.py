@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from reportgen.cache import Cache
 from reportgen.plain_files import read_entry, read_named
 
 
@@ -43,18 +42,3 @@ def test_a_file_is_read_up_to_its_limit(tmp_path: Path, most: int, *, is_read: b
     else:
         with pytest.raises(OSError, match="it has more than"):
             read_named(tmp_path / "file", most_bytes=most)
-
-
-def test_entries_of_a_cache_that_others_may_write_are_not_believed(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    cache.put("key", b"content")
-    entry = cache.path("key")
-    assert entry is not None
-    entry.chmod(0o666)
-    assert cache.get("key") is None
-
-    entry.chmod(0o600)
-    assert cache.get("key") == b"content"
-    entry.rename(tmp_path / "aside")
-    entry.symlink_to(tmp_path / "aside")
-    assert cache.get("key") is None

@@ -189,8 +189,8 @@ class _Report(Grouped):
 @click.option(
     "--cache",
     metavar="DIR|off",
-    help="Where measurements of nodes or ranks are kept: those whose files have not changed are "
-    "not read again. [default: the user's cache folder above 200 MB, else off]",
+    help="off: read the input again although the output folder holds the report of the same input, "
+    "of which otherwise only the page is made again. A folder has no effect any more.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")

@@ -47,6 +47,8 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
                 for item in result.findings
             ),
         )
+        if result.findings
+        else result
         for result in results
     ]
     causes = [finding for result in diagnosed for finding in result.findings]

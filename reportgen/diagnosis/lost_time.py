@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from reportgen.diagnosis.explanations import IDLES, share_of
 from reportgen.results import Cause, Exhibit, ExhibitKind, Finding, RuleResult, column, exhibit
-from reportgen.results.codec import PackedExhibits
 from reportgen.text import write
 from reportgen.units import percentages
 
@@ -50,8 +49,7 @@ def with_lost_time(result: RuleResult, causes: Sequence[Finding]) -> RuleResult:
     shown = _exhibit(attributed, result, _seconds_of(budget))
     others = [item for item in result.exhibits if item.id != budget.id]
     exhibits = (budget, *([shown] if shown.n_rows else []), *others)
-    is_packed = isinstance(result.exhibits, PackedExhibits)
-    return replace(result, exhibits=PackedExhibits(exhibits) if is_packed else exhibits)
+    return replace(result, exhibits=exhibits)
 
 
 def _unused_ratio(results: Sequence[RuleResult]) -> float:

@@ -1,38 +1,29 @@
-"""An existing Dask cluster: reached, checked, and watched while it works."""
+"""An existing Dask cluster reads the parts; Dask itself repeats and moves the work."""
 
 from __future__ import annotations
 
-import gc
 import json
 import logging
-import lzma
 import pickle
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Thread
 from typing import TYPE_CHECKING, Any
 
-from reportgen.engine.dispatch import Dispatch, Needs, Run, SchedulerGoneError, packed, take
 from reportgen.engine.executor import Item, LostItemsError, Result
-from reportgen.engine.software import OURS, differences, software
-from reportgen.errors import ReportgenError
+from reportgen.engine.software import PACKAGES, differences, known, software
+from reportgen.errors import PluginError, ReportgenError
 
 if TYPE_CHECKING:
-    from distributed import Client
+    from distributed import Client, Future
 
-_CONNECTIONS = 3
-"""Tries to reach a scheduler that goes away; work that was done by then is kept."""
-_LOOK_S = 1.0
+_RETRIES = 2
+"""A task that fails is tried this often again, on workers that the scheduler chooses."""
 _MOST_NAMED = 3
-_HINT = (
-    "The logs of the workers say more; --allow-missing makes the report without these parts, and "
-    "says so in it."
-)
+_HINT = "The logs of the workers say more; --allow-missing makes the report without these parts."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,20 +32,19 @@ class DaskExecutor:
 
     Attributes:
         address: of the scheduler, ``tcp://host:8786``, or the path of its scheduler file.
-        needs: what workers must have; checked before the first task.
+        modules, folders: modules with rules of the user's own, and where they lie, on a shared
+            file system also for workers.
         on_progress: hears how many items are done.
-        patience_s: how long a cluster may have no worker at all.
-        connect_s: how long the scheduler may take to answer.
-        silence_s: how long a worker may give no sign of life; others get its items then.
-        task_s: how long a worker may end none of its items; others get them then.
+        connect_s, patience_s: how long the scheduler may take to answer, and to have a worker.
+        task_s: when no item was done for this long, those that are left are given up.
     """
 
     address: str
-    needs: Needs = field(default_factory=Needs)
+    modules: tuple[str, ...] = ()
+    folders: tuple[str, ...] = ()
     on_progress: Callable[[str], object] = str
-    patience_s: float = 300.0
     connect_s: float = 10.0
-    silence_s: float = 120.0
+    patience_s: float = 300.0
     task_s: float = 3600.0
 
     def map(
@@ -63,41 +53,34 @@ class DaskExecutor:
         """Return ``[fn(item) for item in items]``, in that order; see ``Executor``.
 
         Raises:
-            ReportgenError: no Dask here, no scheduler there, or workers that run something else.
+            ReportgenError: no Dask here, no scheduler there, no worker, or other software there.
             LostItemsError: some items have no result after all attempts.
         """
-        run = Run(tasks=packed(fn, items), names=names or [f"item {n}" for n in range(len(items))])
-        for number in range(_CONNECTIONS):
-            try:
-                with self._connected() as client:
-                    self._check(client)
-                    self._work(client, run)
-                break
-            except SchedulerGoneError:
-                self.on_progress("the scheduler went away; looking for it again")
-            except ReportgenError:
-                if not number:
-                    raise
-        for index in run.left():
-            run.reasons[index] = f"the scheduler at {self.address} went away."
-        results: list[Any] = [
-            pickle.loads(lzma.decompress(run.answers[index])) if index in run.answers else None  # noqa: S301  # our own workers wrote it
-            for index in range(len(items))
-        ]
-        if run.reasons:
-            raise LostItemsError(results, run.reasons, names=run.names, hint=_HINT)
+        try:
+            packed = pickle.dumps(fn, protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError) as err:
+            raise PluginError(
+                f"A rule cannot travel to the workers of a cluster ({err}).",
+                hint="Define what it needs at the top of a module, or use --engine threads.",
+            ) from err
+        do = partial(_attempt, packed, self.folders, software(self.modules), self.modules)
+        results: list[Any] = [None] * len(items)
+        with self._connected() as client:
+            self._check(client)
+            futures = client.map(do, items, retries=_RETRIES, pure=False, key="reportgen_part")
+            reasons = self._collect(futures, results)
+        if reasons:
+            raise LostItemsError(results, reasons, names=names, hint=_HINT)
         return results
 
     @contextmanager
     def _connected(self) -> Iterator[Client]:
+        """Yield a client; when it closes, the tasks that are left are cancelled."""
         client_type = _client_type()
-        # A client that failed to connect closes itself when it is collected, and takes a lock for
-        # it that the start of the next client holds: it goes now, not then.
-        gc.collect()
         try:
-            client = client_type(
-                _address(self.address), timeout=self.connect_s, set_as_default=False
-            )
+            at = self.address
+            at = at if "://" in at else str(json.loads(Path(at).read_bytes())["address"])
+            client = client_type(at, timeout=self.connect_s, set_as_default=False)
         except (OSError, ValueError, TypeError, KeyError) as err:
             raise ReportgenError(
                 f"No Dask scheduler answers at {self.address}.",
@@ -105,128 +88,89 @@ class DaskExecutor:
                 "the one that it wrote.",
             ) from err
         try:
-            yield client
+            with client.as_current():
+                yield client
         finally:
             with suppress(Exception):
                 client.close(timeout=1)  # type: ignore[no-untyped-call]  # Dask has no types there
 
     def _check(self, client: Client) -> None:
-        """Refuse workers that run something else than we do, or do not see the job's files.
-
-        Edge cases: a cluster that starts its workers when there is work has none yet; each task
-        checks the software again, so what joins later computes nothing wrong. The same holds where
-        a worker does not answer.
-        """
-        answers = self._answers(client)
-        ours = software(self.needs.modules)
-        wrong: list[str] = []
-        for worker, answer in sorted(answers.items()):
-            if not isinstance(answer, tuple):
-                wrong.append(f"{worker}: {type(answer).__name__}: {answer}")
-                continue
-            theirs, unseen = answer
-            clauses = [*differences(ours, theirs), *(f"{path} is not there" for path in unseen)]
-            if clauses:
-                wrong.append(f"{worker}: {', '.join(clauses)}")
-        if wrong:
-            raise _refusal(wrong, n_workers=len(answers))
-
-    def _answers(self, client: Client) -> Mapping[str, Any]:
-        """Return the answer of each worker; none when one of them gives none."""
-        found: SimpleQueue[Any] = SimpleQueue()
-
-        def ask() -> None:
-            try:
-                found.put(client.run(_probe(self.needs), on_error="return"))
-            except Exception as err:  # noqa: BLE001  # raised again where it is waited for
-                found.put(err)
-
-        Thread(target=ask, daemon=True).start()
-        with suppress(Empty):
-            answers = found.get(timeout=self.silence_s)
-            if isinstance(answers, Exception):
-                raise SchedulerGoneError from answers
-            return dict(answers)
-        self.on_progress("a worker of the cluster does not answer")
-        return {}
-
-    def _work(self, client: Client, run: Run) -> None:
-        """Let the cluster do what is left."""
-        dispatch = Dispatch(client=client, run=run, needs=self.needs)
-        dispatch.start(run.left())
+        """Wait for a worker, and refuse workers that have other versions than we have."""
         try:
-            while dispatch.futures:
-                index = self._next(dispatch)
-                if index is None:
-                    continue
-                if take(dispatch.futures[index], index, run, patience_s=self.silence_s):
-                    del dispatch.futures[index]
-                else:
-                    dispatch.move(
-                        index, to=None, why="the worker that had the result did not send it"
-                    )
-                self.on_progress(f"{len(run.answers)} of {len(run.tasks)} nodes or ranks")
-        finally:
-            if dispatch.futures:
-                with suppress(Exception):
-                    client.cancel(list(dispatch.futures.values()))  # type: ignore[no-untyped-call]  # untyped
+            client.wait_for_workers(1, timeout=self.patience_s)
+        except TimeoutError as err:
+            raise ReportgenError(
+                f"The cluster at {self.address} had no worker for {self.patience_s:.0f} s.",
+                hint="Start workers, then try again.",
+            ) from err
+        found: Any = client.get_versions(packages=list(PACKAGES))
+        said = {
+            worker: differences(software(), known(answer["packages"]))
+            for worker, answer in sorted(found["workers"].items())
+        }
+        wrong = [f"{worker}: {', '.join(clauses)}" for worker, clauses in said.items() if clauses]
+        if wrong:
+            raise ReportgenError(
+                f"{len(wrong)} of {len(said)} workers of the cluster cannot do the work of this "
+                f"version: {'; '.join(wrong[:_MOST_NAMED])}.",
+                hint="Install the same versions everywhere, and restart workers after an update.",
+            )
 
-    def _next(self, dispatch: Dispatch) -> int | None:
-        """Wait for the next item that is done; raise when no worker is there for it.
+    def _collect(self, futures: Sequence[Future[Any]], results: list[Any]) -> dict[int, str]:
+        """Fill in the results as they come, and return why there is none of some items."""
+        from distributed import wait
 
-        Hanging parts are moved meanwhile; ``None`` when nothing is left to wait for.
-        """
-        seen_at = time.monotonic()
-        while dispatch.futures:
-            with suppress(Empty):
-                index, key = dispatch.done.get(timeout=_LOOK_S)
-                if index in dispatch.futures and dispatch.futures[index].key == key:
-                    return index
-                continue
+        places = {future: place for place, future in enumerate(futures)}
+        reasons: dict[int, str] = {}
+        while places:
             try:
-                alive = self._alive(dispatch)
-                self._move_stuck(dispatch, alive)
-            except OSError as err:
-                raise SchedulerGoneError from err
-            if alive:
-                seen_at = time.monotonic()
-            elif time.monotonic() - seen_at > self.patience_s:
-                raise ReportgenError(
-                    f"The cluster at {self.address} had no worker that answers for "
-                    f"{self.patience_s:.0f} s; "
-                    f"{len(dispatch.futures)} nodes or ranks are left to do.",
-                    hint="Start workers, then try again.",
-                )
-            else:
-                self.on_progress("waiting for workers of the cluster")
-        return None
+                done = wait([*places], timeout=self.task_s, return_when="FIRST_COMPLETED").done  # type: ignore[no-untyped-call]  # Dask has no types there
+            except Exception as err:  # noqa: BLE001  # no more answers will come
+                return reasons | dict.fromkeys(places.values(), self._reason(err))
+            for future in done:
+                place = places.pop(future)
+                try:
+                    results[place] = future.result(timeout=self.task_s)
+                except Exception as err:  # noqa: BLE001  # whatever the task or the cluster raised
+                    reasons[place] = self._reason(err)
+            self.on_progress(f"{len(futures) - len(places)} of {len(futures)} nodes or ranks")
+        return reasons
 
-    def _alive(self, dispatch: Dispatch) -> Sequence[str]:
-        """Return the workers that gave a sign of life of late."""
-        workers = dispatch.client.scheduler_info(n_workers=-1)["workers"]
-        return [
-            address
-            for address, said in workers.items()
-            if dispatch.unchanged_s(f"{address} lives", said["last_seen"]) < self.silence_s
-        ]
+    def _reason(self, err: Exception) -> str:
+        """Return in words why an item has no result."""
+        from distributed import CancelledError, KilledWorker
 
-    def _move_stuck(self, dispatch: Dispatch, alive: Sequence[str]) -> None:
-        """Move the items of workers that are silent, or that end nothing, to others."""
-        items = {str(future.key): index for index, future in dispatch.futures.items()}
-        held: Mapping[str, Sequence[str]] = dispatch.client.processing()  # type: ignore[no-untyped-call]  # untyped
-        for worker, keys in held.items():
-            own = sorted(items[key] for key in map(str, keys) if key in items)
-            held_s = dispatch.unchanged_s(f"{worker} works", own)
-            others = [other for other in alive if other != worker]
-            if worker not in alive and others:
-                why = f"worker {worker} gave no sign of life for {self.silence_s:.0f} s"
-            elif held_s > self.task_s:
-                why = f"worker {worker} did not end it in {self.task_s:.0f} s"
-            else:
-                continue
-            for index in own:
-                self.on_progress(f"{dispatch.run.names[index]}: {why}")
-                dispatch.move(index, to=others, why=why)
+        if isinstance(err, KilledWorker):
+            return (
+                f"{err.allowed_failures + 1} workers died while they read it, the last one was "
+                f"{err.last_worker.address}; mostly they have too little memory."
+            )
+        if isinstance(err, TimeoutError):
+            return f"no part was done for {self.task_s:.0f} s while it was in work."
+        if isinstance(err, CancelledError | OSError):
+            return f"the scheduler at {self.address} went away."
+        return f"it failed {_RETRIES + 1} times, lastly on {err}"
+
+
+def _attempt(
+    packed: bytes,
+    folders: Sequence[str],
+    ours: Mapping[str, str],
+    modules: tuple[str, ...],
+    item: object,
+) -> object:
+    """Return the result of a function for an item; an error names the worker. Runs in a worker."""
+    from distributed import get_worker
+
+    try:
+        sys.path += [folder for folder in folders if folder not in sys.path]
+        wrong = differences(ours, software(modules))
+        if wrong:
+            raise ReportgenError(f"{', '.join(wrong)}.")  # noqa: TRY301  # named with the worker
+        return pickle.loads(packed)(item)  # noqa: S301  # who asked for the work wrote it
+    except Exception as err:  # noqa: BLE001  # named with the worker, and said to who asked
+        what = str(err) if isinstance(err, ReportgenError) else f"{type(err).__name__}: {err}"
+        raise RuntimeError(f"worker {get_worker().address}: {what}") from None
 
 
 def _client_type() -> type[Client]:
@@ -238,43 +182,6 @@ def _client_type() -> type[Client]:
             hint="Install it with: pip install 'make-profiler-report[dask]'",
         ) from err
     if not logging.getLogger("reportgen").isEnabledFor(logging.INFO):
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # we say what happened
-        for name in ("client", "core", "comm"):
-            logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
+        for name in ("", ".client", ".core", ".comm"):  # we say what happened
+            logging.getLogger(f"distributed{name}").setLevel(logging.CRITICAL)
     return Client
-
-
-def _address(text: str) -> str:
-    """Return an address as it is, and of a scheduler's file what it says."""
-    if "://" in text:
-        return text
-    return str(json.loads(Path(text).read_bytes())["address"])
-
-
-def _probe(needs: Needs) -> Callable[[], tuple[Mapping[str, str], list[str]]]:
-    """Return the probe for each worker; it needs nothing of ours, which may be missing there."""
-    modules, folders, files, ours = needs.modules, needs.folders, needs.files, OURS
-
-    def probe() -> tuple[Mapping[str, str], list[str]]:
-        import os
-
-        sys.path += [folder for folder in folders if folder not in sys.path]
-        unseen = [path for path in files if not os.path.exists(path)]  # noqa: PTH110
-        try:
-            from reportgen.engine.software import software
-        except ImportError:
-            return {ours: "not installed"}, unseen
-        return software(modules), unseen
-
-    return probe
-
-
-def _refusal(wrong: Sequence[str], *, n_workers: int) -> ReportgenError:
-    rest = len(wrong) - _MOST_NAMED
-    named = "; ".join(wrong[:_MOST_NAMED]) + (f"; and {rest} more" if rest > 0 else "")
-    return ReportgenError(
-        f"{len(wrong)} of {n_workers} workers of the cluster cannot do the work of this version: "
-        f"{named}.",
-        hint="Install the same versions everywhere, restart workers after an update, and put "
-        "jobs and plugins where each worker finds them under the same path.",
-    )

@@ -7,15 +7,13 @@ import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 OURS = "make-profiler-report"
 MISSING = "not installed"
-_NUMERIC = ("duckdb", "msgspec", "numpy")
+PACKAGES = (OURS, "duckdb", "msgspec", "numpy")
 """Packages whose versions may change a number."""
-_PACKAGE = __name__.partition(".")[0]
 _DIGITS = 8
 
 
@@ -23,11 +21,16 @@ _DIGITS = 8
 def software(modules: tuple[str, ...] = ()) -> Mapping[str, str]:
     """Return name and version of what computes here; of ``modules``, a hash of their source."""
     return {
-        OURS: f"{import_module(_PACKAGE).__version__}, source {_digest(_PACKAGE)}",
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        **{name: _version(name) for name in _NUMERIC},
+        **{name: _version(name) for name in PACKAGES},
         **{name: f"source {_digest(name)}" for name in modules},
     }
+
+
+def known(packages: Mapping[str, str | None]) -> Mapping[str, str]:
+    """Return what a worker of Dask says of its packages, as ``software`` would say it there."""
+    python = ".".join(str(packages["python"]).split(".")[:2])
+    return {name: version or MISSING for name, version in packages.items()} | {"Python": python}
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Sequence[str]:

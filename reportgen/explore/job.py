@@ -24,7 +24,7 @@ from reportgen.explore.selection import Instant, Names, name_filter, spans_wante
 from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import FileRole, claim, role_of
-from reportgen.intake import cache_for, discover, read_samples
+from reportgen.intake import discover, read_samples
 from reportgen.intake.time_range import cut_spans
 from reportgen.profile import PartRef, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
@@ -56,15 +56,19 @@ class Job:
     """
 
     def __init__(
-        self, path: str, *, name: str | None = None, cache: str | None = None, cycle: int = 1
+        self,
+        path: str,
+        *,
+        name: str | None = None,
+        cache: str | None = None,  # noqa: ARG002
+        cycle: int = 1,
     ) -> None:
         """Find the job.
 
         Args:
             path: the job's folder or ``s3://`` address, at any of the levels the command takes.
             name: what to call it.
-            cache: as ``--cache`` of the command: a folder for samples as they were parsed, or
-                ``off``; without it the user's own, for large jobs.
+            cache: without effect since 1.1; samples are parsed each time.
             cycle: which cycle of a profiler with a schedule, 1 is the newest.
 
         Raises:
@@ -72,7 +76,6 @@ class Job:
         """
         self._path, self._name, self._cycle = str(path), name, cycle
         self._profile = discover(self._path, name=name, cycle=cycle)
-        self._cache = cache_for(cache, self._profile)
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
@@ -163,7 +166,7 @@ class Job:
 
         frames = [
             system_frame(
-                read_samples(part, wants=wants, cache=self._cache),
+                read_samples(part, wants=wants),
                 part.node,
                 origin_us=self.origin_us,
             )
@@ -260,7 +263,7 @@ class Job:
         Args:
             path: a file for the database, for jobs larger than memory; in memory by default.
         """
-        return load_tables(self._profile.parts, path, origin_us=self.origin_us, cache=self._cache)
+        return load_tables(self._profile.parts, path, origin_us=self.origin_us)
 
     def to_arrow(self) -> dict[str, ArrowTable]:
         """Return the tables of ``to_duckdb`` as Arrow tables.
@@ -284,7 +287,7 @@ class Job:
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
-            rows = read_samples(part, cache=self._cache)
+            rows = read_samples(part)
             samples = system_frame(rows, part.node, origin_us=self.origin_us)
             events = framework_frame(events_of(part), origin_us=self.origin_us)
             system.append(self._increments.unseen(samples, "system"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reportgen.cache import Cache
 from reportgen.errors import ConfigError
 from reportgen.explore.frames import framework_frame, system_frame
 from reportgen.explore.traces import events_of
@@ -39,9 +38,7 @@ _INSERTS = {
 }
 
 
-def load_tables(
-    parts: Sequence[PartRef], path: str, *, origin_us: int, cache: Cache | None = None
-) -> DuckDBPyConnection:
+def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckDBPyConnection:
     """Return a database, a file or ``:memory:``, with the samples and events of some nodes.
 
     The frames' microseconds count from ``origin_us``.
@@ -53,7 +50,7 @@ def load_tables(
         connection.execute(f"CREATE OR REPLACE TABLE {table} ({schema})")
     for part in parts:
         frames = {
-            "system": system_frame(read_samples(part, cache=cache), part.node, origin_us=origin_us),
+            "system": system_frame(read_samples(part), part.node, origin_us=origin_us),
             "framework": framework_frame(events_of(part), origin_us=origin_us),
         }
         for table, frame in frames.items():

@@ -2,7 +2,6 @@
 
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.discover import discover
-from reportgen.intake.kept_blocks import cache_for
 from reportgen.intake.profiler_settings import settings_of, with_settings
 from reportgen.intake.read import read, read_events, read_node
 from reportgen.intake.samples import SampleTable, read_samples
@@ -10,7 +9,7 @@ from reportgen.intake.system import Progress
 from reportgen.intake.time_range import cut_job
 
 __all__ = [
-    "AwsFolder", "Progress", "SampleTable", "cache_for", "cut_job", "discover", "read",
+    "AwsFolder", "Progress", "SampleTable", "cut_job", "discover", "read",
     "read_aws_folder", "read_events", "read_node", "read_samples", "settings_of",
     "with_settings",
 ]  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from reportgen.cache import Cache
 from reportgen.formats import Diagnostics, EventFile, FileRole, claim, role_of
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.foreign_timelines import claim_of, from_first_event
@@ -19,32 +18,25 @@ from reportgen.storage import Location
 
 
 def read(
-    ref: PartRef,
-    *,
-    is_whole: bool = False,
-    on_progress: Progress | None = None,
-    cache: Cache | None = None,
+    ref: PartRef, *, is_whole: bool = False, on_progress: Progress | None = None
 ) -> NodeProfile | RankTrace:
     """Read one part: a node's metrics, timelines and Python profiles, or a rank's kernel trace.
 
     Its notes say what was read (``files_read``), skipped and broken; ``on_progress`` gets rows
-    and bytes; samples that are in ``cache`` are not parsed again. A part with a range is cut to
-    it: samples inside, events that overlap it in full length. With ``is_whole`` a kernel trace is
-    read for a timeline (``read_trace``).
+    and bytes. A part with a range is cut to it: samples inside, events that overlap it in full
+    length. With ``is_whole`` a kernel trace is read for a timeline (``read_trace``).
 
     Edge cases: a node without system files has an empty system table, one without timelines an
     empty span table; a file that cannot be read is a note.
     """
     if ref.rank is None:
-        return read_node(ref, on_progress=on_progress, cache=cache)
+        return read_node(ref, on_progress=on_progress)
     from reportgen.intake.traces import read_rank
 
     return read_rank(ref, is_whole=is_whole, on_progress=on_progress)
 
 
-def read_node(
-    ref: PartRef, *, on_progress: Progress | None = None, cache: Cache | None = None
-) -> NodeProfile:
+def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
     ref = on_own_clock(ref)
     location = open_part(ref)
@@ -52,7 +44,7 @@ def read_node(
     minutes = system_files(ref, location)
     timelines = _event_files(ref, location)
     kept = ref.kept
-    system = read_system(minutes, problems, kept=kept, on_progress=on_progress, cache=cache)
+    system = read_system(minutes, problems, kept=kept, on_progress=on_progress)
     system = of_job(system, ref.recorded)
     whole = system if kept is None else uncut_extent(system, minutes)
     spans = read_spans(timelines, problems, system=whole, job=ref.job, on_progress=on_progress)

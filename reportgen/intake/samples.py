@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.cache import Cache
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import SeriesCodes
@@ -42,23 +41,21 @@ class SampleTable:
     notes: tuple[SourceNote, ...] = ()
 
 
-def read_samples(
-    ref: PartRef, *, wants: Wants | None = None, cache: Cache | None = None
-) -> SampleTable:
+def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     """Read the samples of one node; its range is applied, and files of other minutes stay closed.
 
     Series that ``wants`` leaves out are dropped block by block, so that one series of a long job
-    takes little memory. Blocks that are in ``cache`` are not parsed again.
+    takes little memory.
     """
     ref = on_own_clock(ref)
     problems = Diagnostics()
     files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
     told = Diagnostics()
-    rows, series = _read(files, told, ref, wants, cache, believes_names=True)
+    rows, series = _read(files, told, ref, wants, believes_names=True)
     if not rows.n_rows and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
         told = Diagnostics()
-        rows, series = _read(files, told, ref, wants, cache, believes_names=False)
+        rows, series = _read(files, told, ref, wants, believes_names=False)
     problems.merge(told)
     return SampleTable(
         time_us=rows.time_us - ahead_of(ref) // NS_PER_US,
@@ -74,12 +71,11 @@ def _read(
     problems: Diagnostics,
     ref: PartRef,
     wants: Wants | None,
-    cache: Cache | None,
     *,
     believes_names: bool,
 ) -> tuple[Rows, tuple[Series, ...]]:
     codes, kept = SeriesCodes(), [no_rows()]
-    for _, rows in valid_blocks(files, codes, problems, believes_names=believes_names, cache=cache):
+    for _, rows in valid_blocks(files, codes, problems, believes_names=believes_names):
         kept.append(_wanted(rows, codes.series, wants, ref))
     return _in_order(join_rows(kept)), tuple(codes.series)
 

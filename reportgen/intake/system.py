@@ -8,13 +8,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from reportgen.cache import Cache
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
 from reportgen.intake.blocks import TableBuilder
-from reportgen.intake.kept_blocks import KeptBlocks
 from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of, valid_rows
@@ -58,11 +56,8 @@ def read_system(
     *,
     kept: TimeRange | None = None,
     on_progress: Progress | None = None,
-    cache: Cache | None = None,
 ) -> SystemTable:
     """Read one node's minute files, given in any order; samples outside ``kept`` are left out.
-
-    Many of them are taken from ``cache`` where they were read before, and put there.
 
     Edge cases: without samples the table is empty. When *every* sample lies more than a day from
     the minute in its file's name, the samples are believed and not the names.
@@ -71,9 +66,7 @@ def read_system(
     if not in_order:
         return empty_system()
     told = Diagnostics()
-    table = _read(
-        in_order, told, kept=kept, on_progress=on_progress, cache=cache, believes_names=True
-    )
+    table = _read(in_order, told, kept=kept, on_progress=on_progress, believes_names=True)
     if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
         told = Diagnostics()
         table = _read(in_order, told, kept=kept, on_progress=None, believes_names=False)
@@ -95,11 +88,10 @@ def _read(
     kept: TimeRange | None,
     on_progress: Progress | None,
     believes_names: bool,
-    cache: Cache | None = None,
 ) -> SystemTable:
     codes, builder = SeriesCodes(), TableBuilder()
     n_read = 0
-    blocks = valid_blocks(files, codes, problems, believes_names=believes_names, cache=cache)
+    blocks = valid_blocks(files, codes, problems, believes_names=believes_names)
     for block, rows in blocks:
         n_read += len(block)
         next_start_us = files[n_read].minute_s * _US_PER_S if n_read < len(files) else None
@@ -119,12 +111,11 @@ def valid_blocks(
     problems: Diagnostics,
     *,
     believes_names: bool,
-    cache: Cache | None = None,
 ) -> Iterator[tuple[list[SystemFile], Rows]]:
     """Yield blocks of files and what in them are samples; see ``valid_rows``."""
     if not files:
         return
-    with _block_reader(files, cache) as read:
+    with _block_reader(files) as read:
         for block in _blocks_of(files):
             raw = read(block, codes, problems)
             limits = limits_of(codes.series)
@@ -134,14 +125,14 @@ def valid_blocks(
 
 
 @contextmanager
-def _block_reader(files: Sequence[SystemFile], cache: Cache | None) -> Iterator[BlockReader]:
+def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
     """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
     if sum(file.text_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
         return
     free_at_once()
     with _connect() as connection:
-        yield partial(read_block, connection) if cache is None else KeptBlocks(connection, cache)
+        yield partial(read_block, connection)
 
 
 def _connect() -> DuckDBPyConnection:

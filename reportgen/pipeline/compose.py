@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 
@@ -17,8 +17,8 @@ from reportgen.pipeline.work import Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import Recording
-from reportgen.results import RuleResult
-from reportgen.results.codec import encoded_parts
+from reportgen.results import RuleId, RuleResult
+from reportgen.results.codec import encode
 from reportgen.storage import TrainingJob
 from reportgen.units import NS_PER_MS
 
@@ -33,14 +33,16 @@ def compose_report(
     measured: Sequence[Measured],
     results: Sequence[RuleResult],
     *,
+    contents: Mapping[RuleId, bytes] | None = None,
     range_text: str | None = None,
     is_watched: bool = False,
     described: TrainingJob | None = None,
 ) -> report.Report:
     """Return the report of a job: summary, ranked findings, data quality, results.
 
-    ``range_text`` says to what the input was cut, if it was. A job that is watched and has no end
-    marker is running; ``described`` is what SageMaker says of a job that was named.
+    ``contents`` are the files of results, where they were written already. ``range_text`` says to
+    what the input was cut, if it was. A job that is watched and has no end marker is running;
+    ``described`` is what SageMaker says of a job that was named.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
     is_running = is_watched and not job.info.is_finished
@@ -68,6 +70,7 @@ def compose_report(
     return compose(
         header,
         results,
+        contents=contents or {},
         extent=extent,
         nodes=tuple(part.node for part in measured),
         notes=notes,
@@ -113,6 +116,7 @@ def compose(
     job: report.JobHeader,
     results: Sequence[RuleResult],
     *,
+    contents: Mapping[RuleId, bytes],
     extent: report.Extent,
     nodes: tuple[str, ...],
     notes: Sequence[SourceNote],
@@ -124,13 +128,21 @@ def compose(
 ) -> report.Report:
     """Return the report of results, wherever they come from.
 
-    Names and paths may hold bytes that are no text; they are written as far as they can be.
+    Only results that the diagnosis changed, or that are not among ``contents``, are encoded. Names
+    and paths may hold bytes that are no text; they are written as far as they can be.
     """
-    results = diagnose(results)
+    judged, results = results, diagnose(results)
+    as_judged = {new.id for old, new in zip(judged, results, strict=True) if new is old}
+    files = {
+        result.id: contents[result.id]
+        if result.id in contents and result.id in as_judged
+        else encode(result)
+        for result in results
+    }
     setup = setup or report.Setup()
     setup = replace(setup, batch_size=asked_batch_size(results) or setup.batch_size)
     return report.Report(
-        report_id=report_id(results),
+        report_id=report_id(files.values()),
         job=replace(
             job, name=printable(job.name), source=printable(job.source, most=_LONGEST_SOURCE)
         ),
@@ -151,15 +163,15 @@ def compose(
         setup=setup,
         figures=figures_of(results, setup=setup, status=status),
         results={result.id: result for result in results},
+        contents=files,
     )
 
 
-def report_id(results: Sequence[RuleResult]) -> str:
-    """Return a hash of the results: equal results give an equal id."""
+def report_id(contents: Iterable[bytes]) -> str:
+    """Return a hash of the files of results: equal results give an equal id."""
     digest = hashlib.sha256()
-    for result in results:
-        for part in encoded_parts(result):
-            digest.update(part)
+    for content in contents:
+        digest.update(content)
     return digest.hexdigest()[:_ID_LENGTH]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from reportgen.errors import ConfigError
 from reportgen.intake import AwsFolder
@@ -11,6 +12,7 @@ from reportgen.profile import Clock
 from reportgen.profile.system import device_order
 from reportgen.report import Extent, JobHeader, Report
 from reportgen.results import JsonValue, RuleId
+from reportgen.results.codec import encode_beside
 from reportgen.rules.aws.imported import has_gpus, judge_imported, with_gpu_samples
 from reportgen.rules.base import AnyRule
 from reportgen.units import NS_PER_US
@@ -35,7 +37,10 @@ def check_import_options(settings: Mapping[str, object]) -> None:
 
 
 def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
-    """Return the report of a folder of results, in the order of ``rules``."""
+    """Return the report of a folder of results, in the order of ``rules``.
+
+    Its files hold the five keys of SageMaker's files unchanged.
+    """
     found = folder.results
     has_gpu = has_gpus(
         {rule_id: item.details for rule_id, item in found.items()},
@@ -52,13 +57,19 @@ def import_results(folder: AwsFolder, rules: Sequence[AnyRule]) -> Report:
         for rule in rules
         if rule.id in found
     ]
-    return compose(
+    report = compose(
         JobHeader(name=folder.name, source=folder.source, clock=Clock.UNIX.value),
         with_gpu_samples(results),
+        contents={},
         extent=_extent(folder),
         nodes=_nodes(folder),
         notes=folder.notes,
     )
+    beside = {
+        rule_id: encode_beside(result, found[rule_id].raw)
+        for rule_id, result in report.results.items()
+    }
+    return replace(report, contents=beside)
 
 
 def _extent(folder: AwsFolder) -> Extent:

@@ -7,12 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path, PurePosixPath
 from urllib.parse import quote
 from zlib import crc32
 
-from reportgen.engine import LocalExecutor, ProcessExecutor
+from reportgen.engine import LostItemsError, ProcessExecutor
 from reportgen.errors import LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
@@ -118,19 +117,13 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
     folder = options.output / REPORTS
     jobs = [path for place in options.places for path in _raw_jobs(place)]
     missing = {path: at for path, at in _outputs(jobs, folder) if not _is_reported(path, at)}
-    failed = []
     with timed(watcher, "making reports") as step:
-        numbers = count(1)
-
-        def report(job: tuple[str, Path]) -> str:
-            problem = _report_elsewhere(job)
-            watcher.progress(f"{next(numbers)} of {len(missing)}")
-            return problem
-
-        made = LocalExecutor(max_threads=options.n_processes).map(report, list(missing.items()))
-        for path, problem in zip(missing, made, strict=True):
-            if problem:
-                failed.append(_unreported(path, problem))
+        pool = ProcessExecutor(max_processes=options.n_processes, on_progress=watcher.progress)
+        try:
+            problems = pool.map(_report, list(missing.items()))
+        except LostItemsError as err:
+            problems = [err.reasons.get(place, said) for place, said in enumerate(err.results)]
+        failed = [_unreported(*item) for item in zip(missing, problems, strict=True) if item[1]]
         step.text = f"made {len(missing) - len(failed)} reports"
     return tuple(failed)
 
@@ -182,17 +175,11 @@ def _is_reported(path: str, output: Path) -> bool:
     return any(info.key == f"profiler-report/{REPORT_FILE}" for info in open_location(path).list())
 
 
-def _report_elsewhere(job: tuple[str, Path]) -> str:
-    """Report a job in a process of its own; one that is killed costs only its own report."""
-    try:
-        (problem,) = ProcessExecutor().map(_report, [job])
-    except ReportgenError as err:
-        return str(err)
-    return problem
-
-
 def _report(job: tuple[str, Path]) -> str:
-    """Report a job into a folder; return why that was not possible, or nothing."""
+    """Report a job into a folder; return why that was not possible, or nothing.
+
+    One that is killed costs only its own report.
+    """
     path, output = job
     try:
         make_report(

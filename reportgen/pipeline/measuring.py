@@ -5,14 +5,12 @@ from __future__ import annotations
 import importlib.util
 import logging
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from reportgen.cache import Cache
 from reportgen.engine import (
     Engine,
     EngineKind,
@@ -22,7 +20,6 @@ from reportgen.engine import (
     ProcessExecutor,
 )
 from reportgen.errors import LocationError, writing
-from reportgen.pipeline.memory import Memory
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import Measured, StagedAt, work_on
@@ -46,8 +43,7 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
-    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none. ``aside``
-    is where the measurements of many parts wait. ``later`` fills the cache meanwhile.
+    ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
     """
 
     job: JobProfile
@@ -55,23 +51,8 @@ class Work:
     params: Mapping[RuleId, Any]
     engine: Engine
     lanes: StagedAt | None = None
-    cache: Cache | None = None
-    aside: Path | None = None
     may_miss: bool = False
     range_text: str | None = None
-    later: ThreadPoolExecutor | None = None
-
-    @property
-    def memory(self) -> Memory:
-        """Return earlier measurements, made in the same way."""
-        return Memory(
-            cache=self.cache,
-            rules=self.rules,
-            params=self.params,
-            modules=_foreign_modules(self.rules)[0],
-            lanes=self.lanes,
-            later=self.later,
-        )
 
 
 Outcome = tuple[Sequence[Measured], Sequence[SourceNote]]
@@ -85,19 +66,11 @@ def measure(work: Work, watcher: Watcher) -> Outcome:
         LostItemsError: parts are missing that may not be.
     """
     with timed(watcher, "reading") as step:
-        memory = work.memory
-        keys = memory.keys(work.job.parts)
-        known = memory.recall(keys)
-        left = tuple(part for part in work.job.parts if part.node not in known)
-        fresh, missing = _run(replace(work, job=replace(work.job, parts=left)), watcher)
-        memory.keep(fresh, left, keys)
-        by_node = {part.node: part for part in (*known.values(), *fresh)}
-        measured = [by_node[part.node] for part in work.job.parts if part.node in by_node]
+        measured, missing = _run(work, watcher)
         _put_lanes(measured, work)
-        read_s = max((part.read_s for part in fresh), default=0.0)
-        logger.info("read %d rows from %d files in %.2f s", *_amount(fresh), read_s)
-        from_cache = f", {len(known)} of them from the cache" if known else ""
-        step.text = f"measured {len(measured)} nodes or ranks{from_cache}"
+        read_s = max((part.read_s for part in measured), default=0.0)
+        logger.info("read %d rows from %d files in %.2f s", *_amount(measured), read_s)
+        step.text = f"measured {len(measured)} nodes or ranks"
     n_rows, n_files = _amount(measured)
     if n_rows:
         return measured, missing
@@ -122,14 +95,18 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     """
     if work.engine.kind is EngineKind.DASK:
         from reportgen.engine.cluster import DaskExecutor
-        from reportgen.engine.dispatch import Needs
 
-        modules, folders = _foreign_modules(work.rules)
-        needs = Needs(modules=modules, folders=folders, files=_local_files(work.job))
-        return DaskExecutor(address=work.engine.address, needs=needs, on_progress=watcher.progress)
+        modules, folders = foreign_modules(work.rules)
+        return DaskExecutor(
+            address=work.engine.address,
+            modules=modules,
+            folders=folders,
+            on_progress=watcher.progress,
+        )
+    processes = ProcessExecutor(on_progress=watcher.progress)
     if work.engine.kind is not EngineKind.AUTO:
         wants_processes = work.engine.kind is EngineKind.PROCESSES
-        return ProcessExecutor() if wants_processes else LocalExecutor()
+        return processes if wants_processes else LocalExecutor()
     traces = [part for part in work.job.parts if part.rank is not None]
     sizes = {  # ranks of Nsight Systems share a file
         (part.root, file.key): file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
@@ -137,20 +114,16 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
         for file in part.files
     }
     is_large = len(traces) > 1 and sum(sizes.values()) > LARGE_BYTES
-    return ProcessExecutor() if is_large else LocalExecutor()
+    return processes if is_large else LocalExecutor()
 
 
 def _run(work: Work, watcher: Watcher) -> Outcome:
     """Measure all parts: here, in other processes, or on a cluster."""
     parts = work.job.parts
-    if not parts:
-        return (), ()
     executor = executor_for(work, watcher)
     do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
-    if work.engine.kind is EngineKind.DASK:  # the cache is a folder of this machine
+    if work.engine.kind is EngineKind.DASK:
         do = partial(_work_there, settings_to_send(), do)
-    else:
-        do = partial(do, cache=work.cache, aside=work.aside)
     if isinstance(executor, LocalExecutor):
         do = partial(do, on_progress=ReadingProgress(watcher))
     try:
@@ -176,7 +149,16 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
     """Work on a part, reaching buckets with the settings of the process that sent it.
 
     The folder of the lanes is not there, so their files come back with the measurements.
+
+    Raises:
+        LocationError: the job's folder is not there.
     """
+    if not is_remote(part.root) and not Path(part.root).exists():
+        raise LocationError(
+            f"{part.root} is not there.",
+            hint="Put jobs where each worker finds them under the same path.",
+            path=part.root,
+        )
     lanes: StagedAt | None = do.keywords["lanes"]
     with reached_as(settings), TemporaryDirectory(prefix="reportgen-lanes-") as folder:
         if lanes is None:
@@ -199,7 +181,7 @@ def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
                     (folder / name).write_bytes(content)
 
 
-def _foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the modules of rules that are not ours, and the folders in which they were found."""
     names = {rule.measure.__module__ for rule in rules} | {rule.params.__module__ for rule in rules}
     foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
@@ -210,9 +192,3 @@ def _foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[s
             path = Path(found.origin).resolve()
             folders.append(str(path.parents[1 if path.name == "__init__.py" else 0]))
     return tuple(foreign), tuple(dict.fromkeys(folders))
-
-
-def _local_files(job: JobProfile) -> tuple[str, ...]:
-    """Return a file of each folder of the job that each worker must see; objects are not such."""
-    first = {part.root: part.files[0].key for part in job.parts if part.files}
-    return tuple(str(Path(root) / key) for root, key in first.items() if not is_remote(root))

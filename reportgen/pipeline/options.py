@@ -54,8 +54,8 @@ class Options:
         force: replace files that are not ours or were edited.
         engine: who reads the parts, as ``--engine`` says it.
         allows_missing: make the report also without parts that a cluster could not read.
-        cache: a folder for what was measured, ``"off"``, or ``None`` for the user's own where the
-            job is large.
+        cache: ``"off"`` makes the report anew although the output folder holds that of the same
+            input; anything else has no effect.
         described: the job as SageMaker describes it, where it was named.
     """
 
@@ -87,8 +87,7 @@ class Options:
 class MadeReport:
     """The products of a run: ``path`` is the first of page, summary, notebook, ``report.json``.
 
-    ``files`` are all that were written, below the output folder. Where a page is drawn from them,
-    ``report`` has no exhibits, data and timeline.
+    ``files`` are all that were written, below the output folder.
     """
 
     path: Path

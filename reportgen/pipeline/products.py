@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 from reportgen import store
@@ -83,14 +82,6 @@ def write_summary(
             step.text = "wrote the summary"
             with writing(staging.summary):
                 staging.summary.write_text(markdown_summary(report), encoding="utf-8")
-
-
-def without_evidence(report: Report) -> Report:
-    """Return a report without exhibits, data and timeline: the page reads them from the folder."""
-    results = {
-        rule: replace(result, exhibits=(), data=()) for rule, result in report.results.items()
-    }
-    return replace(report, results=results, timeline_data=None)
 
 
 def publish(

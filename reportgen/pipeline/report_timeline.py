@@ -4,27 +4,28 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from functools import partial
+from dataclasses import replace
+from pathlib import Path
 
 from reportgen.errors import writing
-from reportgen.pipeline.judging import results_of
 from reportgen.pipeline.marks import marks_of
+from reportgen.pipeline.measuring import Work
 from reportgen.pipeline.options import TimelineDetail, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.pipeline.work import StagedAt
-from reportgen.profile import JobProfile
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
-from reportgen.store import with_timeline
+from reportgen.store import save_timeline
 from reportgen.text import format_bytes
 from reportgen.timeline import BUDGET_BYTES, timeline_of
 
 _RULE = "Timeline"
 
 
-def chosen_lanes(rules: Sequence[AnyRule], lanes: StagedAt) -> StagedAt | None:
-    """Return where lanes are staged, ``None`` where the rule that shows them does not run."""
-    return lanes if any(rule.id == _RULE for rule in rules) else None
+def with_lanes(work: Work, folder: Path) -> Work:
+    """Return the work with a place for its lanes, where the rule that shows them runs."""
+    lanes = StagedAt(folder=folder / "lanes", n_parts=len(work.job.parts))
+    return replace(work, lanes=lanes if any(rule.id == _RULE for rule in work.rules) else None)
 
 
 def without_timeline(rules: Sequence[AnyRule], detail: TimelineDetail) -> tuple[AnyRule, ...]:
@@ -33,23 +34,24 @@ def without_timeline(rules: Sequence[AnyRule], detail: TimelineDetail) -> tuple[
 
 
 def add_timeline(
-    report: Report, job: JobProfile, lanes: StagedAt, detail: TimelineDetail, watcher: Watcher
+    report: Report, work: Work, detail: TimelineDetail, watcher: Watcher, *, folder: Path
 ) -> Report:
-    """Return a report with its timeline, and remove the lanes that were staged.
+    """Add its timeline to a report saved in a folder, and remove the lanes that were staged.
 
     Parts that a cluster lost have none; without any, the report has no timeline.
 
     Raises:
-        OutputError: the staged lanes cannot be read.
+        OutputError: the staged lanes cannot be read, or the timeline cannot be written.
     """
-    folders = [folder for part in job.parts if (folder := lanes.of(part)).is_dir()]
-    if not folders:
+    staged = work.lanes
+    places = [staged.of(part) for part in work.job.parts] if staged is not None else []
+    lanes = [place for place in places if place.is_dir()]
+    if staged is None or not lanes:
         return report
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES
-    with timed(watcher, "timeline") as step, writing(lanes.folder):
-        make = partial(timeline_of, budget_bytes=budget_bytes)
+    with timed(watcher, "timeline") as step, writing(staged.folder):
         marks = list(marks_of(report.findings).values())
-        content = b"".join(results_of(len(folders), make, folders, marks))
-        shutil.rmtree(lanes.folder)
+        content = b"".join(timeline_of(lanes, marks, budget_bytes=budget_bytes))
+        shutil.rmtree(staged.folder)
         step.text = f"made a timeline of {format_bytes(len(content))}"
-    return with_timeline(report, content)
+    return save_timeline(report, content, folder)

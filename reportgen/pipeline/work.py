@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from reportgen.arrays import Floats
-from reportgen.cache import Cache
 from reportgen.intake import Progress, read
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
@@ -79,25 +77,17 @@ def work_on(
     rules: Sequence[AnyRule],
     params: Mapping[RuleId, Any],
     lanes: StagedAt | None = None,
-    cache: Cache | None = None,
-    aside: Path | None = None,
     on_progress: Progress | None = None,
 ) -> Measured:
-    """Read a part and return the measurements of each rule; stage its lanes for the timeline.
-
-    ``aside`` is a folder for the measurements; those that cannot be written stay in memory.
-    """
+    """Read a part and return the measurements of each rule; stage its lanes for the timeline."""
     began = time.perf_counter()
-    part = read(ref, on_progress=on_progress, cache=cache)
+    part = read(ref, on_progress=on_progress)
     was_read = time.perf_counter()
 
-    measurements = PackedMeasurements.of(measure_part(part, rules, params))
+    measurements = PackedMeasurements(measure_part(part, rules, params))
     if lanes is not None:
         communication = params[TIMELINE.id].communication_names
         stage(lanes_of(part, communication), lanes.of(ref), n_parts=lanes.n_parts)
-    if aside is not None:
-        with suppress(Exception):  # whatever it is, judging meets it and says it
-            measurements = measurements.aside(aside / _name_of(ref))
     if isinstance(part, RankTrace):
         extent, interval_ns, n_rows = extent_of_trace(part), None, part.n_events
     else:

@@ -14,7 +14,7 @@ from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import check_format, reading
 
 FORMAT = 1
-_BESIDE = frozenset({"results", "timeline_data"})
+_BESIDE = frozenset({"results", "contents", "timeline_data"})
 """Content of separate files."""
 
 

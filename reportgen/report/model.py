@@ -178,6 +178,7 @@ class Report:
         figures: its most important numbers; ``None`` likewise.
         timeline: the file of the timeline; ``None`` where the report has none.
         results: the full result of each rule that is at hand.
+        contents: the bytes of the file of each result, where the report was just made.
         timeline_data: the content of that file (docs/timeline-format.md); ``None`` where it is
             missing or damaged.
     """
@@ -197,4 +198,5 @@ class Report:
     figures: Figures | None = None
     timeline: TimelineEntry | None = None
     results: Mapping[RuleId, RuleResult] = field(default_factory=dict)
+    contents: Mapping[RuleId, bytes] = field(default_factory=dict, repr=False, compare=False)
     timeline_data: bytes | None = field(default=None, repr=False)

@@ -8,8 +8,7 @@ History of ``format``: 1, first version; 2, the needs of the page and of later r
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
@@ -31,12 +30,7 @@ _TYPES: dict[str, Any] = {"int": int, "float": float, "text": str, "bool": bool}
 
 def encode(result: RuleResult) -> bytes:
     """Return the bytes of ``<Id>.json``, the same for equal results, with a final newline."""
-    return b"".join(encoded_parts(result))
-
-
-def encoded_parts(result: RuleResult) -> Iterator[bytes]:
-    """Yield the bytes of ``<Id>.json`` piece by piece: of a thousand ranks they are megabytes."""
-    yield from map(json_without_secrets, _encoded_parts(result))
+    return b"".join(map(json_without_secrets, _encoded_parts(result)))
 
 
 def _encoded_parts(result: RuleResult) -> Iterator[bytes]:
@@ -87,25 +81,8 @@ def _last_keys(result: RuleResult) -> Iterator[bytes]:
     yield b'],"data":' + msgspec.json.encode(result.data)
 
 
-class PackedExhibits(Sequence[Exhibit]):
-    """Exhibits as their compressed JSON, of which each is made anew when it is looked up."""
-
-    def __init__(self, exhibits: Iterable[Exhibit]) -> None:
-        """Pack exhibits one by one; those that are packed stay so."""
-        self.packed = [zlib.compress(text, 1) for text in _texts(exhibits)]
-
-    def __len__(self) -> int:
-        return len(self.packed)
-
-    def __getitem__(self, at: Any) -> Any:
-        return _exhibit(msgspec.json.decode(zlib.decompress(self.packed[at])))
-
-
 def _texts(exhibits: Iterable[Exhibit]) -> Iterator[bytes]:
     """Yield the JSON of exhibits, one by one: the rows of all of them take much memory."""
-    if isinstance(exhibits, PackedExhibits):
-        yield from map(zlib.decompress, exhibits.packed)
-        return
     for item in exhibits:
         tree, values = _lean(item), [column.values for column in item.columns]
         if item.kind in COLUMNAR:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
@@ -25,6 +25,14 @@ class Failure:
     """Why a rule could not measure a part; takes the place of its measurement."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """The result of a rule as it is read from its file, and the bytes of that file."""
+
+    result: results.RuleResult
+    content: bytes
 
 
 def measure_part(
@@ -52,32 +60,40 @@ def judge_all(
     rules: Sequence[AnyRule],
     params: Mapping[results.RuleId, Any],
 ) -> tuple[results.RuleResult, ...]:
-    """Return the result of every rule, in the order of ``rules``.
+    """Return the result of every rule, in the order of ``rules``; see ``judge_each``."""
+    return tuple(judged.result for judged in judge_each(measured, rules, params))
+
+
+def judge_each(
+    measured: Sequence[Mapping[results.RuleId, Any]],
+    rules: Sequence[AnyRule],
+    params: Mapping[results.RuleId, Any],
+) -> Iterator[Judged]:
+    """Yield the result of every rule and the bytes of its file, in the order of ``rules``.
 
     ``measured`` is what ``measure_part`` returned, one mapping per part, in the order of parts.
     """
-    results = []
     for rule in rules:
         found = [part[rule.id] for part in measured if rule.id in part]
-        results.append(_judge(rule, found, params[rule.id]))
-    return tuple(results)
+        yield _judge(rule, found, params[rule.id])
 
 
-def _judge(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult:
+def _judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:
     failure = next((item for item in measurements if isinstance(item, Failure)), None)
     judged = failure or _judged(rule, measurements, params)
-    if isinstance(judged, results.RuleResult):
-        return with_about(judged, rule)
+    if isinstance(judged, Judged):
+        return judged
     nothing = _judged(rule, [], params)
     failed = results.RuleResult(
         id=rule.id,
         status=results.Status.FAILED,
         reason=results.Reason(code=results.ReasonCode.ERROR, text=judged.text),
-        details=nothing.details if isinstance(nothing, results.RuleResult) else {},
+        details=nothing.result.details if isinstance(nothing, Judged) else {},
         rule_parameters=rule.describe_params(params),
         params=param_values(params),
     )
-    return with_about(failed, rule)
+    failed = with_about(failed, rule)
+    return Judged(result=failed, content=encode(failed))
 
 
 def judge(rule: AnyRule, measurements: Sequence[Any], params: Any) -> results.RuleResult:
@@ -127,26 +143,22 @@ def _status(
     )
 
 
-def _judged(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult | Failure:
+def _judged(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged | Failure:
     """Return the result of a rule, or a failure if it cannot be saved."""
     judged = guarded(rule, "judge", _saveable, rule, measurements, params)
-    assert isinstance(judged, results.RuleResult | Failure)
+    assert isinstance(judged, Judged | Failure)
     return judged
 
 
-def _saveable(rule: AnyRule, measurements: list[Any], params: Any) -> results.RuleResult:
-    """Return a result under the rule's own name that can be saved and read again, or raise.
-
-    Its evidence is what was read again: made when the measurements are gone, which of a thousand
-    ranks take more memory than all results, it does not lie scattered among them.
-    """
+def _saveable(rule: AnyRule, measurements: Sequence[Any], params: Any) -> Judged:
+    """Return a result under the rule's own name that can be saved and read again, or raise."""
     judged = judge(rule, measurements, params)
-    measurements.clear()
     if judged.id != rule.id:
         raise ValueError(f"its result is called {judged.id}, not {rule.id}")
-    saved, judged = encode(judged), replace(judged, exhibits=(), data=())
-    read = decode(saved, path=f"{rule.id}.json")
-    return replace(judged, exhibits=read.exhibits, data=read.data)
+    judged = with_about(judged, rule)
+    content = encode(judged)
+    read = decode(content, path=f"{rule.id}.json")
+    return Judged(result=replace(judged, exhibits=read.exhibits, data=read.data), content=content)
 
 
 def guarded(rule: AnyRule, step: str, work: Callable[..., Any], *args: Any) -> Any:

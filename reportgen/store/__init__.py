@@ -1,6 +1,7 @@
 """Save and load a report directory."""
 
 from reportgen.store.directory import (
+    INPUT_FILE,
     OUTPUT_FOLDER,
     REPORT_FILE,
     TIMELINE_FILE,
@@ -8,6 +9,7 @@ from reportgen.store.directory import (
     load,
     report_folder,
     save,
+    save_timeline,
     with_timeline,
 )
 from reportgen.store.remote import RemoteOutput, fetched_report
@@ -25,6 +27,7 @@ from reportgen.store.replace import (
 )
 
 __all__ = [
+    "INPUT_FILE",
     "OUTPUT_FOLDER",
     "OUTPUT_NOTEBOOK",
     "OUTPUT_PAGE",
@@ -44,5 +47,6 @@ __all__ = [
     "refuse",
     "report_folder",
     "save",
+    "save_timeline",
     "with_timeline",
 ]  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,33 +18,46 @@ OUTPUT_FOLDER = "profiler-report"
 REPORT_FILE = "report.json"
 _ATTEMPTS = 3
 TIMELINE_FILE = timeline_file.FILE
+INPUT_FILE = "Input.sha256"
+"""Says of which input the report is; no part of the report."""
 _NO_TIMELINE = "The timeline is not shown: its file {why}. Make the report again from the data."
 _DAMAGED = "is missing or damaged"
 _SAYS_TOO_MUCH = "shows what looks like a password, key or token"
 
 
-def save(
-    report: Report, report_dir: Path, *, originals: Mapping[RuleId, bytes] | None = None
-) -> tuple[Path, ...]:
+def save(report: Report, report_dir: Path) -> tuple[Path, ...]:
     """Write a report into an empty or missing folder and return the files written.
-
-    The five keys of imported results are copied unchanged from the bytes of ``originals``.
 
     Raises:
         OutputError: a file cannot be written.
     """
-    files = {f"{rule_id}.json": result for rule_id, result in report.results.items()}
+    files = {
+        f"{rule_id}.json": report.contents.get(rule_id) or result_codec.encode(result)
+        for rule_id, result in report.results.items()
+    }
     with writing(report_dir):
         report_dir.mkdir(parents=True, exist_ok=True)
-        for name, result in files.items():
-            with (report_dir / name).open("wb") as file:
-                file.writelines(_encoded(result, originals or {}))
+        for name, content in files.items():
+            (report_dir / name).write_bytes(content)
         others = []
         if report.timeline_data is not None:
             others.append(TIMELINE_FILE)
             (report_dir / TIMELINE_FILE).write_bytes(report.timeline_data)
         (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
     return tuple(report_dir / name for name in (*files, *others, REPORT_FILE))
+
+
+def save_timeline(report: Report, content: bytes, report_dir: Path) -> Report:
+    """Add its timeline to a report that was just saved in a folder, and return that report.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    report = with_timeline(report, content)
+    with writing(report_dir):
+        (report_dir / TIMELINE_FILE).write_bytes(content)
+        (report_dir / REPORT_FILE).write_bytes(codec.encode(report))
+    return report
 
 
 def with_timeline(report: Report, content: bytes) -> Report:
@@ -165,13 +178,6 @@ def _declared(results: Mapping[RuleId, RuleResult]) -> dict[RuleId, RuleResult]:
     from reportgen.rules.aws.imported import with_cards
 
     return with_cards(results)
-
-
-def _encoded(result: RuleResult, originals: Mapping[RuleId, bytes]) -> Iterable[bytes]:
-    original = originals.get(result.id)
-    if original is None:
-        return result_codec.encoded_parts(result)
-    return [result_codec.encode_beside(result, original)]
 
 
 def _read(path: Path) -> bytes:

@@ -20,7 +20,7 @@ from reportgen.errors import WouldOverwriteError, writing
 from reportgen.plain_files import read_entry
 from reportgen.results.timeline_file import ANY_VERSION
 from reportgen.scratch import alone_in, is_left, new_folder
-from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
+from reportgen.store.directory import INPUT_FILE, OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
 OUTPUT_SUMMARY = "profiler-report.md"
@@ -110,6 +110,8 @@ def _foreign_files(folder: Path) -> Iterator[Path]:
 
 
 def _is_our_result(path: Path) -> bool:
+    if path.name == INPUT_FILE:
+        return True
     if path.name != TIMELINE_FILE and path.suffix != ".json":
         return False
     try:

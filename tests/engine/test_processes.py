@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from reportgen.engine import ProcessExecutor
-from reportgen.errors import LocationError, ReportgenError
+from reportgen.engine import LostItemsError, ProcessExecutor
+from reportgen.errors import LocationError
 from reportgen.storage import open_location
+from tests.engine.clusters import wait_until
 
 
 def test_items_keep_their_order_and_run_elsewhere() -> None:
@@ -67,10 +70,42 @@ def _printing(number: int) -> int:
     return number
 
 
-def test_a_killed_process_is_an_error_that_says_what_to_do() -> None:
-    with pytest.raises(ReportgenError, match="memory"):
-        ProcessExecutor().map(_kill, [signal.SIGKILL])
+def test_an_item_that_kills_its_process_is_named_and_the_others_have_results() -> None:
+    items = [0, signal.SIGKILL, 0, 0]
+    with pytest.raises(LostItemsError, match="rank 1: the process that read it was killed") as lost:
+        ProcessExecutor(max_processes=2).map(_kill, items, names=[f"rank {n}" for n in range(4)])
+    assert lost.value.results == [0, None, 0, 0]
+    assert "memory" in lost.value.hint
 
 
-def _kill(number: int) -> None:
-    os.kill(os.getpid(), number)
+def _kill(number: int) -> int:
+    if number:
+        os.kill(os.getpid(), number)
+    return number
+
+
+def test_processes_end_with_the_one_that_started_them(tmp_path: Path) -> None:
+    code = f"""if __name__ == "__main__":
+        from pathlib import Path
+        from reportgen.engine import ProcessExecutor
+        from tests.engine.test_processes import _wait_beside
+        ProcessExecutor(max_processes=1).map(_wait_beside, [Path({str(tmp_path)!r})])
+    """
+    starter = subprocess.Popen([sys.executable, "-c", code])
+    wait_until(lambda: any(tmp_path.iterdir()))
+    (child,) = (int(path.name) for path in tmp_path.iterdir())
+    starter.kill()
+    starter.wait()
+    wait_until(lambda: not _is_alive(child))
+
+
+def _wait_beside(folder: Path) -> None:
+    (folder / str(os.getpid())).touch()
+    threading.Event().wait()
+
+
+def _is_alive(process_id: int) -> bool:
+    try:
+        return "Z (" not in Path(f"/proc/{process_id}/status").read_text()
+    except FileNotFoundError:
+        return False

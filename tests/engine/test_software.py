@@ -10,8 +10,8 @@ import pytest
 from reportgen.engine.software import differences, software
 
 
-def test_our_version_source_and_the_packages_that_compute_are_named() -> None:
-    assert list(software()) == ["make-profiler-report", "Python", "duckdb", "msgspec", "numpy"]
+def test_our_version_and_the_packages_that_compute_are_named() -> None:
+    assert list(software()) == ["Python", "make-profiler-report", "duckdb", "msgspec", "numpy"]
     assert not differences(software(), software())
 
 

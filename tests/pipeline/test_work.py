@@ -63,26 +63,6 @@ def test_the_memory_at_the_end_is_that_of_the_last_sample_with_one(tmp_path: Pat
     assert (extent.last_host_memory_pct, extent.last_gpu_memory_pct) == (30.0, None)
 
 
-def test_what_was_measured_waits_in_a_folder_where_one_is_given(
-    mixed: JobProfile, tmp_path: Path
-) -> None:
-    aside = tmp_path / "aside"
-    aside.mkdir()
-    for part in mixed.parts:
-        here = work_on(part, rules=RULES, params=PARAMS).measurements
-        there = work_on(part, rules=RULES, params=PARAMS, aside=aside).measurements
-        assert there == here
-        assert (here.file, there.file in set(aside.iterdir())) == (None, True)
-
-
-def test_what_cannot_wait_in_a_folder_stays_in_memory(mixed: JobProfile, tmp_path: Path) -> None:
-    rules = (replace(RULES[2], measure=lambda *_: lambda: None),)
-    for folder, asked in ((tmp_path / "absent", RULES), (tmp_path, rules)):
-        found = work_on(mixed.parts[0], rules=asked, params=PARAMS, aside=folder).measurements
-        assert found.file is None
-        assert "OfBoth" in found
-
-
 def test_the_rules_of_samples_judge_a_mixed_job_as_if_it_had_no_traces(mixed: JobProfile) -> None:
     rules = [rule for rule in BUILTIN_RULES if Need.KERNELS not in rule.needs]
     params = resolve_params(BUILTIN_RULES, {})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,7 +36,7 @@ from reportgen.results import (
     column,
     exhibit,
 )
-from reportgen.results.codec import AWS_KEYS, PackedExhibits, decode, encode, encode_beside
+from reportgen.results.codec import AWS_KEYS, decode, encode, encode_beside
 from reportgen.results.packed_columns import pack
 
 
@@ -204,16 +203,6 @@ def test_a_result_survives_the_round_trip() -> None:
     result = full_result()
 
     assert decode(encode(result), path="x.json") == result
-
-
-def test_packed_exhibits_are_the_same_when_they_are_looked_up_and_saved() -> None:
-    result = full_result()
-    packed = replace(result, exhibits=PackedExhibits(result.exhibits))
-
-    assert tuple(packed.exhibits) == result.exhibits
-    assert packed.exhibits[-1] == result.exhibits[-1]
-    assert encode(packed) == encode(result)
-    assert PackedExhibits(packed.exhibits).packed == PackedExhibits(result.exhibits).packed
 
 
 def test_a_reason_survives_the_round_trip() -> None:

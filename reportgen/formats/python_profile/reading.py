@@ -12,7 +12,7 @@ from pathlib import Path
 from subprocess import Popen
 from typing import IO, Any
 
-from reportgen.engine import start_interpreter
+from reportgen.formats.python_profile.interpreter import start_interpreter
 
 _CHILD = ("-I", "-S", str(Path(__file__).with_name("child.py")))
 _SECONDS_EACH = 20.0

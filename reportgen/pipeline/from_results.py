@@ -1,0 +1,84 @@
+"""The page of results that are there: of a saved report, or of SageMaker's rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
+from reportgen.intake import AwsFolder, read_aws_folder
+from reportgen.pipeline.imports import check_import_options, import_results
+from reportgen.pipeline.options import MadeReport, Options, Watcher
+from reportgen.pipeline.places import check_output, saved_report
+from reportgen.pipeline.products import check_old, kernel_for, publish, write_summary
+from reportgen.pipeline.ranges import Wanted, check_uncut
+from reportgen.pipeline.timing import timed
+from reportgen.report import Report
+from reportgen.rules.base import AnyRule
+from reportgen.rules.registry import all_rules
+from reportgen.rules.settings import select_rules
+from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, open_staging, save
+
+
+def make_from_results(
+    options: Options, wanted: Wanted | None, watcher: Watcher
+) -> MadeReport | None:
+    """Make the report of results that lie where the user says; ``None`` where there are none.
+
+    Raises:
+        ReportgenError: they cannot be read, or what was asked for needs the data.
+    """
+    with saved_report(options.path) as saved:
+        if saved is not None:
+            check_uncut(wanted, options.cycle)
+            check_output(options.output, job_root=None)
+            return make_page(load(saved), saved, options, watcher)
+    rules = all_rules(options.plugins)
+    folder = _aws_folder(options, rules)
+    if folder is None:
+        return None
+    check_import_options(options.settings)
+    check_uncut(wanted, options.cycle)
+    return _import(folder, rules, options, watcher)
+
+
+def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -> MadeReport:
+    """Make the page of a saved report again, into the folder around it or another one."""
+    target = options.output / OUTPUT_FOLDER
+    keeps_results = target.exists() and target.samefile(saved)
+    check_old(options, keeps_results=keeps_results)
+    with (
+        open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
+        copy_results(saved, staging.results)
+        if report.timeline_data is not None:
+            (staging.results / TIMELINE_FILE).write_bytes(report.timeline_data)
+        write_summary(report, options, staging, watcher)
+        return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
+
+
+def _aws_folder(options: Options, rules: tuple[AnyRule, ...]) -> AwsFolder | None:
+    try:
+        return read_aws_folder(options.path, [rule.id for rule in rules], name=options.name)
+    except (AmbiguousJobError, PlaceError):
+        raise
+    except LocationError:
+        return None
+
+
+def _import(
+    folder: AwsFolder, rules: tuple[AnyRule, ...], options: Options, watcher: Watcher
+) -> MadeReport:
+    chosen = select_rules(rules, options.rules) if options.rules else rules
+    check_output(options.output, job_root=None)
+    check_old(options, keeps_results=False)
+    with (
+        open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
+        with timed(watcher, "rules") as step:
+            report = import_results(folder, chosen)
+            step.text = f"imported {len(report.results)} rules of SageMaker"
+        save(report, staging.results)
+        write_summary(report, options, staging, watcher)
+        return publish(report, options, staging, kernel, watcher)
