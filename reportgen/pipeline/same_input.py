@@ -98,7 +98,8 @@ def note_input(
 ) -> None:
     """Write beside a saved report of which input it is, unless the next run may see another one.
 
-    That is so where files changed meanwhile, were skipped, or parts are missing.
+    That is so where files changed meanwhile, were skipped, or parts are missing. A report that
+    will be uploaded is not looked for again either.
 
     Raises:
         OutputError: it cannot be written.
@@ -109,7 +110,8 @@ def note_input(
         for part in measured
         for note in part.notes
     )
-    if not digest or missing or is_doubtful or input_digest(work, options) != digest:
+    is_known = digest and options.uploads_to is None and not missing and not is_doubtful
+    if not is_known or input_digest(work, options) != digest:
         return
     with writing(folder):
         (folder / INPUT_FILE).write_bytes(_text(digest, (folder / REPORT_FILE).read_bytes()))

@@ -12,7 +12,7 @@ from reportgen.errors import ConfigError, LocationError, OutputError
 from reportgen.plain_files import MOST_BYTES
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, ObjectInfo
-from reportgen.store.directory import INPUT_FILE, OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
+from reportgen.store.directory import OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 from reportgen.store.replace import OUTPUT_NOTEBOOK, OUTPUT_PAGE, OUTPUT_SUMMARY
 
 _RAW_SIGNS = ("system/incremental/", "framework/pevents/", "system/training_job_end.ts")
@@ -77,9 +77,7 @@ class RemoteOutput:
             OutputError: something cannot be written; the page is the old one then.
         """
         results = sorted(
-            f"{OUTPUT_FOLDER}/{path.name}"
-            for path in (made / OUTPUT_FOLDER).iterdir()
-            if path.name != INPUT_FILE
+            f"{OUTPUT_FOLDER}/{path.name}" for path in (made / OUTPUT_FOLDER).iterdir()
         )
         there = {info.key for info in self._infos}
         old = {key for key in there if _is_result(key) and key not in results}

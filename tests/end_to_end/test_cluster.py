@@ -80,7 +80,7 @@ def files_of(output: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(output)): path.read_bytes()
         for path in output.rglob("*")
-        if path.is_file()
+        if path.is_file() and path.name != "Input.sha256"
     }
 
 

@@ -60,7 +60,7 @@ def made_in(folder: Path, job: Path, env: Mapping[str, str], *, seed: int) -> di
     run = run_command("job", "-o", "out", "--format", "html,ipynb,md", cwd=folder, env=env)
     assert run.code == 0, run.stderr
     out = folder / "out"
-    files = [path for path in out.rglob("*") if path.is_file()]
+    files = [path for path in out.rglob("*") if path.is_file() and path.name != "Input.sha256"]
     return {str(path.relative_to(out)): path.read_bytes() for path in files}
 
 
