@@ -24,6 +24,7 @@ from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_opt
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import (
     LINK,
+    PEAK,
     PRICE,
     FormatsType,
     communication_settings,
@@ -52,7 +53,7 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
-        "link_gb_per_s",
+        "link_gb_per_s", "gpu_peak",
     ),
     "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
@@ -116,6 +117,12 @@ class _Report(Grouped):
     metavar="X",
     help="Bandwidth of a GPU's link in one direction, in GB/s: collectives are given as shares of "
     "it, too.",
+)
+@click.option(
+    "--gpu-peak",
+    metavar="FORMAT=X,…",
+    help="Dense peaks of a GPU that is not in the table, in TFLOP/s, and its memory in GB/s: "
+    "bf16=989,memory=3350.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -212,6 +219,7 @@ def command(
     communication: str | None,
     usd_per_gpu_hour: str | None,
     link_gb_per_s: str | None,
+    gpu_peak: str | None,
     rules: str,
     formats: frozenset[str],
     timeline: str,
@@ -238,7 +246,9 @@ def command(
     given = {
         **top_settings(top),
         **communication_settings(communication),
-        **read_settings(settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s}),
+        **read_settings(
+            settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s, PEAK: gpu_peak}
+        ),
     }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.

@@ -15,9 +15,11 @@ JSON = "json"
 FORMATS = ("html", "ipynb", "md", JSON)
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 LINK = "Collectives.link_gb_per_s"
+PEAK = "Efficiency.gpu_peak"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
     "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget", "Timeline",
+    "Efficiency",
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ from reportgen.facts.kernel_names import Reading
 from reportgen.merging import concat, merged, rows_by_code
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
-from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
+from reportgen.profile.trace_tables import NONE, Codes, GpuKind, SliceKind, Times
 
 Key = tuple[str, ...]
 
@@ -65,8 +65,15 @@ def slices_around(trace: RankTrace, calls: NDArray[np.integer], is_meant: Mask) 
 
     ``is_meant`` is an (n_slices,) mask; ``NONE`` where no such slice is open.
     """
-    found = np.full(calls.shape, NONE, dtype=np.int64)
-    thread, start_ns = trace.calls.thread[calls], trace.calls.start_ns[calls]
+    return slices_open_at(trace, trace.calls.thread[calls], trace.calls.start_ns[calls], is_meant)
+
+
+def slices_open_at(trace: RankTrace, thread: Codes, start_ns: Times, is_meant: Mask) -> Rows:
+    """Return the innermost slice that is open on (n,) threads at (n,) moments, of those meant.
+
+    ``is_meant`` is an (n_slices,) mask; ``NONE`` where no such slice is open.
+    """
+    found = np.full(thread.shape, NONE, dtype=np.int64)
     for one in np.unique(thread).tolist():
         own = np.flatnonzero(is_meant & (trace.slices.thread == one))
         here = thread == one

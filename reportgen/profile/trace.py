@@ -88,7 +88,7 @@ class RankTrace:
         clock: whether ``origin_ns`` is a time of the world; if not, ranks cannot be aligned.
         origin_ns: zero of the times here, ns UTC: ranks are aligned by the difference of theirs.
         shadows: empty but for a timeline, which shows every event.
-        names, input_types, input_dims, labels, shapes, tracks: vocabularies.
+        names, input_types, input_dims, input_values, labels, shapes, tracks: vocabularies.
         written_in: file and compiler of generated kernels (Triton's), by their names.
         threads: what ``thread`` columns mean.
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
@@ -120,6 +120,7 @@ class RankTrace:
     labels: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
     input_dims: tuple[str, ...] = ()
+    input_values: tuple[str, ...] = ()
     tracks: tuple[str, ...] = ()
     written_in: Mapping[str, str] = field(default_factory=dict)
     threads: tuple[Thread, ...] = ()

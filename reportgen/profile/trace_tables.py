@@ -131,6 +131,7 @@ class HostSlices:
         input_type: (n,) int32 code into ``input_types``: the first floating type among its
             inputs, ``NONE`` where it has none or shapes were not recorded.
         input_dims: (n,) int32 code into ``input_dims``: the sizes of its inputs.
+        input_values: (n,) int32 code into ``input_values``: options of convolutions and attention.
     """
 
     start_ns: Times
@@ -142,6 +143,7 @@ class HostSlices:
     external_id: Numbers
     input_type: Codes
     input_dims: Codes
+    input_values: Codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -331,6 +333,7 @@ _CODES = {
     "thread",
     "input_type",
     "input_dims",
+    "input_values",
     "dtype",
     "group",
     "group_ranks",

@@ -70,4 +70,5 @@ class Cause(StrEnum):
     EXPOSED_COMMUNICATION = "exposed_communication"
     SLOW_RANK = "slow_rank"
     SLOW_LINK = "slow_link"
+    LOW_EFFICIENCY = "low_efficiency"
     FULL_PRECISION = "full_precision"

@@ -41,6 +41,7 @@ _OF_TRACES = (
     "idle_time",
     "kernel_time",
     "kernel_precision",
+    "efficiency",
     "operator_time",
     "memory_operations",
     "step_time",

@@ -172,7 +172,8 @@ def busy_trace(rank: int = 0, *, late_us: float = 0.0) -> RankTrace:
                 },
             )
         )
-        slices.append(("aten::mm", at + 340, 180.0))
+        sizes = {"input_dims": "[512,512],[512,512]", "input_type": "c10::BFloat16"}
+        slices.append(("aten::mm", at + 340, 180.0, sizes))
         calls.append(("cudaStreamSynchronize", at + 650, 250.0, {}))
         held = 1_000_000 * (step + 1)
         memory.append({"time": at, "change": 1_000_000, "allocated": held, "reserved": 2 * held})

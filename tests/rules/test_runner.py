@@ -169,6 +169,7 @@ def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
         "Collectives",
         "Dataloader",
         "DeviceMemory",
+        "Efficiency",
         "GPUActivity",
         "GPUMemoryIncrease",
         "GPUPower",

@@ -90,6 +90,7 @@ class TraceVocabularies:
     )
     input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
     input_dims: BoundedCodes = field(default_factory=_bytes_of_file)
+    input_values: BoundedCodes = field(default_factory=_bytes_of_file)
     tracks: BoundedCodes = field(
         default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
     )
@@ -178,13 +179,15 @@ class TraceColumns:
         columns = self._times(events)
         if kind is SliceKind.PYTHON or kind is SliceKind.OVERHEAD:
             external_id = input_list = input_dims = _constant(ABSENT, events, np.int64)
+            input_values = input_list
         else:
             args = _args(events)
             self._add_collectives(args, table.n_rows, is_gpu=False)
             self._add_files(events, args)
             external_id, known = self._external_ids(args), self.vocabularies
             input_list = known.input_lists.of(_bytes_of([item.input_type for item in args]))
-            input_dims = known.input_dims.of(_bytes_of([item.input_dims for item in args]))
+            input_dims = known.input_dims.of(_bytes_of([_dims_of(item) for item in args]))
+            input_values = known.input_values.of(_bytes_of(list(map(_options_of, events, args))))
         table.add(
             **columns,
             thread=self._threads(events),
@@ -192,6 +195,7 @@ class TraceColumns:
             external_id=external_id,
             input_list=input_list.astype(np.int32),
             input_dims=input_dims.astype(np.int32),
+            input_values=input_values.astype(np.int32),
         )
 
     def _add_syncs(self, events: list[TraceEvent]) -> None:
@@ -354,6 +358,19 @@ def _text(value: Any) -> str | None:
 def _bytes_of(texts: Sequence[msgspec.Raw]) -> list[bytes]:
     """Return texts of the file as bytes, which ``bytes()`` takes twice as long for."""
     return [b"" if text is NO_TEXT else b"".join((text,)) for text in texts]
+
+
+def _dims_of(args: Args) -> msgspec.Raw:
+    return args.input_dims_2021 if args.input_dims is NO_TEXT else args.input_dims
+
+
+def _options_of(event: TraceEvent, args: Args) -> msgspec.Raw:
+    """Return the inputs that are no tensors, of operators whose work depends on them.
+
+    They are options of convolutions and attention; numbers of other operators are not kept.
+    """
+    name = event.name or ""
+    return args.input_values if "conv" in name or "att" in name or "fmha" in name else NO_TEXT
 
 
 def _group_of(args: Args) -> str | None:

@@ -29,6 +29,8 @@ class Args(msgspec.Struct, gc=False):
     external_id_2021: Number = msgspec.field(default=None, name="external id")
     input_type: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input type")
     input_dims: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input Dims")
+    input_dims_2021: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Input dims")
+    input_values: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Concrete Inputs")
     grid: msgspec.Raw = NO_TEXT
     block: msgspec.Raw = NO_TEXT
     graph_node: Number = msgspec.field(default=None, name="graph node id")

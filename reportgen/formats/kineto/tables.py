@@ -22,6 +22,7 @@ from reportgen.formats.kineto.vocabulary import (
     names_of,
     threads_of,
     tracks_of,
+    values_text,
 )
 from reportgen.profile import Thread, trace_tables
 from reportgen.profile.mapped import in_file
@@ -58,6 +59,7 @@ class TraceTables:
     labels: tuple[str, ...]
     shapes: tuple[str, ...]
     input_dims: tuple[str, ...]
+    input_values: tuple[str, ...]
     threads: tuple[Thread, ...]
     tracks: tuple[str, ...]
     written_in: Mapping[str, str] = field(default_factory=dict)
@@ -108,6 +110,7 @@ def build_tables(columns: TraceColumns) -> TraceTables:
         labels=tuple(masked(printable(label)) for label in known.labels),
         shapes=tuple(shape.decode("utf-8", "replace") for shape in known.shapes),
         input_dims=input_dims,
+        input_values=tuple(values_text(item) for item in known.input_values),
         threads=threads,
     )
 

@@ -131,6 +131,16 @@ def first_floating(input_list: bytes) -> str | None:
     return next((text for text in found if _FLOATS.search(text)), None)
 
 
+def values_text(values: bytes) -> str:
+    """Return the options of an operator, ``["", "1", "[1, 1]", "True"]``; cut at ``LONGEST_DIMS``.
+
+    Example:
+        >>> values_text(b'["", "[1, 1]"]')
+        '["", "[1, 1]"]'
+    """
+    return printable(" ".join(values.decode("utf-8", "replace").split()))[: 2 * LONGEST_DIMS]
+
+
 def dims_text(dims: bytes) -> str | None:
     """Return the sizes of an operator's inputs, ``None`` where it has no tensor.
 

@@ -104,4 +104,5 @@ def _add_slices(
         external_id=nothing,
         input_list=nothing.astype(np.int32),
         input_dims=nothing.astype(np.int32),
+        input_values=nothing.astype(np.int32),
     )

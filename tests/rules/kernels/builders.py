@@ -106,6 +106,7 @@ def rank_trace(
             external_id=_ints(slice_rows, "external_id", np.int64),
             input_type=words.codes("input_types", slice_rows, "input_type"),
             input_dims=words.codes("input_dims", slice_rows, "input_dims"),
+            input_values=words.codes("input_values", slice_rows, "input_values"),
         ),
         steps=Steps(
             **_times(step_rows),
@@ -149,6 +150,7 @@ def rank_trace(
         names=words.known("names"),
         input_types=words.known("input_types"),
         input_dims=words.known("input_dims"),
+        input_values=words.known("input_values"),
         labels=words.known("labels"),
         shapes=words.known("shapes"),
         threads=tuple(Thread(pid="1", tid=word) for word in words.known("threads")),

@@ -1,0 +1,346 @@
+"""How many floating point operations an operator of a trace does, by the sizes of its inputs.
+
+A multiplication and an addition are two operations. Only what an operator does for sure is counted:
+sizes that do not fit together, or an option that the trace does not say, give ``None``.
+
+Source: schemas of PyTorch's operators (``native_functions.yaml``), docs/efficiency.md.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from math import prod
+from typing import Any
+
+Shape = Sequence[int]
+
+
+class WorkKind(StrEnum):
+    """The class of an operator whose operations can be counted."""
+
+    MATMUL = "matrix products"
+    CONVOLUTION = "convolutions"
+    ATTENTION = "attention"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """The inputs of one operator, as its trace wrote them, in the order of its schema.
+
+    Attributes:
+        dims: sizes of each input; ``()`` for one that is no tensor, lists of sizes for a list.
+        types: the type of each input, ``c10::BFloat16``; ``()`` where the trace has none.
+        values: the value of each input that is no tensor, as text; ``()`` where the trace has none.
+    """
+
+    dims: tuple[Any, ...]
+    types: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+
+    def shape(self, place: int, *n_dims: int) -> Shape | None:
+        """Return the sizes of a tensor that has one of ``n_dims`` dimensions, else ``None``."""
+        found = self.dims[place] if place < len(self.dims) else None
+        is_shape = isinstance(found, list) and all(
+            type(size) is int and size >= 0 for size in found
+        )
+        return found if is_shape and found is not None and len(found) in n_dims else None
+
+    def value(self, place: int) -> Any:
+        """Return a number, truth value or list of them; ``None`` where the trace does not say."""
+        text = self.values[place] if place < len(self.values) else ""
+        try:
+            return json.loads(text.replace("True", "true").replace("False", "false"))
+        except ValueError:
+            return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one call of an operator computes.
+
+    Attributes:
+        kind: its class.
+        flops: floating point operations.
+        least_elements: elements of inputs and outputs, each counted once.
+        is_at_most: whether ``flops`` is an upper bound: lengths inside a batch are not recorded.
+        product: (M, N, K) of a matrix product; of a batch, those of one; empty for other classes.
+    """
+
+    kind: WorkKind
+    flops: int
+    least_elements: int
+    is_at_most: bool = False
+    product: tuple[int, ...] = ()
+
+
+def work_of(name: str, inputs: Inputs) -> Work | None:
+    """Return the work of an operator; ``None`` where it has no formula or its inputs do not fit.
+
+    Example:
+        >>> work_of("aten::mm", Inputs(dims=([2, 3], [3, 5]))).flops
+        60
+    """
+    formula = _FORMULAS.get(name)
+    return formula(inputs) if formula else None
+
+
+def has_formula(name: str) -> bool:
+    """Return whether operations of this operator can be counted where its sizes are recorded."""
+    return name in _FORMULAS
+
+
+def _product(m: int, n: int, k: int, *, n_batches: int = 1) -> Work:
+    return Work(
+        kind=WorkKind.MATMUL,
+        flops=2 * n_batches * m * n * k,
+        least_elements=n_batches * (m * k + k * n + m * n),
+        product=(m, n, k),
+    )
+
+
+def _mm_at(place: int) -> Callable[[Inputs], Work | None]:
+    """Return the formula of (M, K) x (K, N), the first of which is at ``place``."""
+
+    def formula(inputs: Inputs) -> Work | None:
+        left, right = inputs.shape(place, 2), inputs.shape(place + 1, 2)
+        if left is None or right is None or left[1] != right[0]:
+            return None
+        return _product(left[0], right[1], left[1])
+
+    return formula
+
+
+def _mm_transposed(inputs: Inputs) -> Work | None:
+    """Return the work of (M, K) x (N, K): the second is given as a layer holds its weights."""
+    left, right = inputs.shape(0, 2), inputs.shape(1, 2)
+    if left is None or right is None or left[1] != right[1]:
+        return None
+    return _product(left[0], right[0], left[1])
+
+
+def _bmm_at(place: int) -> Callable[[Inputs], Work | None]:
+    def formula(inputs: Inputs) -> Work | None:
+        left, right = inputs.shape(place, 3), inputs.shape(place + 1, 3)
+        if left is None or right is None or left[0] != right[0] or left[2] != right[1]:
+            return None
+        return _product(left[1], right[2], left[2], n_batches=left[0])
+
+    return formula
+
+
+def _grouped_mm(inputs: Inputs) -> Work | None:
+    """Return the work of groups of products: each row, or column, belongs to one group."""
+    left, right = inputs.shape(0, 2, 3), inputs.shape(1, 2, 3)
+    if left is None or right is None or left[-1] != right[-2]:
+        return None
+    if len(left) == len(right) == 3:
+        return _bmm_at(0)(inputs)
+    return _product(left[-2], right[-1], left[-1])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Convolution:
+    """Places of a convolution's options; a transposed one is always so where ``transposed`` is."""
+
+    stride: int
+    padding: int
+    dilation: int
+    groups: int
+    transposed: int | None = None
+
+
+def _convolution(places: _Convolution, inputs: Inputs) -> Work | None:
+    x, weight = inputs.shape(0, 3, 4, 5), inputs.shape(1, 3, 4, 5)
+    if x is None or weight is None or len(x) != len(weight):
+        return None
+    is_transposed = False if places.transposed is None else inputs.value(places.transposed)
+    groups = inputs.value(places.groups)
+    if type(is_transposed) is not bool or type(groups) is not int:
+        return None
+    if x[1] != (weight[0] if is_transposed else weight[1] * groups):
+        return None
+    if is_transposed:
+        flops = 2 * prod(x) * prod(weight[1:])
+        return _of_convolution(flops, prod(x) + prod(weight))
+    spatial = _output_sizes(places, inputs, x[2:], weight[2:])
+    if spatial is None:
+        return None
+    n_out = x[0] * weight[0] * prod(spatial)
+    return _of_convolution(2 * n_out * prod(weight[1:]), prod(x) + prod(weight) + n_out)
+
+
+def _output_sizes(
+    places: _Convolution, inputs: Inputs, sizes: Shape, kernel: Shape
+) -> Shape | None:
+    options = [
+        _spread(inputs.value(place), len(sizes))
+        for place in (places.stride, places.padding, places.dilation)
+    ]
+    if any(option is None for option in options) or 0 in (options[0] or ()):
+        return None
+    found = [
+        (size + 2 * padding - dilation * (width - 1) - 1) // stride + 1
+        for size, width, stride, padding, dilation in zip(
+            sizes, kernel, *(option or () for option in options), strict=True
+        )
+    ]
+    return found if all(size > 0 for size in found) else None
+
+
+def _spread(option: Any, n_dims: int) -> Shape | None:
+    """Return an option of a convolution for each dimension; one number holds for all."""
+    if not isinstance(option, list) or not all(type(item) is int for item in option):
+        return None
+    return option * n_dims if len(option) == 1 else option if len(option) == n_dims else None
+
+
+def _of_convolution(flops: int, least_elements: int) -> Work:
+    return Work(kind=WorkKind.CONVOLUTION, flops=flops, least_elements=least_elements)
+
+
+def _convolution_forward(inputs: Inputs) -> Work | None:
+    places = _Convolution(stride=3, padding=4, dilation=5, transposed=6, groups=8)
+    return _convolution(places, inputs)
+
+
+def _library_convolution(inputs: Inputs) -> Work | None:
+    """Return the work of cuDNN's or MIOpen's convolution; MIOpen's has a bias before options."""
+    first = 2 if inputs.value(2) is not None else 3
+    places = _Convolution(padding=first, stride=first + 1, dilation=first + 2, groups=first + 3)
+    return _convolution(places, inputs)
+
+
+def _convolution_backward(inputs: Inputs) -> Work | None:
+    """Return the work of the gradients of input and weight, those that are computed."""
+    out, x, weight = (inputs.shape(place, 3, 4, 5) for place in range(3))
+    is_transposed, computed = inputs.value(7), inputs.value(10)
+    if out is None or x is None or weight is None or not len(out) == len(x) == len(weight):
+        return None
+    if type(is_transposed) is not bool or not isinstance(computed, list) or len(computed) != 3:
+        return None
+    if out[0] != x[0] or (x if is_transposed else out)[1] != weight[0]:
+        return None
+    n_gradients = sum(item is True for item in computed[:2])
+    flops = n_gradients * 2 * prod(x if is_transposed else out) * prod(weight[1:])
+    return _of_convolution(flops, prod(out) + prod(x) + prod(weight))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attention:
+    """Where an attention operator has its inputs.
+
+    Attributes:
+        query: place of the query; key and value follow it.
+        causal: place of the option: a truth value, or 1 and 2 for masks that are causal.
+        is_heads_first: whether sizes are (batch, heads, length, width), else (batch, length, heads,
+            width).
+        is_backward: whether it computes the gradients: five products, one of which is computed
+            again.
+        longest: place of the longest query where sequences are packed, the longest key follows.
+    """
+
+    query: int = 0
+    causal: int
+    is_heads_first: bool = False
+    is_backward: bool = False
+    longest: int | None = None
+
+
+def _attention(places: _Attention, inputs: Inputs) -> Work | None:
+    at = places.query
+    query, key, value = (inputs.shape(at + place, 3, 4) for place in range(3))
+    if query is None or key is None or value is None or len({*map(len, (query, key, value))}) > 1:
+        return None
+    if len(query) == 3:
+        return _packed_attention(places, inputs, (query, key, value))
+    length, heads = (2, 1) if places.is_heads_first else (1, 2)
+    if query[3] != key[3] or key[length] != value[length] or query[0] != key[0]:
+        return None
+    n_pairs = query[0] * query[heads] * query[length] * key[length]
+    is_causal = inputs.value(places.causal)
+    if type(is_causal) not in {bool, int}:
+        return None
+    is_square = query[length] == key[length]
+    return _of_attention(
+        places,
+        n_pairs,
+        (query, key, value),
+        is_half=bool(is_causal) and is_square,
+        is_at_most=bool(is_causal) and not is_square,
+    )
+
+
+def _packed_attention(
+    places: _Attention, inputs: Inputs, shapes: tuple[Shape, Shape, Shape]
+) -> Work | None:
+    """Return an upper bound for sequences of several lengths that lie one behind the other."""
+    query = shapes[0]
+    longest = None if places.longest is None else inputs.value(places.longest + 1)
+    if type(longest) is not int:
+        return None
+    n_pairs = query[0] * query[1] * longest
+    return _of_attention(places, n_pairs, shapes, is_half=False, is_at_most=True)
+
+
+def _of_attention(
+    places: _Attention,
+    n_pairs: int,
+    shapes: tuple[Shape, Shape, Shape],
+    *,
+    is_half: bool,
+    is_at_most: bool,
+) -> Work:
+    query, key, value = shapes
+    width, value_width = query[-1], value[-1]
+    each = 3 * width + 2 * value_width if places.is_backward else width + value_width
+    n_outputs = prod(query[:-1]) * value_width
+    n_elements = prod(query) + prod(key) + prod(value) + n_outputs
+    return Work(
+        kind=WorkKind.ATTENTION,
+        flops=2 * n_pairs * each // (2 if is_half else 1),
+        least_elements=n_elements * (2 if places.is_backward else 1),
+        is_at_most=is_at_most,
+    )
+
+
+_SDPA = "aten::_scaled_dot_product_"
+_ATTENTIONS: Mapping[str, _Attention] = {
+    f"{_SDPA}flash_attention": _Attention(causal=4, is_heads_first=True),
+    f"{_SDPA}efficient_attention": _Attention(causal=6, is_heads_first=True),
+    f"{_SDPA}cudnn_attention": _Attention(causal=6, is_heads_first=True),
+    "aten::_flash_attention_forward": _Attention(causal=8, longest=5),
+    "aten::_efficient_attention_forward": _Attention(causal=9, longest=6),
+    "flash_attn::_flash_attn_forward": _Attention(causal=5),
+    "flash_attn::_flash_attn_varlen_forward": _Attention(causal=9, longest=5),
+    "aiter::fmha_v3_fwd": _Attention(causal=5),
+    f"{_SDPA}flash_attention_backward": _Attention(
+        query=1, causal=11, is_heads_first=True, is_backward=True
+    ),
+    f"{_SDPA}efficient_attention_backward": _Attention(
+        query=1, causal=11, is_heads_first=True, is_backward=True
+    ),
+    f"{_SDPA}cudnn_attention_backward": _Attention(
+        query=1, causal=14, is_heads_first=True, is_backward=True
+    ),
+    "aten::_flash_attention_backward": _Attention(query=1, causal=11, is_backward=True, longest=8),
+    "aten::_efficient_attention_backward": _Attention(
+        query=1, causal=14, is_backward=True, longest=8
+    ),
+    "flash_attn::_flash_attn_backward": _Attention(query=1, causal=11, is_backward=True),
+}
+_FORMULAS: Mapping[str, Callable[[Inputs], Work | None]] = {
+    **dict.fromkeys(("aten::mm", "aten::_int_mm", "aten::_scaled_mm"), _mm_at(0)),
+    **dict.fromkeys(("aten::addmm", "aten::_addmm_activation"), _mm_at(1)),
+    **dict.fromkeys(("aiter::gemm_a16w16", "vllm::rocm_unquantized_gemm"), _mm_transposed),
+    "aten::bmm": _bmm_at(0),
+    "aten::baddbmm": _bmm_at(1),
+    **dict.fromkeys(("aten::_grouped_mm", "aten::_scaled_grouped_mm"), _grouped_mm),
+    **dict.fromkeys(("aten::convolution", "aten::_convolution"), _convolution_forward),
+    **dict.fromkeys(("aten::cudnn_convolution", "aten::miopen_convolution"), _library_convolution),
+    "aten::convolution_backward": _convolution_backward,
+    **{name: partial(_attention, places) for name, places in _ATTENTIONS.items()},
+}

@@ -1,0 +1,300 @@
+"""The work that a trace's operators did on the GPU: operations, least bytes, and time.
+
+An operator's time is the union of the kernels that it launched, call by call. Work is counted once,
+at the innermost operator with a formula: ``aten::linear`` calls ``aten::addmm``, which is counted.
+
+Source: docs/efficiency.md.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from reportgen.arrays import Mask, Rows
+from reportgen.facts.device_busy import communication_rows, rows_named
+from reportgen.facts.kernel_names import Precision, read_computing, short_name
+from reportgen.facts.operator_flops import Inputs, Work, WorkKind, has_formula, work_of
+from reportgen.facts.operators import launching_operators, slices_around, slices_open_at
+from reportgen.facts.traced_steps import step_rows
+from reportgen.merging import joint_codes, sums_by_code
+from reportgen.profile.memo import fact
+from reportgen.profile.trace import RankTrace
+from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, Times
+
+_ELEMENTWISE = re.compile(
+    r"elementwise|reduce_kernel|triton_(?:poi|red|per)_|softmax|(?:layer|batch|rms)_?norm",
+    re.IGNORECASE,
+)
+_NODE, _CHECKPOINT = "autograd::engine::evaluate_function", "CheckpointFunctionBackward"
+_OF_FORWARD = frozenset({"aten::linear", "aten::conv2d", "aten::scaled_dot_product_attention"})
+"""Operators of a forward pass; autograd's own formulas call what these are made of."""
+
+_BY_TYPE = {
+    "c10::Half": Precision.FP16,
+    "c10::BFloat16": Precision.BF16,
+    "double": Precision.FP64,
+}
+_ELEMENT_BYTES = {
+    Precision.FP64: 8, Precision.FP32: 4, Precision.TF32: 4, Precision.FP16: 2, Precision.BF16: 2,
+    Precision.FP8: 1,
+}  # fmt: skip
+
+
+class WorkClass(StrEnum):
+    """What a kernel does."""
+
+    MATMUL = WorkKind.MATMUL.value
+    CONVOLUTION = WorkKind.CONVOLUTION.value
+    ATTENTION = WorkKind.ATTENTION.value
+    ELEMENTWISE = "elementwise and reductions"
+    COPY = "copies"
+    OTHER = "other"
+
+
+_WITH_FORMULA, _COPY, _ELEMENT, _OTHER = range(4)
+_CLASSES = {_COPY: WorkClass.COPY, _ELEMENT: WorkClass.ELEMENTWISE, _OTHER: WorkClass.OTHER}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorKey:
+    """What calls are counted by: GPU, operator, sizes of the inputs, number format.
+
+    Attributes:
+        gpu: the name of the GPU.
+        multiprocessors: how many the trace says it has; ``None`` where it does not.
+        work_class: its class.
+        operator: its name; of kernels that no operator launched that of the kernel.
+        input_dims: sizes of its inputs as text; empty where they are not recorded.
+        precision: the format that it computes in; ``UNKNOWN`` where nothing says it.
+        work: of one call; ``None`` where no formula knows it, or where inputs are missing.
+        least_bytes: of one call, inputs and outputs once; ``None`` where not known.
+    """
+
+    gpu: str
+    multiprocessors: int | None
+    work_class: WorkClass
+    operator: str
+    input_dims: str
+    precision: Precision
+    work: Work | None
+    least_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorSums:
+    """All calls of one key: number, time of their kernels, and how many are computed again.
+
+    Attributes:
+        n_calls: calls.
+        time_ns: unions of the kernels of each call, added up.
+        n_in_steps: calls inside the recorded steps, without those computed again.
+        n_again: calls inside the recorded steps that an activation checkpoint computes again.
+    """
+
+    n_calls: int = 0
+    time_ns: int = 0
+    n_in_steps: int = 0
+    n_again: int = 0
+
+    def __add__(self, other: OperatorSums) -> OperatorSums:
+        """Return the sums of both."""
+        return OperatorSums(
+            n_calls=self.n_calls + other.n_calls,
+            time_ns=self.time_ns + other.time_ns,
+            n_in_steps=self.n_in_steps + other.n_in_steps,
+            n_again=self.n_again + other.n_again,
+        )
+
+
+@fact
+def operator_work(trace: RankTrace, also: str | None) -> Mapping[OperatorKey, OperatorSums]:
+    """Return the work of a rank's GPU operations by operator, sizes and format.
+
+    Communication is left out; ``also`` finds further names of it, a regular expression. A call
+    belongs to a step if it begins in it.
+    """
+    rows = np.flatnonzero(~communication_rows(trace, also))
+    operator, kind = _operators(trace, rows)
+    alone = np.where(operator == NONE, rows, NONE)  # a kernel without operator is a call
+    call = joint_codes(operator, alone, kind, trace.gpu_ops.device[rows])
+    time_ns, longest = _union_by(trace, call, rows)
+    operator, kind, main = operator[longest], kind[longest], rows[longest]
+    is_in_step = _in_steps(trace, operator)
+    is_again = _computed_again(trace, operator)
+    code, first = _key_codes(trace, operator, kind, main)
+    keys = [
+        _key_of(trace, int(operator[at]), int(kind[at]), int(main[at])) for at in first.tolist()
+    ]
+    sums = (
+        np.bincount(code, minlength=len(keys)),
+        sums_by_code(code, time_ns, len(keys)),
+        np.bincount(code[is_in_step & ~is_again], minlength=len(keys)),
+        np.bincount(code[is_in_step & is_again], minlength=len(keys)),
+    )
+    found: dict[OperatorKey, OperatorSums] = {}
+    for key, n_calls, spent_ns, n_in_steps, n_again in zip(
+        keys, *(column.tolist() for column in sums), strict=True
+    ):
+        one = OperatorSums(
+            n_calls=n_calls, time_ns=spent_ns, n_in_steps=n_in_steps, n_again=n_again
+        )
+        found[key] = found.get(key, OperatorSums()) + one
+    return found
+
+
+def _operators(trace: RankTrace, rows: Rows) -> tuple[Rows, Rows]:
+    """Return the operator that each GPU operation is counted for, and the kind of its work."""
+    ops, slices = trace.gpu_ops, trace.slices
+    is_formula = (slices.kind == SliceKind.OPERATOR) & rows_named(trace, slices.name, has_formula)
+    launch = ops.launch[rows]
+    counted = np.full(rows.shape, NONE, dtype=np.int64)
+    is_launched = launch != NONE
+    counted[is_launched] = slices_around(trace, launch[is_launched], is_formula)
+    is_element = rows_named(trace, ops.name, _ELEMENTWISE.search)[rows]
+    is_kernel = ops.kind[rows] == GpuKind.KERNEL
+    kind = np.where(is_kernel, np.where(is_element, _ELEMENT, _OTHER), _COPY)
+    is_counted = counted != NONE
+    operator = np.where(is_counted, counted, launching_operators(trace)[rows])
+    return operator, np.where(is_counted, _WITH_FORMULA, kind)
+
+
+def _union_by(trace: RankTrace, call: Rows, rows: Rows) -> tuple[Times, Rows]:
+    """Return the union of each call's operations, and the place of its longest one."""
+    start_ns, end_ns = trace.gpu_ops.start_ns[rows], trace.gpu_ops.end_ns[rows]
+    n_calls = int(call.max()) + 1 if call.size else 0
+    order = np.lexsort((start_ns, call))
+    of, begin, end = call[order], start_ns[order], end_ns[order]
+    low_ns = int(begin.min()) if begin.size else 0
+    width_ns = (int(end.max()) if end.size else 0) - low_ns + 1
+    # Calls lie one behind the other, so that one running maximum serves all of them.
+    shift = of * width_ns - low_ns
+    reached = np.maximum.accumulate(end + shift)
+    before = np.concatenate([[0], reached[:-1]]) if reached.size else reached
+    covered = np.maximum(end + shift - np.maximum(begin + shift, before), 0)
+    by_length = np.lexsort((-(end_ns - start_ns), call))
+    is_first = np.ones(by_length.shape, dtype=bool)
+    is_first[1:] = np.diff(call[by_length]) != 0
+    return sums_by_code(of, covered, n_calls), by_length[is_first]
+
+
+def _key_codes(trace: RankTrace, operator: Rows, kind: Rows, main: Rows) -> tuple[Rows, Rows]:
+    """Return a code for each call, equal where its key is, and the first call of each code."""
+    slices = trace.slices
+    at = np.maximum(operator, 0)
+    columns = (slices.name, slices.input_dims, slices.input_type, slices.input_values)
+    of_operator = [
+        np.where(operator == NONE, NONE, column[at] if column.size else NONE) for column in columns
+    ]
+    ops = trace.gpu_ops
+    code = joint_codes(*of_operator, kind, ops.device[main], ops.name[main])
+    _, first = np.unique(code, return_index=True)
+    return code, first
+
+
+def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKey:
+    slices, ops = trace.slices, trace.gpu_ops
+    device = next((item for item in trace.devices if item.id == ops.device[main]), None)
+    name, dims, type_name, values = "", "", "", ""
+    if operator != NONE:
+        name = trace.names[slices.name[operator]]
+        dims = _word(trace.input_dims, slices.input_dims[operator])
+        type_name = _word(trace.input_types, slices.input_type[operator])
+        values = _word(trace.input_values, slices.input_values[operator])
+    inputs = _inputs(dims, values)
+    work = work_of(name, inputs) if inputs and kind == _WITH_FORMULA else None
+    precision = _precision(type_name, trace.names[ops.name[main]])
+    elements = work.least_elements if work else _least_elements(inputs, kind)
+    bytes_each = _ELEMENT_BYTES.get(precision)
+    return OperatorKey(
+        gpu=device.name if device else "",
+        multiprocessors=device.multiprocessors if device else None,
+        work_class=_CLASSES.get(kind) or _class_of(name, work),
+        operator=name or short_name(trace.names[ops.name[main]]),
+        input_dims=dims,
+        precision=precision,
+        work=work,
+        least_bytes=elements * bytes_each if elements and bytes_each else None,
+    )
+
+
+def _word(words: tuple[str, ...], code: int) -> str:
+    return "" if code == NONE else words[code]
+
+
+def _class_of(name: str, work: Work | None) -> WorkClass:
+    """Return the class of an operator with a formula, also where its inputs are missing."""
+    if work:
+        return WorkClass(work.kind.value)
+    if "attention" in name or "attn" in name or "fmha" in name:
+        return WorkClass.ATTENTION
+    return WorkClass.CONVOLUTION if "convolution" in name else WorkClass.MATMUL
+
+
+def _inputs(dims: str, values: str) -> Inputs | None:
+    """Return the inputs of an operator from their texts; ``None`` where these are cut or odd."""
+    try:
+        sizes, options = json.loads(f"[{dims}]"), json.loads(values or "[]")
+    except ValueError:
+        return None
+    if not dims or not isinstance(options, list):
+        return None
+    return Inputs(dims=tuple(sizes), values=tuple(map(str, options)))
+
+
+def _least_elements(inputs: Inputs | None, kind: int) -> int | None:
+    """Return the elements that are read for sure, and those of a result of the largest size."""
+    if inputs is None or kind != _ELEMENT:
+        return None
+    shapes = [inputs.shape(place, *range(1, 9)) for place in range(len(inputs.dims))]
+    sizes = [int(np.prod(shape, dtype=object)) for shape in shapes if shape]
+    return sum(sizes) + max(sizes, default=0) or None
+
+
+def _precision(type_name: str, kernel: str) -> Precision:
+    """Return the format by the type of the inputs; of ``float`` the kernel's name decides."""
+    if "Float8" in type_name:
+        return Precision.FP8
+    if type_name != "float":
+        return _BY_TYPE.get(type_name, Precision.UNKNOWN)
+    found = read_computing(kernel).precision
+    return found if found in {Precision.FP32, Precision.TF32} else Precision.UNKNOWN
+
+
+def _in_steps(trace: RankTrace, operator: Rows) -> Mask:
+    """Return which calls begin inside a recorded step."""
+    steps = step_rows(trace)
+    if steps is None or not steps.start_ns.size or not (operator != NONE).any():
+        return np.zeros(operator.shape, dtype=bool)
+    start_ns = trace.slices.start_ns[np.maximum(operator, 0)]
+    at = np.searchsorted(steps.start_ns, start_ns, side="right") - 1
+    ends_ns = steps.start_ns + steps.period_ns
+    return np.asarray((operator != NONE) & (at >= 0) & (start_ns < ends_ns[np.maximum(at, 0)]))
+
+
+def _computed_again(trace: RankTrace, operator: Rows) -> Mask:
+    """Return which calls an activation checkpoint computes a second time, in the backward pass.
+
+    A checkpoint that is a node of autograd runs the forward pass inside this node; others run
+    operators of the forward pass inside the node that needs their result.
+    """
+    found = np.zeros(operator.shape, dtype=bool)
+    is_known = operator != NONE
+    name = trace.slices.name
+    is_node = rows_named(trace, name, lambda text: _NODE in text or _CHECKPOINT in text)
+    if not is_node.any() or not is_known.any():
+        return found
+    is_checkpoint = rows_named(trace, name, lambda text: _CHECKPOINT in text)
+    is_forward = rows_named(trace, name, _OF_FORWARD.__contains__)
+    rows = operator[is_known]
+    thread, start_ns = trace.slices.thread[rows], trace.slices.start_ns[rows]
+    node = slices_open_at(trace, thread, start_ns, is_node)
+    caller = slices_open_at(trace, thread, start_ns, is_node | is_forward)
+    is_again = is_checkpoint[np.maximum(node, 0)] | is_forward[np.maximum(caller, 0)]
+    found[is_known] = (node != NONE) & is_again
+    return found

@@ -1,0 +1,275 @@
+"""Efficiency: how much of a GPU's peak its busy time reaches, from kernel traces with shapes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from reportgen import results
+from reportgen.facts.operator_work import WorkClass
+from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role
+from reportgen.rules import kit
+from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.efficiency.measure import Params, RankWork, measure
+from reportgen.rules.efficiency.tables import (
+    CLASSES,
+    OPERATORS,
+    PEAK_BANDS,
+    BySize,
+    OfClass,
+    by_peak,
+    class_rows,
+    coverage_pct,
+    operator_rows,
+    roofs_text,
+)
+from reportgen.rules.efficiency.utilization import Utilization, utilization_of
+from reportgen.text import join_names, write
+from reportgen.units import NS_PER_US, pct_of
+
+FAR_PCT = 40.0
+"""Below this share of what the GPU can do an operator is far from it; large, well aligned products
+of cuBLAS reach 60 to 80 % (docs/efficiency.md). Higher: more operators are reported."""
+REACHABLE_PCT = 70.0
+"""The share that large products reach in practice (docs/efficiency.md): the possible gain counts
+the way to it and no more."""
+SMALL_CALL_NS = 20 * NS_PER_US
+"""A call that needs less at the peak does not fill the GPU: its launch and its first and last tiles
+take 5 to 10 us (docs/definitions.md, Launch latency). Longer: more operators are called small."""
+MUCH_PCT = 25.0
+"""Element by element work below this share of kernel time is usual in a well fused training."""
+AT_BANDWIDTH_PCT, FAR_FROM_BANDWIDTH_PCT = 70.0, 30.0
+"""Shares of the memory's bandwidth from which on only fusion helps, and below which strides or
+small sizes hold the kernels up (docs/efficiency.md)."""
+MOST_ROWS = 2_000
+FROM_CACHE = " Above 100 % of the bandwidth, data come from the cache."
+
+ABOUT = About(
+    checks="How much of the GPU's peak do matrix products, convolutions and attention reach?",
+    reading="""Operations are counted from the sizes of the inputs; the peaks are dense, from the
+        table in docs/efficiency.md. A share is given only where sizes, number format and GPU are
+        known.""",
+    advice="Make large products larger and aligned; fuse what only moves data.",
+    section=results.Section(
+        id="efficiency",
+        title="Efficiency",
+        order=65,
+        lead="How fast is the time in which the GPU is busy?",
+        missing="""The trace holds no sizes of inputs, so operations cannot be counted.""",
+        hint="Record with torch.profiler.profile(record_shapes=True).",
+    ),
+    hint_when_skipped="Record with torch.profiler.profile(record_shapes=True).",
+)
+ADVICE = {
+    "FP32": "Allow TF32 (torch.set_float32_matmul_precision('high')) or train in BF16.",
+    "not a multiple": "Pad sizes such as vocabulary and hidden width to multiples of 64.",
+    "small": "Raise the batch, and join products that share an input.",
+    "thin": "Raise the batch, and join products that share an input.",
+}
+"""What to try, by a word of the reason."""
+ADVICE_OTHERWISE = "Try torch.compile(mode='max-autotune') and newer kernel libraries."
+FAR_FROM_PEAK = kit.Message(
+    id="EFF-1",
+    cause=results.Cause.LOW_EFFICIENCY,
+    title="{name} and others reach less than {threshold:pct} of what the GPU can do",
+    text="""Matrix products, convolutions and attention that need more than {times}× the time that
+        the peak and the memory's bandwidth allow take {spent:ns}, {of_kernels:pct} of kernel time.
+        First {name} with inputs {sizes}: {worst:ns} where {bound:ns} are needed at least
+        ({measured:pct}).{reasons} The possible gain counts the way to {reachable:pct}, which large
+        products reach in practice.""",
+    advice="{advice}",
+    exhibit=OPERATORS,
+)
+ELEMENTS = kit.Message(
+    id="EFF-2",
+    cause=results.Cause.LOW_EFFICIENCY,
+    title="{measured:pct} of kernel time is work element by element",
+    text="""Element by element work and reductions only move data{reached}. The possible gain
+        assumes that fusion saves half of what they move.""",
+    advice="Fuse them: torch.compile, or fused layers (norm, optimizer, loss).{more}",
+    exhibit=CLASSES,
+)
+
+
+def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
+    """Report how much of the peak is reached, and what is far from it."""
+    if not ranks:
+        return Outcome()
+    job = kit.merge(ranks)
+    missing = kit.reason_without_gpu(job.n_ops)
+    if missing or not any(key.work for key in job.work):
+        return Outcome(missing=missing or _say_without_shapes(job))
+    rows = operator_rows(job, params)
+    use = utilization_of(job, params)
+    return Outcome(
+        findings=list(_findings(job, rows)),
+        exhibits=list(_exhibits(job, rows, use, params)),
+        metrics=_metrics(job, rows, use),
+    )
+
+
+def _say_without_shapes(job: RankWork) -> results.Reason:
+    graphs = " Its kernels run from CUDA graphs, whose operators are in the trace of the capture."
+    text = "No sizes of inputs of matrix products, convolutions or attention are in the trace."
+    code = results.ReasonCode.NO_EVENTS
+    return results.Reason(code=code, text=text + graphs * job.has_graphs)
+
+
+def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
+    far = [row for row in rows if row.flops and (reached := row.pct_of_bound) and reached < FAR_PCT]
+    saved_ns = sum(row.time_ns * (1 - (row.pct_of_bound or 0.0) / REACHABLE_PCT) for row in far)
+    spent_ns = sum(row.time_ns for row in far)
+    share = min(saved_ns / job.window_ns, 1.0) if job.window_ns else 0.0
+    if share >= kit.CHEAP_RATIO:
+        worst = max(far, key=lambda row: row.headroom_ns or 0.0)
+        reasons = _reasons(far)
+        yield FAR_FROM_PEAK.finding(
+            measured=worst.pct_of_bound,
+            threshold=FAR_PCT,
+            severity=kit.cost_severity(share),
+            share=share,
+            advice=_advice(reasons),
+            name=worst.operator,
+            sizes=worst.input_dims.partition(",[]")[0],
+            times=round(100 / FAR_PCT, 1),
+            spent=spent_ns,
+            of_kernels=pct_of(spent_ns, job.kernel_ns),
+            worst=worst.time_ns,
+            bound=worst.bound_ns,
+            reachable=REACHABLE_PCT,
+            reasons=f" Why: {join_names(reasons)}." if reasons else "",
+        )
+    yield from _of_elements(job, rows)
+
+
+def _reasons(rows: Sequence[BySize]) -> list[str]:
+    """Return why operators are far from the peak, the reason that costs most first."""
+    found = kit.sum_by_key({_reason(row): row.headroom_ns or 0.0} for row in rows)
+    return sorted(filter(None, found), key=lambda reason: -found[reason])
+
+
+def _reason(row: BySize) -> str:
+    is_small = (row.bound_ns or 0.0) < SMALL_CALL_NS * row.n_calls
+    return "calls are too small to fill the GPU" if is_small else row.reason
+
+
+def _advice(reasons: Sequence[str]) -> str:
+    first = reasons[0] if reasons else ""
+    return next((advice for word, advice in ADVICE.items() if word in first), ADVICE_OTHERWISE)
+
+
+def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
+    elements = [row for row in rows if row.work_class == WorkClass.ELEMENTWISE]
+    spent_ns = sum(row.time_ns for row in elements) - job.fused_ns
+    spent_pct = pct_of(spent_ns, job.kernel_ns)
+    share = min(spent_ns / 2 / job.window_ns, 1.0) if job.window_ns else 0.0
+    if spent_pct < MUCH_PCT or share < kit.CHEAP_RATIO:
+        return
+    known = [row for row in elements if row.pct_of_bandwidth is not None]
+    bound_ns, known_ns = sum(row.bound_ns or 0.0 for row in known), sum(r.time_ns for r in known)
+    reached_pct = pct_of(bound_ns, known_ns) if known_ns else None
+    is_slow = reached_pct is not None and reached_pct < FAR_FROM_BANDWIDTH_PCT
+    yield ELEMENTS.finding(
+        measured=spent_pct,
+        threshold=MUCH_PCT,
+        severity=kit.cost_severity(share),
+        share=share,
+        reached=""
+        if reached_pct is None
+        else write(
+            ", at {pct:pct} of the memory's bandwidth where sizes are known{so}",
+            pct=reached_pct,
+            so=": only moving less helps" if reached_pct >= AT_BANDWIDTH_PCT else "",
+        ),
+        more=" Small or strided tensors hold these kernels up: make them contiguous once."
+        if is_slow
+        else "",
+    )
+
+
+def _exhibits(
+    job: RankWork, rows: Sequence[BySize], use: Sequence[Utilization], params: Params
+) -> Iterator[Exhibit]:
+    said = write(
+        "FLOPs are known for {known:pct} of kernel time ({ns:ns}, communication left out).",
+        known=coverage_pct(job),
+        ns=job.kernel_ns,
+    )
+    roofs = roofs_text(job, params)
+    yield kit.ranking(
+        PEAK_BANDS,
+        by_peak(rows, job.kernel_ns),
+        title="Kernel time by the share of the peak that it reaches",
+        caption=f"{said} {roofs}",
+        role=Role.GPU,
+    )
+    yield kit.table(
+        CLASSES,
+        class_rows(rows, job.kernel_ns),
+        OfClass,
+        title="Work by class",
+        caption=f"{said} {roofs} bound_us is the least time that operations and bytes allow.",
+    )
+    yield kit.table(
+        OPERATORS,
+        rows[:MOST_ROWS],
+        BySize,
+        title="Operators by the sizes of their inputs",
+        caption=_on_operators(rows),
+    )
+    if use:
+        yield kit.table(
+            "utilization",
+            use,
+            Utilization,
+            title="Model FLOPs utilization of the recorded steps",
+            caption="""mfu_pct is the time that the model's operations take at the dense peak of
+                their format, as a share of the steps; hfu_pct also counts what activation
+                checkpoints compute again. Operations without known sizes are not counted, so both
+                are lower bounds.""",
+        )
+
+
+def _on_operators(rows: Sequence[BySize]) -> str:
+    n_beyond = sum(row.is_beyond for row in rows)
+    beyond = write(
+        " {n:count operator} of these is faster than the peak allows: its format or time is not"
+        " what the trace says, and its FLOPs count as unknown.",
+        n=n_beyond,
+    )
+    shown = min(len(rows), MOST_ROWS)
+    return (
+        "All calls of one operator with inputs of one size, by time. headroom_us is their time"
+        " beyond the bound."
+        + kit.left_out(" Shown are {shown:n} of {every:n}.", shown=shown, every=len(rows))
+        + beyond * bool(n_beyond)
+        + FROM_CACHE * any((row.pct_of_bandwidth or 0) > 100 for row in rows)
+    )
+
+
+def _metrics(
+    job: RankWork, rows: Sequence[BySize], use: Sequence[Utilization]
+) -> dict[str, float | int | None]:
+    known = [row for row in rows if row.pct_of_peak is not None]
+    ideal_ns = sum(row.time_ns * (row.pct_of_peak or 0) / 100 for row in known)
+    spent_ns = sum(row.time_ns for row in known)
+    return {
+        "flops_known_ratio": coverage_pct(job) / 100,
+        "peak_ratio": ideal_ns / spent_ns if spent_ns else None,
+        "mfu_ratio": use[0].mfu_pct / 100 if len(use) == 1 and use[0].mfu_pct is not None else None,
+        "hfu_ratio": use[0].hfu_pct / 100 if len(use) == 1 and use[0].hfu_pct is not None else None,
+        "flops": sum(row.flops or 0 for row in rows),
+    }
+
+
+RULE = Rule(
+    id=results.RuleId("Efficiency"),
+    title="Efficiency",
+    about=ABOUT,
+    needs=(Need.KERNELS,),
+    params=Params,
+    measure=measure,
+    judge=judge,
+    places={
+        PEAK_BANDS: Place(dashboard=DashboardPanel(order=67, headline=results.LARGEST_PART)),
+    },
+)

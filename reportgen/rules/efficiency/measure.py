@@ -1,0 +1,88 @@
+"""What a rank's operators did: operations, bytes and time by size; parameters of the rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from reportgen.facts.device_busy import rows_named, windows_of
+from reportgen.facts.kernel_names import fused_operators
+from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_work
+from reportgen.facts.traced_steps import step_rows
+from reportgen.profile.trace import RankTrace
+from reportgen.rules import kit
+from reportgen.rules.base import param
+
+Gpu = tuple[str, int | None]
+"""Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
+
+_GRAPH_LAUNCHES = ("cudaGraphLaunch", "hipGraphLaunch")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """What is known of the GPU beyond the table, and which kernels are communication."""
+
+    gpu_peak: str | None = param(
+        None,
+        unit="",
+        meaning="dense peaks of the GPU: bf16=989,tf32=494 in TFLOP/s, memory=3350 in GB/s",
+        source="the maker's datasheet, dense values",
+        is_pattern=False,
+        may_be_none=True,
+        is_printed=False,
+    )
+    communication_names: str | None = kit.communication_names()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankWork:
+    """The work of a rank, or of all.
+
+    Attributes:
+        n_ops: GPU operations.
+        work: sums by operator, sizes, format and GPU.
+        n_steps: recorded steps, of all ranks.
+        step_ns: time of the recorded steps on each kind of GPU, times its number of GPUs.
+        window_ns: first to last GPU operation, over all devices.
+        fused_ns: time of the kernels that torch.compile made of several operators.
+        has_graphs: whether graphs were launched.
+    """
+
+    n_ops: int = kit.merged(sum)
+    work: Mapping[OperatorKey, OperatorSums] = kit.merged(kit.sum_by_key)
+    n_steps: int = kit.merged(sum)
+    step_ns: Mapping[Gpu, int] = kit.merged(kit.sum_by_key)
+    window_ns: int = kit.merged(sum)
+    fused_ns: int = kit.merged(sum)
+    has_graphs: bool = kit.merged(any)
+
+    @property
+    def kernel_ns(self) -> int:
+        """Return the time of all operations on GPUs but communication."""
+        return sum(sums.time_ns for sums in self.work.values())
+
+
+def measure(trace: RankTrace, params: Params) -> RankWork:
+    """Measure the work of a rank's kernels."""
+    used = np.unique(trace.gpu_ops.device).tolist()
+    windows, steps = windows_of(trace), step_rows(trace)
+    period_ns = int(steps.period_ns.sum()) if steps else 0
+    devices = {item.id: (item.name, item.multiprocessors) for item in trace.devices}
+    kinds: list[Gpu] = [devices.get(device, ("", None)) for device in used]
+    return RankWork(
+        n_ops=trace.gpu_ops.start_ns.size,
+        work=operator_work(trace, params.communication_names),
+        n_steps=steps.period_ns.size if steps else 0,
+        step_ns={kind: period_ns * kinds.count(kind) for kind in dict.fromkeys(kinds)},
+        window_ns=windows[0].length_ns * len(used) if windows else 0,
+        fused_ns=_fused_ns(trace),
+        has_graphs=any(name.startswith(_GRAPH_LAUNCHES) for name in trace.names),
+    )
+
+
+def _fused_ns(trace: RankTrace) -> int:
+    ops = trace.gpu_ops
+    return int(ops.duration_ns[rows_named(trace, ops.name, fused_operators)].sum())

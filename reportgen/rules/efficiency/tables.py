@@ -1,0 +1,199 @@
+"""Tables of efficiency: classes, operators by size, shares of the peak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reportgen.facts.operator_work import OperatorKey, OperatorSums
+from reportgen.rules import kit
+from reportgen.rules.efficiency.measure import Params, RankWork
+from reportgen.rules.efficiency.peaks import peak_flops, peaks_of, sources
+from reportgen.units import NS_PER_S, NS_PER_US, pct_of
+
+CLASSES, OPERATORS, PEAK_BANDS = "classes", "operators", "peak_bands"
+BEYOND_PCT = 105.0
+"""An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
+_BANDS = (80, 60, 40, 20, 0)
+_THIN = 128
+"""Rows or columns of a product below this leave multiprocessors without a tile: tiles of cuBLAS
+have 64 to 256 of each."""
+
+
+@kit.row
+class BySize:
+    """All calls of one operator with inputs of one size and format on one kind of GPU."""
+
+    work_class: str = kit.col(name="class")
+    operator: str = kit.col()
+    input_dims: str = kit.col()
+    precision: str = kit.col(name="format")
+    gpu: str = kit.col()
+    n_calls: int = kit.col(name="count")
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    flops: int | None = kit.col()
+    tflops_per_s: float | None = kit.col("TFLOP/s")
+    pct_of_peak: float | None = kit.col("%")
+    least_bytes: int | None = kit.col("B")
+    gb_per_s: float | None = kit.col("GB/s")
+    pct_of_bandwidth: float | None = kit.col("%")
+    flops_per_byte: float | None = kit.col()
+    bound_ns: float | None = kit.col("us", name="bound_us", per=NS_PER_US)
+    headroom_ns: float | None = kit.col("us", name="headroom_us", per=NS_PER_US)
+    reason: str = kit.col()
+    is_beyond: bool = kit.col()
+
+    @property
+    def pct_of_bound(self) -> float | None:
+        """Return the bound as a share of the time: how much of what the GPU can do is reached."""
+        return (
+            None
+            if self.bound_ns is None or not self.time_ns
+            else 100 * self.bound_ns / self.time_ns
+        )
+
+
+@kit.row
+class OfClass:
+    """All kernels of one class."""
+
+    work_class: str = kit.col(name="class")
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    pct_of_time: float = kit.col("%")
+    flops: int | None = kit.col()
+    tflops_per_s: float | None = kit.col("TFLOP/s")
+    pct_of_peak: float | None = kit.col("%")
+    gb_per_s: float | None = kit.col("GB/s")
+    pct_of_bandwidth: float | None = kit.col("%")
+    bound_ns: float | None = kit.col("us", name="bound_us", per=NS_PER_US)
+    headroom_ns: float | None = kit.col("us", name="headroom_us", per=NS_PER_US)
+
+
+def operator_rows(job: RankWork, params: Params) -> list[BySize]:
+    """Return a row for each operator, size, format and kind of GPU, by time."""
+    rows = [_row(key, sums, params) for key, sums in job.work.items()]
+    return sorted(rows, key=lambda row: (-row.time_ns, row.operator, row.input_dims, row.precision))
+
+
+def _row(key: OperatorKey, sums: OperatorSums, params: Params) -> BySize:
+    peak = peaks_of((key.gpu, key.multiprocessors), params.gpu_peak)
+    seconds = sums.time_ns / NS_PER_S
+    flops = key.work.flops * sums.n_calls if key.work and not key.work.is_at_most else None
+    least_bytes = key.least_bytes * sums.n_calls if key.least_bytes else None
+    most, bandwidth = peak_flops(peak, key.precision), peak.memory_bytes_per_s if peak else None
+    share = _share_pct(flops, seconds, most)
+    is_beyond = share is not None and share > BEYOND_PCT
+    if is_beyond:
+        flops = share = None
+    bounds = [
+        amount / limit
+        for amount, limit in ((flops, most), (least_bytes, bandwidth))
+        if amount and limit
+    ]
+    # A product whose format has no peak here is not bounded by its bytes alone.
+    is_bounded = bool(bounds) and (key.work is None or share is not None)
+    bound_ns = max(bounds) * NS_PER_S if is_bounded else None
+    return BySize(
+        work_class=key.work_class.value,
+        operator=key.operator,
+        input_dims=key.input_dims,
+        precision=key.precision.value,
+        gpu=key.gpu,
+        n_calls=sums.n_calls,
+        time_ns=sums.time_ns,
+        flops=flops,
+        tflops_per_s=flops / seconds / 1e12 if flops and seconds else None,
+        pct_of_peak=share,
+        least_bytes=least_bytes,
+        gb_per_s=least_bytes / seconds / 1e9 if least_bytes and seconds else None,
+        pct_of_bandwidth=_share_pct(least_bytes, seconds, bandwidth),
+        flops_per_byte=flops / least_bytes if flops and least_bytes else None,
+        bound_ns=bound_ns,
+        headroom_ns=None if bound_ns is None else sums.time_ns - bound_ns,
+        reason=_reason(key, share),
+        is_beyond=is_beyond,
+    )
+
+
+def _share_pct(amount: int | None, seconds: float, limit: float | None) -> float | None:
+    return None if not amount or not seconds or not limit else 100 * amount / seconds / limit
+
+
+def _reason(key: OperatorKey, share_pct: float | None) -> str:
+    """Return why a matrix product may be far from the peak, by its sizes and format."""
+    product = key.work.product if key.work else ()
+    if share_pct is None or not product:
+        return ""
+    m, n, k = product
+    if key.precision == "FP32":
+        return "FP32 without TF32"
+    unaligned = [name for name, size in (("N", n), ("K", k)) if size % 8]
+    if unaligned:
+        return f"{' and '.join(unaligned)} not a multiple of 8"
+    thin = [name for name, size in (("M", m), ("N", n), ("K", k)) if size < _THIN]
+    return f"thin: {' and '.join(thin)} below {_THIN}" if thin else ""
+
+
+def class_rows(rows: Sequence[BySize], every_ns: int) -> list[OfClass]:
+    """Return a row for each class, most time first."""
+    groups: dict[str, list[BySize]] = {}
+    for row in rows:
+        groups.setdefault(row.work_class, []).append(row)
+    found = [_of_class(name, group, every_ns) for name, group in groups.items()]
+    return sorted(found, key=lambda row: (-row.time_ns, row.work_class))
+
+
+def _of_class(name: str, rows: Sequence[BySize], every_ns: int) -> OfClass:
+    spent_ns = sum(row.time_ns for row in rows)
+    with_flops = [row for row in rows if row.pct_of_peak is not None]
+    with_bytes = [row for row in rows if row.pct_of_bandwidth is not None]
+    bounded = [row for row in rows if row.bound_ns is not None]
+    return OfClass(
+        work_class=name,
+        time_ns=spent_ns,
+        pct_of_time=pct_of(spent_ns, every_ns),
+        flops=sum(row.flops or 0 for row in rows) or None,
+        tflops_per_s=_mean(rows, "tflops_per_s"),
+        pct_of_peak=_mean(with_flops, "pct_of_peak"),
+        gb_per_s=_mean(rows, "gb_per_s"),
+        pct_of_bandwidth=_mean(with_bytes, "pct_of_bandwidth"),
+        bound_ns=sum(row.bound_ns or 0 for row in bounded) if bounded else None,
+        headroom_ns=sum(row.headroom_ns or 0 for row in bounded) if bounded else None,
+    )
+
+
+def _mean(rows: Iterable[BySize], name: str) -> float | None:
+    """Return the mean of a rate over the time of the rows that have it."""
+    known = [row for row in rows if getattr(row, name) is not None]
+    spent_ns = sum(row.time_ns for row in known)
+    if not spent_ns:
+        return None
+    total: float = sum(getattr(row, name) * row.time_ns for row in known)
+    return total / spent_ns
+
+
+def coverage_pct(job: RankWork) -> float:
+    """Return the share of kernel time whose operations are counted."""
+    known_ns = sum(sums.time_ns for key, sums in job.work.items() if key.work)
+    return pct_of(known_ns, job.kernel_ns)
+
+
+def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
+    """Return kernel time by the share of the peak that it reaches; what has none is named."""
+    found: dict[str, int] = {}
+    for low, high in zip(_BANDS, (100, *_BANDS), strict=False):
+        name = f"{low} to {high} % of the peak"
+        spent = [
+            row.time_ns
+            for row in rows
+            if row.pct_of_peak is not None
+            and (low <= row.pct_of_peak < high or low == 80 <= row.pct_of_peak)
+        ]
+        found[name] = sum(spent)
+    found["no FLOPs known"] = every_ns - sum(found.values())
+    return [(name, spent_ns) for name, spent_ns in found.items() if spent_ns]
+
+
+def roofs_text(job: RankWork, params: Params) -> str:
+    """Return the sentences on the peaks that were used."""
+    gpus = {(key.gpu, key.multiprocessors) for key in job.work}
+    return sources({gpu[0]: peaks_of(gpu, params.gpu_peak) for gpu in gpus})

@@ -1,0 +1,205 @@
+"""Efficiency by hand-made numbers: an H100, whose dense peaks are 989.4 (BF16) and 494.7 (TF32)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reportgen.errors import ConfigError
+from reportgen.profile.trace import Device, RankTrace
+from reportgen.results import RuleResult, Status
+from reportgen.rules.efficiency import RULE
+from tests.rules.kernels.builders import rank_trace
+from tests.rules.samples import column, run
+
+H100 = Device(id=0, name="NVIDIA H100 80GB HBM3", multiprocessors=132)
+DIMS = "[8192,8192],[8192,8192]"
+FLOPS = 2 * 8192**3
+AT_PEAK_US = FLOPS / 989.4e12 * 1e6
+BF16, FLOAT = "c10::BFloat16", "float"
+
+
+def product(
+    *,
+    lasts_us: float,
+    kernel: str = "sm90_xmma_gemm_bf16bf16",
+    device: Device = H100,
+    more: Mapping[str, Any] | None = None,
+    steps: tuple[tuple[int, float, float], ...] = (),
+) -> RankTrace:
+    """Return a trace of one matrix product whose kernel lasts so long."""
+    inputs = {"input_dims": DIMS, "input_type": BF16, **(more or {})}
+    trace = rank_trace(
+        slices=[("aten::linear", 0.0, 20.0), ("aten::mm", 1.0, 10.0, inputs)],
+        calls=[("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1})],
+        gpu=[(kernel, 10.0, lasts_us, {"correlation": 1})],
+        steps=steps,
+    )
+    return replace(trace, devices=(device,))
+
+
+def test_a_product_has_flops_share_and_bound_once_though_two_operators_call_it() -> None:
+    result = run(RULE, product(lasts_us=2 * AT_PEAK_US))
+
+    assert column(result, "operators", "operator") == ["aten::mm"]
+    assert column(result, "operators", "flops") == [FLOPS]
+    assert column(result, "operators", "tflops_per_s") == [pytest.approx(494.7, rel=1e-4)]
+    assert column(result, "operators", "pct_of_peak") == [pytest.approx(50.0, rel=1e-4)]
+    assert column(result, "operators", "bound_us") == [pytest.approx(AT_PEAK_US, rel=1e-4)]
+    assert result.status is Status.OK
+
+
+@pytest.mark.parametrize(("share_pct", "n_findings"), [(41.0, 0), (39.0, 1)])
+def test_far_from_the_peak_is_below_two_fifths(share_pct: float, n_findings: int) -> None:
+    result = run(RULE, product(lasts_us=AT_PEAK_US * 100 / share_pct))
+
+    assert [item.id for item in result.findings] == ["EFF-1"] * n_findings
+    for finding in result.findings:
+        assert finding.measured == pytest.approx(share_pct, rel=1e-3)
+        assert finding.estimate is not None
+        assert finding.estimate.share_ratio == pytest.approx(1 - share_pct / 70, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "share_pct"),
+    [
+        ("ampere_sgemm_128x64_nn", 100 * 494.7 / 67),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn", 100.0),
+        ("some_gemm", None),
+    ],
+)
+def test_the_kernel_says_whether_float_is_tf32(kernel: str, share_pct: float | None) -> None:
+    lasts_us = FLOPS / 494.7e12 * 1e6
+    trace = product(lasts_us=lasts_us, kernel=kernel, more={"input_type": FLOAT})
+
+    result = run(RULE, trace)
+
+    expected = None if share_pct is None or share_pct > 105 else pytest.approx(share_pct, rel=1e-3)
+    assert column(result, "operators", "pct_of_peak") == [expected]
+
+
+def test_what_is_faster_than_the_peak_is_unknown_and_told() -> None:
+    result = run(RULE, product(lasts_us=AT_PEAK_US / 1.06))
+
+    assert column(result, "operators", "flops") == [None]
+    assert column(result, "operators", "is_beyond") == [True]
+    assert "1 operator of these is faster" in caption(result, "operators")
+    assert run(RULE, product(lasts_us=AT_PEAK_US / 1.04)).metrics["flops"] == FLOPS
+
+
+def caption(result: RuleResult, exhibit_id: str) -> str:
+    return next(item.caption for item in result.exhibits if item.id == exhibit_id)
+
+
+@pytest.mark.parametrize("more", [{"input_dims": "[8,4],[5,8]"}, {"input_dims": "[8192,81"}])
+def test_odd_inputs_give_no_number(more: Mapping[str, str]) -> None:
+    result = run(RULE, product(lasts_us=10.0, more=more))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "No sizes of inputs" in result.reason.text
+
+
+def test_a_gpu_without_a_row_has_times_and_no_shares_until_its_peak_is_given() -> None:
+    unknown = replace(H100, name="NVIDIA X1000")
+    trace = product(lasts_us=2 * AT_PEAK_US, device=unknown)
+
+    result = run(RULE, trace)
+
+    assert column(result, "operators", "tflops_per_s") == [pytest.approx(494.7, rel=1e-4)]
+    assert column(result, "operators", "pct_of_peak") == [None]
+    assert "--gpu-peak bf16=989" in caption(result, "classes")
+    given = run(RULE, trace, params=RULE.params(gpu_peak="bf16=494.7, memory=3350"))
+    assert column(given, "operators", "pct_of_peak") == [pytest.approx(100.0, rel=1e-4)]
+
+
+@pytest.mark.parametrize("text", ["bf16", "bf16=0", "x=3", "bf16=1.2.3", ""])
+def test_a_peak_that_is_no_peak_is_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--gpu-peak"):
+        run_raising(text)
+
+
+def run_raising(text: str) -> None:
+    measured = RULE.measure(product(lasts_us=9.0), RULE.params(gpu_peak=text))
+    RULE.judge([measured], RULE.params(gpu_peak=text))
+
+
+def test_two_kinds_of_gpu_are_kept_apart() -> None:
+    other = replace(H100, name="NVIDIA A100-SXM4-80GB", multiprocessors=108)
+    traces = product(lasts_us=2 * AT_PEAK_US), product(lasts_us=4 * AT_PEAK_US, device=other)
+
+    result = run(RULE, *traces)
+
+    assert sorted(column(result, "operators", "gpu")) == [
+        "NVIDIA A100-SXM4-80GB",
+        "NVIDIA H100 80GB HBM3",
+    ]
+
+
+def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_steps() -> None:
+    trace = product(lasts_us=AT_PEAK_US * 2, steps=((0, 0.0, AT_PEAK_US * 4),))
+
+    result = run(RULE, trace)
+
+    assert column(result, "utilization", "mfu_pct") == [pytest.approx(25.0, rel=1e-3)]
+    assert result.metrics["mfu_ratio"] == pytest.approx(0.25, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("around", "hfu_pct"),
+    [
+        ([("CheckpointFunctionBackward", 0.5, 15.0)], 25.0),
+        ([("autograd::engine::evaluate_function: MmBackward0", 0.5, 15.0)], 25.0),
+        ([("forward", 0.5, 15.0)], 25.0),
+    ],
+)
+def test_what_a_checkpoint_computes_again_counts_for_hfu_alone(
+    around: list[tuple[str, float, float]], hfu_pct: float
+) -> None:
+    inputs = {"input_dims": DIMS, "input_type": BF16}
+    trace = rank_trace(
+        slices=[*around, ("aten::linear", 1.0, 12.0), ("aten::mm", 2.0, 10.0, inputs)],
+        calls=[("cudaLaunchKernel", 3.0, 5.0, {"correlation": 1})],
+        gpu=[("sm90_xmma_gemm_bf16bf16", 10.0, AT_PEAK_US * 2, {"correlation": 1})],
+        steps=[(0, 0.0, AT_PEAK_US * 4)],
+    )
+
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    is_again = around[0][0] != "forward"
+    if is_again:
+        assert result.metrics["flops"] == FLOPS
+        assert column(result, "utilization", "mfu_pct") == [pytest.approx(0.0)]
+    else:
+        assert column(result, "utilization", "mfu_pct") == [pytest.approx(25.0, rel=1e-3)]
+    assert column(result, "utilization", "hfu_pct") == [pytest.approx(hfu_pct, rel=1e-3)]
+
+
+def test_element_work_is_bound_by_its_bytes() -> None:
+    n = 1 << 26
+    inputs = {"input_dims": f"[{n}],[{n}]", "input_type": BF16}
+    trace = rank_trace(
+        slices=[("aten::add", 0.0, 10.0, inputs), ("aten::mm", 20.0, 10.0, {"input_dims": DIMS})],
+        calls=[
+            ("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 22.0, 5.0, {"correlation": 2}),
+        ],
+        gpu=[
+            (
+                "vectorized_elementwise_kernel",
+                10.0,
+                3 * n * 2 / 3350e9 * 1e6 * 2,
+                {"correlation": 1},
+            ),
+            ("gemm", 900.0, 10.0, {"correlation": 2}),
+        ],
+    )
+
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    assert column(result, "operators", "pct_of_bandwidth")[0] == pytest.approx(50.0, rel=1e-3)
+    assert [item.id for item in result.findings] == ["EFF-2"]
+    assert "at 50.0 % of the memory's bandwidth" in result.findings[0].text
