@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from reportgen.arrays import Floats
 from reportgen.profile import (
     NO_STEP,
     JobInfo,
@@ -97,12 +98,17 @@ def system_table(
     return SystemTable(
         tick_ns=tick_ns,
         series=tuple(order),
-        values=values,
+        columns=tuple(values.T),
         first_ns=int(tick_ns[0]) if n_ticks else None,
         last_ns=int(tick_ns[-1]) if n_ticks else None,
         interval_ns=ns(interval_s) if n_ticks > 1 else None,
         n_samples=int(np.isfinite(values).sum()),
     )
+
+
+def values_of(system: SystemTable) -> Floats:
+    """Return the (n_ticks, n_series) matrix of all samples of a table."""
+    return np.array([*system.columns]).reshape(len(system.columns), system.n_ticks).T
 
 
 _DEFAULTS: Mapping[str, object] = {

@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 
 from reportgen.intake import ticks
 from reportgen.profile import Series, SystemTable
-from reportgen.profile.mapped import blank_matrix, count_present, forget
+from reportgen.profile.column_file import (
+    LARGE_BYTES,
+    ColumnFile,
+    Columns,
+    Stretch,
+    count_present,
+)
 from reportgen.profile.system import device_order, empty_system
 from reportgen.units import NS_PER_US
 
@@ -17,9 +23,8 @@ CARRY_US = 5_000_000
 """Samples this close to the next block wait for it: an instant may end in the next file."""
 
 
-PIECE_BYTES = 24 << 20
-"""Grids are put together up to this size and then wait in a file."""
-_COLUMNS_AT_ONCE = 16
+PIECE_BYTES = LARGE_BYTES
+"""Grids of so many bytes make a stretch."""
 _ROWS_AT_ONCE = 250_000
 """Samples that are laid out at once: eight minutes of a large node."""
 
@@ -30,8 +35,10 @@ class TableBuilder:
     def __init__(self) -> None:
         self.n_rows = 0
         self.n_duplicates = 0
-        self._grids: list[ticks.Grid] = []
         self._fresh: list[ticks.Grid] = []
+        self._tick_us: list[NDArray[np.int64]] = []
+        self._stretches: list[Stretch] = []
+        self._file = ColumnFile()
         self._carry = ticks.no_rows()
         self._late: list[ticks.Rows] = []
         self._done_until_us: int | None = None
@@ -88,39 +95,36 @@ class TableBuilder:
 
     def _join_fresh(self) -> None:
         if self._fresh:
-            self._grids.append(ticks.join_grids(self._fresh, large_bytes=PIECE_BYTES))
+            self._tick_us.append(np.concatenate([grid.tick_us for grid in self._fresh]))
+            self._stretches.append(self._kept(self._fresh))
         self._fresh = []
 
+    def _kept(self, grids: Sequence[ticks.Grid]) -> Stretch:
+        return self._file.keep(
+            lambda place: np.concatenate([grid.column(place) for grid in grids]),
+            n_columns=max(grid.values.shape[1] for grid in grids),
+            n_rows=sum(grid.tick_us.size for grid in grids),
+        )
+
     def table(self, series: Sequence[Series]) -> SystemTable:
-        """Return all samples as one table; the builder is empty afterwards."""
+        """Return all samples as one table; the builder takes no more afterwards."""
         if not self._first_us:
             return empty_system()
         self._join_fresh()
         self._merge_late(series)
         keys = [(item.type, device_order(item.name), item.dimension) for item in series]
         order = sorted(range(len(series)), key=keys.__getitem__)
-        tick_us = np.concatenate([grid.tick_us for grid in self._grids])
-        values = blank_matrix(len(tick_us), len(series))
-        end = len(tick_us)
-        while self._grids:
-            grid = self._grids.pop()
-            start = end - len(grid.tick_us)
-            n_known = grid.values.shape[1]
-            for column, code in enumerate(order):
-                values[start:end, column] = grid.values[:, code] if code < n_known else np.nan
-                if column % _COLUMNS_AT_ONCE == 0:
-                    forget(grid.values)
-                    forget(values)
-            end = start
-        counts = count_present(values)
-        densest = ~np.isnan(values[:, int(np.argmax(counts))])
+        tick_us = np.concatenate(self._tick_us)
+        columns = Columns(stretches=tuple(self._stretches), places=tuple(order))
+        counts = count_present(columns)
+        densest = ~np.isnan(columns[int(np.argmax(counts))])
         interval_us = ticks.snapped_interval_us(tick_us[densest]) or ticks.snapped_interval_us(
             tick_us
         )
         return SystemTable(
             tick_ns=tick_us * NS_PER_US,
             series=tuple(series[code] for code in order),
-            values=values,
+            columns=columns,
             first_ns=min(self._first_us) * NS_PER_US,
             last_ns=max(self._last_us) * NS_PER_US,
             interval_ns=None if interval_us is None else interval_us * NS_PER_US,
@@ -132,14 +136,19 @@ class TableBuilder:
         if not self._late:
             return
         late, self._late = ticks.join_rows(self._late), []
-        ends_us = [int(grid.tick_us[-1]) for grid in self._grids]
+        ends_us = [int(tick_us[-1]) for tick_us in self._tick_us]
         target = np.minimum(np.searchsorted(ends_us, late.time_us), len(ends_us) - 1)
         for index in np.unique(target).tolist():
             rows = late.where(target == index)
-            new = rows.where(~_is_there(rows, self._grids[index]))
+            stretch = self._stretches[index]
+            known = ticks.Grid(
+                tick_us=self._tick_us[index],
+                values=np.array([stretch.column(at) for at in range(stretch.n_columns)]).T,
+            )
+            new = rows.where(~_is_there(rows, known))
             self.n_duplicates += rows.n_rows - new.n_rows
-            grid = ticks.lay_out(ticks.join_rows([_spread(self._grids[index]), new]), series)
-            self._grids[index] = grid
+            grid = ticks.lay_out(ticks.join_rows([_spread(known), new]), series)
+            self._tick_us[index], self._stretches[index] = grid.tick_us, self._kept([grid])
             self.n_duplicates += grid.n_duplicates
 
 

@@ -31,7 +31,7 @@ from reportgen.formats.recorder import (
 )
 from reportgen.intake.node_clocks import align
 from reportgen.profile import SpanTable, SystemTable
-from reportgen.profile.mapped import chosen, count_present
+from reportgen.profile.column_file import count_present, stored
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recorded_job import RecordedNode, RecordedWork, Recording
@@ -100,12 +100,14 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
     ]
     if len(kept) == len(system.series):
         return system
-    values = chosen(system.values, np.ones(system.n_ticks, dtype=np.bool_), kept)
+    columns = stored(
+        lambda place: system.columns[kept[place]], n_columns=len(kept), n_rows=system.n_ticks
+    )
     return replace(
         system,
         series=tuple(system.series[column] for column in kept),
-        values=values,
-        n_samples=sum(count_present(values)),
+        columns=columns,
+        n_samples=sum(count_present(columns)),
     )
 
 
@@ -133,9 +135,15 @@ def without_profiled(
     begin_ns, end_ns = np.array(recorded.profiled, dtype=np.int64).T
     tick_ns, late_ns = system.tick_ns, system.interval_ns or 0
     is_kept = ~_touches(tick_ns, tick_ns, begin_ns, end_ns + late_ns)
-    values = chosen(system.values, is_kept, range(len(system.series)))
-    n_samples = sum(count_present(values))
-    system = replace(system, tick_ns=tick_ns[is_kept], values=values, n_samples=n_samples)
+    columns = system.columns
+    kept = stored(
+        lambda place: columns[place][is_kept],
+        n_columns=len(columns),
+        n_rows=int(np.count_nonzero(is_kept)),
+    )
+    system = replace(
+        system, tick_ns=tick_ns[is_kept], columns=kept, n_samples=sum(count_present(kept))
+    )
     steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
     is_hit = spans.in_phases(steps) & _touches(spans.start_ns, spans.end_ns, begin_ns, end_ns)
     phases = sorted({*spans.phases, _PROFILED})

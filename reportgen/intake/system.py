@@ -17,7 +17,6 @@ from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of, valid_rows
 from reportgen.profile import Quality, SystemTable, TimeRange
-from reportgen.profile.mapped import free_at_once
 from reportgen.profile.system import empty_system
 
 if TYPE_CHECKING:
@@ -130,7 +129,6 @@ def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
     if sum(file.text_bytes for file in files) <= SMALL_BYTES:
         yield read_small_block
         return
-    free_at_once()
     with _connect() as connection:
         yield partial(read_block, connection)
 

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import joined, selected
 from reportgen.profile import Series
-from reportgen.profile.mapped import blank_matrix, forget
 
 _SAME_US = 5_000
 """Anchors within min(5 ms, interval / 10) are one instant. Source: docs/rules.md, Ticks."""
@@ -60,6 +59,11 @@ class Grid:
     values: NDArray[np.float64]
     n_duplicates: int = 0
 
+    def column(self, code: int) -> NDArray[np.float64]:
+        """Return (n_ticks,) values of a series, NaN where it was not known yet."""
+        n_ticks, n_known = self.values.shape
+        return self.values[:, code] if code < n_known else np.full(n_ticks, np.nan)
+
 
 def no_rows() -> Rows:
     """Return no samples."""
@@ -73,24 +77,6 @@ def no_rows() -> Rows:
 def join_rows(parts: Sequence[Rows]) -> Rows:
     """Return all samples of several parts."""
     return joined(parts) if parts else no_rows()
-
-
-def join_grids(parts: Sequence[Grid], *, large_bytes: int) -> Grid:
-    """Return one or more stretches, the earliest first, as one; duplicates were counted before.
-
-    With ``large_bytes`` or more its values lie in a file.
-    """
-    n_series = max(part.values.shape[1] for part in parts)
-    tick_us = np.concatenate([part.tick_us for part in parts])
-    values = blank_matrix(tick_us.size, n_series, large_bytes=large_bytes)
-    start = 0
-    for part in parts:
-        end, n_known = start + part.tick_us.size, part.values.shape[1]
-        values[start:end, :n_known] = part.values
-        values[start:end, n_known:] = np.nan
-        forget(values)
-        start = end
-    return Grid(tick_us=tick_us, values=values)
 
 
 def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:

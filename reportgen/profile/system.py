@@ -1,21 +1,20 @@
 """One node's system metrics on a grid of ticks.
 
 A *tick* is one sampling instant of a node (docs/rules.md, Ticks). Every series has at most one
-sample in a tick, so a node is a dense matrix: rows are ticks in order of time, columns are series.
-Rules then need neither joins nor time windows, and one pass over a column is one pass over memory.
+sample in a tick, so a node has a column of one number a tick for each series. Rules then need
+neither joins nor time windows.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
 
 from reportgen.arrays import Floats, Instants
-from reportgen.profile.mapped import forget, in_turn
 from reportgen.profile.memo import Memo
 
 
@@ -95,8 +94,8 @@ class SystemTable:
     Attributes:
         tick_ns: (n_ticks,) int64, strictly increasing; the anchor of each tick, ns UTC.
         series: content of each column; sorted by type, device number, dimension.
-        values: (n_ticks, n_series) float64 in column-major order, NaN where nothing was sampled;
-            those of a long job lie in a file (``mapped``).
+        columns: (n_ticks,) float64 of each series, NaN where nothing was sampled. One of a long
+            job is read from a file whenever it is asked for: ask for one after the other.
         first_ns: time of the earliest sample of any series; ``None`` without samples.
         last_ns: time of the latest sample of any series (not of the last anchor).
         interval_ns: the sampling interval, estimated and snapped to an allowed value; ``None``
@@ -106,7 +105,7 @@ class SystemTable:
 
     tick_ns: Instants
     series: tuple[Series, ...]
-    values: Floats
+    columns: Sequence[Floats]
     first_ns: int | None
     last_ns: int | None
     interval_ns: int | None
@@ -125,32 +124,22 @@ class SystemTable:
     def matrix(self, kind: SeriesKind) -> Floats:
         """Return (n_ticks, n_names) float64 of a kind, columns as in ``names``; NaN is absent.
 
-        Columns at even distances, as those of all devices mostly are, are not copied. Of all cores
-        of a long job read one column after the other: ``each``.
+        Of all cores of a long job read one column after the other: ``each``.
         """
-        forget(self.values)
-        columns = self._columns(kind)
-        evenly = _as_slice(columns)
-        return self.values[:, columns if evenly is None else evenly]
+        places = self._columns(kind)
+        matrix = np.empty((self.n_ticks, len(places)), order="F")
+        for at, place in enumerate(places):
+            matrix[:, at] = self.columns[place]
+        return matrix
 
     def each(self, *kinds: SeriesKind) -> Iterator[Floats]:
         """Yield the (n_ticks,) columns of some kinds, those of ``matrix``, one after the other."""
         for kind in kinds:
-            yield from in_turn(self.values, self._columns(kind))
+            yield from (self.columns[place] for place in self._columns(kind))
 
     def _columns(self, kind: SeriesKind) -> list[int]:
         found = [index for index, series in enumerate(self.series) if series.kind is kind]
         return sorted(found, key=lambda index: device_order(self.series[index].name))
-
-
-def _as_slice(columns: list[int]) -> slice | None:
-    """Return the slice that takes these columns; ``None`` without one."""
-    if not columns:
-        return None
-    step = columns[1] - columns[0] if len(columns) > 1 else 1
-    end = columns[-1] + 1
-    is_even = step > 0 and columns == list(range(columns[0], end, step))
-    return slice(columns[0], end, step) if is_even else None
 
 
 def empty_system() -> SystemTable:
@@ -158,7 +147,7 @@ def empty_system() -> SystemTable:
     return SystemTable(
         tick_ns=np.empty(0, dtype=np.int64),
         series=(),
-        values=np.empty((0, 0), dtype=np.float64),
+        columns=(),
         first_ns=None,
         last_ns=None,
         interval_ns=None,

@@ -171,7 +171,7 @@ def measure(part: NodeProfile, _params: Params) -> NodePower:
 def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
     """Return the series of a node's GPUs that were recorded, by GPU and kind."""
     return {
-        (series.name, series.kind): system.values[:, index]
+        (series.name, series.kind): system.columns[index]
         for index, series in enumerate(system.series)
         if series.type == "gpu" and series.kind is not None
     }

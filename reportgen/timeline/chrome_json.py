@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
 from reportgen.timeline.drawn import Ends, Written, arguments_of
-from reportgen.timeline.lanes import Lane, PartLanes, Strips, Track
+from reportgen.timeline.lanes import Counter, Lane, PartLanes, Strips
 from reportgen.timeline.nesting import CHUNK_ROWS, by_start, nests_of
 from reportgen.units import NS_PER_S
 
@@ -109,7 +109,7 @@ class ChromeWriter:
                 )
         self.written.n_slices += strips.n
 
-    def _values(self, label: str, track: Track, zero_ns: int) -> Iterator[str]:
+    def _values(self, label: str, track: Counter, zero_ns: int) -> Iterator[str]:
         name, key = _quoted(label), _quoted(track.unit or "value")
         lead = f'{{"ph":"C","pid":{self.written.n_parts},"name":{name},"ts":'
         times_ns = track.time_ns + (zero_ns - self._base_ns)

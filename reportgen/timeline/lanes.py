@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,6 +107,26 @@ class Track:
     family: Family = Family.RUNTIME
 
 
+class Counter(Protocol):
+    """A ``Track``, or what computes the columns of one each time that they are asked for."""
+
+    @property
+    def time_ns(self) -> Times:
+        """Return the times."""
+
+    @property
+    def value(self) -> Floats:
+        """Return the values."""
+
+    @property
+    def unit(self) -> str:
+        """Return the unit of the values, as text."""
+
+    @property
+    def family(self) -> Family:
+        """Return what it counts."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lane:
     """One lane: a group, strips or a counter; ``parent`` is the place of its group in the list."""
@@ -115,7 +135,7 @@ class Lane:
     label: str
     parent: int | None = None
     strips: Strips | None = None
-    track: Track | None = None
+    track: Counter | None = None
 
     @property
     def n_events(self) -> int:

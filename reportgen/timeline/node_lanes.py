@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Floats
 from reportgen.facts.breakdown import SpanClass, class_of_phase, exchanges_data
-from reportgen.facts.samples import totals_of
+from reportgen.facts.samples import Counts, totals_of
 from reportgen.profile import Clock, NodeProfile
 from reportgen.profile.spans import NO_STEP, STEP_PREFIX, SpanTable
 from reportgen.profile.system import Series, SystemTable, device_order
@@ -21,7 +22,6 @@ from reportgen.timeline.lanes import (
     PartLanes,
     StepTexts,
     StepTimes,
-    Track,
     Words,
     family_of_counter,
     grouped,
@@ -126,7 +126,6 @@ def _last(codes: list[int], words: Sequence[str]) -> tuple[bool, tuple[str, int]
 
 def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
     """Add the counters of each GPU in a separate group, then those of the machine."""
-    time_ns = system.tick_ns - origin_ns
     groups: dict[str, dict[str, tuple[list[int], str]]] = {}
     for column, series in enumerate(system.series):
         group = series.name if series.type == "gpu" else ""
@@ -137,9 +136,8 @@ def _add_system(lanes: list[Lane], system: SystemTable, origin_ns: int) -> None:
         kind = LaneKind.GPU if group else LaneKind.HOST
         lanes.append(Lane(kind=kind, label=group or "system", parent=0))
         for label, (columns, unit) in sorted(groups[group].items()):
-            track = replace(
-                _mean(system, columns, unit, time_ns), family=family_of_counter(f"{group} {label}")
-            )
+            family = family_of_counter(f"{group} {label}")
+            track = _mean(system, columns, origin_ns, unit=unit, family=family)
             lanes.append(Lane(kind=LaneKind.COUNTER, label=label, parent=parent, track=track))
 
 
@@ -158,16 +156,50 @@ def _called(series: Series) -> tuple[str, str]:
     return words, unit
 
 
-def _mean(system: SystemTable, columns: list[int], unit: str, time_ns: NDArray[np.int64]) -> Track:
-    """Return the mean of some series as a counter, without ticks that no series has."""
-    total, n_there = totals_of((system.values[:, column] for column in columns), system.n_ticks)
-    if not n_there.all():
-        rows = n_there > 0
-        value = total[rows] / n_there[rows]
-        return Track(time_ns=time_ns[rows], value=value, unit=unit)
-    is_one = len(columns) == 1
-    value = system.values[:, columns[0]] if is_one else total / n_there
-    return Track(time_ns=time_ns, value=value, unit=unit)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Mean:
+    """The mean of some series as a counter, without ticks that no series has.
+
+    It is computed each time: those of a long job are too many for memory.
+    """
+
+    system: SystemTable
+    columns: Sequence[int]
+    origin_ns: int
+    is_there: NDArray[np.bool_]
+    unit: str
+    family: Family
+
+    @property
+    def time_ns(self) -> NDArray[np.int64]:
+        """Return the times of the ticks."""
+        return (self.system.tick_ns - self.origin_ns)[self.is_there]
+
+    @property
+    def value(self) -> Floats:
+        """Return the means; one series as it is."""
+        if len(self.columns) == 1:
+            own: Floats = self.system.columns[self.columns[0]]
+            return own[self.is_there]
+        total, n_there = _totals(self.system, self.columns)
+        return total[self.is_there] / n_there[self.is_there]
+
+
+def _mean(
+    system: SystemTable, columns: Sequence[int], origin_ns: int, *, unit: str, family: Family
+) -> _Mean:
+    return _Mean(
+        system=system,
+        columns=columns,
+        origin_ns=origin_ns,
+        is_there=_totals(system, columns)[1] > 0,
+        unit=unit,
+        family=family,
+    )
+
+
+def _totals(system: SystemTable, columns: Sequence[int]) -> tuple[Floats, Counts]:
+    return totals_of((system.columns[column] for column in columns), system.n_ticks)
 
 
 def _steps(spans: SpanTable, origin_ns: int) -> StepTimes:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from reportgen.profile import NodeProfile, RankTrace
-from reportgen.profile.memo import fact
 from reportgen.timeline.lanes import PartLanes
 from reportgen.timeline.node_lanes import lanes_of_node
 from reportgen.timeline.trace_lanes import lanes_of_trace
 
 
-@fact
 def lanes_of(part: NodeProfile | RankTrace, communication: str | None = None) -> PartLanes:
     """Return the lanes of a rank's kernel trace, or of a node's events and system metrics.
 

@@ -112,11 +112,7 @@ class PackedPart:
 
     def values(self, shown: ShownLane, start_ns: int, end_ns: int) -> Track:
         """Return the values of a counter in a range, and the one that holds at its begin."""
-        lane, track = self.about.lanes[shown.members[0][0]], self.staged.track
-        time_ns = track.time_ns[lane.first : lane.first + lane.n_events]
-        low, high = np.searchsorted(time_ns, (start_ns, end_ns)).tolist()
-        rows = slice(lane.first + max(low - 1, 0), lane.first + high)
-        return Track(time_ns=track.time_ns[rows], value=track.value[rows])
+        return self.staged.values(self.about.lanes[shown.members[0][0]], start_ns, end_ns)
 
     def pack_events(self, strips: Strips, start_ns: int, end_ns: int) -> list[Block]:
         """Add strips of a range as blocks that follow one another."""

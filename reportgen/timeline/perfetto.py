@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from reportgen.profile.trace_tables import NONE
 from reportgen.timeline import wire
 from reportgen.timeline.drawn import Ends, Written, arguments_of
-from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, Strips, Track
+from reportgen.timeline.lanes import Counter, Lane, LaneKind, PartLanes, Strips
 from reportgen.timeline.nesting import CHUNK_ROWS, by_start, moments, nests_of
 
 _PACKET = 1
@@ -175,7 +175,7 @@ class PerfettoWriter:
                 self._write_events(time_ns, event)
         self.written.n_slices += strips.n
 
-    def _add_values(self, values: Track, track: int, zero_ns: int) -> None:
+    def _add_values(self, values: Counter, track: int, zero_ns: int) -> None:
         for first in range(0, values.time_ns.size, CHUNK_ROWS):
             rows = slice(first, first + CHUNK_ROWS)
             time_ns = values.time_ns[rows] + zero_ns

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from reportgen.timeline.lanes import (
     Arrows,
+    Counter,
     Lane,
     LaneKind,
     PartLanes,
@@ -139,11 +140,7 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
     n_strips = n_values = 0
     for lane in lanes:
         strips, track = lane.strips, lane.track
-        least, most = (
-            (float(track.value.min(initial=0.0)), float(track.value.max(initial=0.0)))
-            if track is not None
-            else (0.0, 0.0)
-        )
+        value = np.empty(0) if track is None else track.value
         yield StagedLane(
             kind=lane.kind,
             label=lane.label,
@@ -153,14 +150,14 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
             first=n_values if track is not None else n_strips,
             unit=track.unit if track is not None else "",
             family=track.family if track is not None else "",
-            least=least,
-            most=most,
+            least=float(value.min(initial=0.0)),
+            most=float(value.max(initial=0.0)),
         )
         n_strips += strips.n if strips is not None else 0
         n_values += track.time_ns.size if track is not None else 0
 
 
-def _extent(strips: Sequence[Strips], tracks: Sequence[Track]) -> tuple[int, int]:
+def _extent(strips: Sequence[Strips], tracks: Sequence[Counter]) -> tuple[int, int]:
     """Return when the first event of a part begins, and the last one ends."""
     starts = [int(item.start_ns[0]) for item in strips if item.n]
     starts += [int(item.time_ns[0]) for item in tracks if item.time_ns.size]
@@ -175,12 +172,13 @@ def _save(
     """Add the columns of tables to the one file: some systems take long to remove each."""
     found = {}
     for column in _columns(kind):
-        parts = [getattr(table, column) for table in tables] or [np.empty(0)]
         file.write(bytes(-file.tell() % _WORD_BYTES))
-        first, size = file.tell(), sum(part.size for part in parts)
-        found[f"{name}.{column}"] = (parts[0].dtype.str, first, size)
-        for part in parts:
+        first, size, dtype = file.tell(), 0, np.dtype(np.float64)
+        for table in tables:
+            part = getattr(table, column)
             part.tofile(file)
+            size, dtype = size + part.size, part.dtype
+        found[f"{name}.{column}"] = (dtype.str, first, size)
     return found
 
 
@@ -203,8 +201,17 @@ class Staged:
 
     def begins_ns(self, lane: StagedLane) -> NDArray[np.int64]:
         """Return when the strips of a lane begin, or the times of a counter."""
-        times = self.track.time_ns if lane.kind == LaneKind.COUNTER else self.strips.start_ns
-        return times[lane.first : lane.first + lane.n_events]
+        times_ns = self._times_ns if lane.kind == LaneKind.COUNTER else self.strips.start_ns
+        return times_ns[lane.first : lane.first + lane.n_events]
+
+    def values(self, lane: StagedLane, start_ns: int, end_ns: int) -> Track:
+        """Return the values of a counter in a range, and the one that holds at its begin."""
+        low, high = np.searchsorted(self.begins_ns(lane), (start_ns, end_ns)).tolist()
+        first, end = lane.first + max(low - 1, 0), lane.first + high
+        return Track(
+            time_ns=self._read("track.time_ns", first, end),
+            value=self._read("track.value", first, end),
+        )
 
     @cached_property
     def details(self) -> Sequence[str]:
@@ -217,10 +224,9 @@ class Staged:
         return Strips(**self._columns("strip", Strips))
 
     @cached_property
-    def track(self) -> Track:
-        """Return the values of all counters, one after the other."""
-        columns = self._columns("track", Track)
-        return Track(time_ns=columns["time_ns"], value=columns["value"])
+    def _times_ns(self) -> NDArray[np.int64]:
+        """Return the times of all counters, one after the other."""
+        return self._column("track.time_ns")
 
     @cached_property
     def arrows(self) -> Arrows:
@@ -246,3 +252,8 @@ class Staged:
         if size * np.dtype(kind).itemsize < _LEAST_MAPPED_BYTES:  # no rows cannot be mapped
             return np.fromfile(path, kind, count=size, offset=first)
         return np.memmap(path, kind, "r", offset=first, shape=(size,))
+
+    def _read(self, name: str, first_row: int, end_row: int) -> NDArray[Any]:
+        kind, first, _ = self.about.columns[name]
+        first += first_row * np.dtype(kind).itemsize
+        return np.fromfile(self._folder / _COLUMNS, kind, count=end_row - first_row, offset=first)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.intake import discover, read_node, read_samples, samples, system
-from tests.builders import START_S, system_line, write_minute, write_system
+from tests.builders import START_S, system_line, values_of, write_minute, write_system
 
 N_MINUTES, TICKS_A_MINUTE, N_CORES = 12, 120, 16
 
@@ -46,4 +46,4 @@ def test_of_two_values_at_one_instant_the_smaller_stays_as_in_the_report(
     write_minute(tmp_path, [system_line("gpu0", value, START_S) for value in values])
     (part,) = discover(str(tmp_path)).parts
     assert read_samples(part).value.tolist() == [30.0]
-    assert read_node(part).system.values.tolist() == [[30.0]]
+    assert values_of(read_node(part).system).tolist() == [[30.0]]

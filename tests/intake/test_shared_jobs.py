@@ -15,6 +15,7 @@ from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
 from reportgen.rules.horovod_negotiation import Params, measure
 from reportgen.units import NS_PER_S
+from tests.builders import values_of
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data
@@ -55,10 +56,10 @@ def test_the_system_samples_of_aws_are_counted_as_aws_counts_them() -> None:
 
     def samples(start_s: float, end_s: float) -> int:
         rows = (seconds > start_s) & (seconds < end_s)
-        return int(np.count_nonzero(~np.isnan(table.values[rows])))
+        return int(np.count_nonzero(~np.isnan(values_of(table)[rows])))
 
     assert table.n_samples == samples(1591100000, 1692300000) == 78
-    assert np.count_nonzero(~np.isnan(table.values[:, is_cpu])) == 68
+    assert np.count_nonzero(~np.isnan(values_of(table)[:, is_cpu])) == 68
     assert samples(1591100000, 1591167699) == 10
     assert samples(1591748165, 1600000000) == 32
 

@@ -7,7 +7,7 @@ import pytest
 
 from reportgen.profile import Series, SeriesKind
 from reportgen.profile.system import device_order, empty_system
-from tests.builders import system_table
+from tests.builders import system_table, values_of
 
 
 def test_a_kind_is_picked_in_device_order() -> None:
@@ -56,5 +56,5 @@ def test_devices_are_ordered_by_number() -> None:
 
 def test_absent_samples_are_nan() -> None:
     table = system_table({"gpu0": [None, 5.0]})
-    assert np.isnan(table.values[0, 0])
+    assert np.isnan(values_of(table)[0, 0])
     assert table.n_samples == 1

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from reportgen.profile import SystemTable
-from reportgen.profile.mapped import blank_matrix, forget
+from reportgen.profile.column_file import ColumnFile, Columns
 from reportgen.profile.spans import ARRAY_COLUMNS
 from reportgen.results import ExhibitKind, Status
 from reportgen.results.codec import decode, encode
@@ -20,7 +20,7 @@ from reportgen.rules.base import AnyRule, Part, param_specs
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge
 from reportgen.rules.settings import checked_value
-from tests.builders import node_profile
+from tests.builders import node_profile, values_of
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import assert_finite, busy_node, cases, illegal, nodes, ranks, run
 
@@ -123,12 +123,12 @@ def test_every_parameter_has_a_meaning_a_source_and_a_valid_default(rule: AnyRul
 @every_node_rule
 def test_the_input_stays_as_it_was(rule: AnyRule) -> None:
     part = busy_node()
-    values = part.system.values.copy()
+    values = values_of(part.system)
     columns = {name: getattr(part.spans, name).copy() for name in ARRAY_COLUMNS}
 
     run(rule, part)
 
-    np.testing.assert_array_equal(part.system.values, values)
+    np.testing.assert_array_equal(values_of(part.system), values)
     for name, before in columns.items():
         np.testing.assert_array_equal(getattr(part.spans, name), before)
 
@@ -148,7 +148,7 @@ def test_the_order_of_columns_does_not_matter(rule: AnyRule) -> None:
     shuffled: SystemTable = replace(
         part.system,
         series=tuple(part.system.series[index] for index in order),
-        values=np.asfortranarray(part.system.values[:, order]),
+        columns=[part.system.columns[index] for index in order],
     )
 
     assert encode(run(rule, replace(part, system=shuffled))) == encode(run(rule, part))
@@ -157,11 +157,15 @@ def test_the_order_of_columns_does_not_matter(rule: AnyRule) -> None:
 @every_node_rule
 def test_samples_in_a_file_give_what_samples_in_memory_do(rule: AnyRule) -> None:
     part = busy_node()
-    values = blank_matrix(*part.system.values.shape, large_bytes=1)
-    values[:] = part.system.values
-    forget(values)
+    columns, n_ticks = part.system.columns, part.system.n_ticks
+    file = ColumnFile(large_bytes=1)
+    stretches = [
+        file.keep(lambda place, rows=rows: columns[place][rows], n_columns=len(columns), n_rows=n)  # type: ignore[misc]  # bound at once
+        for rows, n in ((slice(0, 7), 7), (slice(7, None), n_ticks - 7))
+    ]
+    stored = Columns(stretches=tuple(stretches), places=tuple(range(len(columns))))
 
-    assert encode(run(rule, replace(part, system=replace(part.system, values=values)))) == encode(
+    assert encode(run(rule, replace(part, system=replace(part.system, columns=stored)))) == encode(
         run(rule, part)
     )
 

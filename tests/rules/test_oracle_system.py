@@ -74,7 +74,9 @@ def parts_until(job: str, cut: str) -> tuple[NodeProfile, ...]:
 def _cut(part: NodeProfile, end_ns: int) -> NodeProfile:
     system = part.system
     stop = int(np.searchsorted(system.tick_ns, end_ns, side="right"))
-    cut = replace(system, tick_ns=system.tick_ns[:stop], values=system.values[:stop])
+    cut = replace(
+        system, tick_ns=system.tick_ns[:stop], columns=[column[:stop] for column in system.columns]
+    )
     return replace(part, system=cut)
 
 

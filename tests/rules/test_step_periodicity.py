@@ -136,7 +136,7 @@ def test_gpu_utilization_inside_and_outside_is_the_mean_over_the_ticks() -> None
     (gpu,) = (row for row in rows_of(result, "inside_outside") if row["gauge"].startswith("GPU"))
     steps = part.spans.steps()
     slow = steps.where(steps.step % 50 == 49)
-    ticks, use = part.system.tick_ns, part.system.values[:, 0]
+    ticks, use = part.system.tick_ns, part.system.columns[0]
     inside = np.array(
         [bool(((slow.start_ns <= tick) & (tick <= slow.end_ns)).any()) for tick in ticks]
     )
