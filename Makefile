@@ -77,9 +77,6 @@ types: $(STAMP)  ## mypy, strict
 fuzz: $(STAMP)  ## mutate FUZZ_CASES inputs of every family; a failure says how to see it again
 	$(BIN)/python -m tests.fuzz --cases $(FUZZ_CASES) --seed $(FUZZ_SEED)
 
-notebook: $(STAMP)  ## build report_notebook/profiler_report.ipynb from profiler_report.py
-	$(BIN)/python report_notebook/build.py
-
 bench: $(STAMP)  ## measure against the incumbents, side by side
 	$(BIN)/python benchmarks/run.py
 

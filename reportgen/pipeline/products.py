@@ -19,9 +19,11 @@ from reportgen.publish import (
     is_unchanged,
     read_notebook,
     run_notebook,
+    with_sections,
 )
 from reportgen.report import Report
 from reportgen.text import format_bytes
+from reportgen.views import section_ids
 
 FILES = {
     OutputFormat.HTML: store.OUTPUT_PAGE,
@@ -121,6 +123,8 @@ def _make_page(
     with timed(watcher, "notebook") as step:
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
+        if options.notebook is None:
+            notebook = with_sections(notebook, section_ids(report))
         executed = run_notebook(
             notebook,
             output=staging.notebook,

@@ -1,9 +1,10 @@
 """The notebook run by papermill, and the page made of it."""
 
 from reportgen.publish.kernel import ReadyKernel
-from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook
+from reportgen.publish.notebook import is_unchanged, read_notebook, run_notebook, with_sections
 from reportgen.publish.page import PageOptions, export_page
 
 __all__ = [
     "PageOptions", "ReadyKernel", "export_page", "is_unchanged", "read_notebook", "run_notebook",
+    "with_sections",
 ]  # fmt: skip

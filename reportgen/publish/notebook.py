@@ -29,6 +29,10 @@ _NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionErr
 _PARAMETERS_TAG = "parameters"
 _INJECTED_TAG = "injected-parameters"
 _INJECTED_ID = "injected-parameters"
+_TRY_TAG = "try-this"
+_SECTION_CELL = re.compile(r'^views\.section\(report, "([\w-]+)"\)$', re.MULTILINE)
+_LONGEST_ID = 64
+"""Of a cell. Source: the schema of notebooks, format 4.5."""
 
 
 def read_notebook(path: Path) -> Any:
@@ -68,6 +72,46 @@ def _valid_notebook(path: Path) -> Any:
             path=str(path),
         ) from err
     return notebook
+
+
+def with_sections(notebook: Any, section_ids: Sequence[str]) -> Any:
+    """Return our notebook with a cell for each section of a report, in the order of the report.
+
+    The text cells around a section's cell come with it. A section without a cell in the source, as
+    of a plugin, gets one; cells of sections that the report does not have are left out.
+    """
+    head, of_section = _by_section(notebook.cells)
+    cells = list(head)
+    for section_id in section_ids:
+        cells += of_section.get(section_id) or [_section_cell(section_id)]
+    return type(notebook)({**notebook, "cells": cells})
+
+
+def _by_section(cells: Sequence[Any]) -> tuple[list[Any], dict[str, list[Any]]]:
+    """Return the cells before the first section, and those of each: a text belongs to what follows.
+
+    Text cells that are tagged ``try-this`` belong to what is above them.
+    """
+    head: list[Any] = []
+    of_section: dict[str, list[Any]] = {}
+    current: list[Any] = head
+    waiting: list[Any] = []
+    for cell in cells:
+        if cell.cell_type != "code":
+            (current if _has_tag(cell, _TRY_TAG) else waiting).append(cell)
+            continue
+        found = _SECTION_CELL.search(cell.source)
+        current = of_section.setdefault(found[1], []) if found else head
+        current += [*waiting, cell]
+        waiting = []
+    return head, of_section
+
+
+def _section_cell(section_id: str) -> Any:
+    import nbformat
+
+    cell_id = re.sub(r"[^a-zA-Z0-9_-]", "-", section_id)[:_LONGEST_ID]
+    return nbformat.v4.new_code_cell(f'views.section(report, "{section_id}")', id=cell_id)
 
 
 def run_notebook(

@@ -19,8 +19,9 @@ from reportgen.publish.policy import policy, scripts_of
 from reportgen.text_safety import clean, cut_middle
 from reportgen.views.charts.layout import template
 from reportgen.views.fragments import script_json
+from reportgen.views.theme import css
 
-SHEETS = ("tokens.css", "components.css", "page.css", "timeline.css", "lanes.css")
+SHEETS = ("components.css", "page.css", "timeline.css", "lanes.css")
 EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
 LANES_SCRIPT = "lanes.js"
 """Packed, in pages with lanes of events; it runs when they come near the window."""
@@ -52,7 +53,7 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "title": cut_middle(clean(options.title), _LONGEST_TITLE),
         "theme": options.theme,
         "report_id": options.report_id,
-        "style": _texts("style", SHEETS),
+        "style": css() + _texts("style", SHEETS),
         "early_script": joined(templates_dir() / "script" / EARLY_SCRIPT),
         "script": joined(templates_dir() / "script" / SCRIPT),
         "chart_style": script_json(template()),

@@ -82,20 +82,6 @@ class PageSection:
         return "".join(output.data["text/html"] for output in outputs(self))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sections:
-    """Several sections that one cell shows, each with its own entry in the navigation."""
-
-    parts: tuple[PageSection, ...] = ()
-
-    def _ipython_display_(self) -> None:
-        for part in self.parts:
-            part._ipython_display_()
-
-    def _repr_html_(self) -> str:
-        return "".join(part._repr_html_() for part in self.parts)
-
-
 def block_of(fragment: str, **values: object) -> Block:
     """Return a fragment of ``templates/fragments`` as a block."""
     return Block(html=render(fragment, **values))
@@ -150,7 +136,8 @@ def outputs(section: PageSection) -> Iterator[Output]:
         entry |= {"state": section.state.kind, "word": section.state.word}
     if section.is_folded:
         entry |= {"folded": True, "said": section.said}
-    metadata: dict[str, Any] = {"section": entry}
+    is_on_page = not all(block.is_for_notebook for block in section.blocks)
+    metadata: dict[str, Any] = {"section": entry} if is_on_page else {}
     for block in _joined(section.blocks):
         if block.figure_id:
             metadata["figure"] = block.figure_id

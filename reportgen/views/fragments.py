@@ -13,10 +13,10 @@ from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
 from reportgen.views.instants import timed
-from reportgen.views.theme import with_fallback
+from reportgen.views.theme import css, with_fallback
 from reportgen.views.values import LONGEST_TEXT, shorten
 
-_NOTEBOOK_SHEETS = ("tokens.css", "components.css", "timeline.css", "lanes.css", "notebook.css")
+_NOTEBOOK_SHEETS = ("components.css", "timeline.css", "lanes.css", "notebook.css")
 _BREAKS = re.compile(r"(?<=[_:./])(?=[^_:./\s])|(?<=[a-z])(?=[A-Z])")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
@@ -39,7 +39,7 @@ def notebook_style() -> Markup:
     """Return the style of sections for notebooks: the page has the same in its head."""
     folder = templates_dir() / "style"
     sheets = ((folder / name).read_text(encoding="utf-8") for name in _NOTEBOOK_SHEETS)
-    return Markup(f"<style>{''.join(sheets)}</style>")  # noqa: S704 - style sheets of ours
+    return Markup(f"<style>{css()}{''.join(sheets)}</style>")  # noqa: S704 - style sheets of ours
 
 
 @cache

@@ -15,13 +15,14 @@ from reportgen.masking import without_secrets
 from reportgen.page_scripts import joined
 from reportgen.text import format_count, plural
 from reportgen.views.fragments import render
+from reportgen.views.theme import css
 from reportgen.views.values import ABSENT, format_number, format_value
 
 _S_PER_HOUR = 3600
 NOT_RECORDED = "not recorded"
 _FIRST_ROWS = 100
 """Number of rows in the page for readers without scripts."""
-_SHEETS = ("style/tokens.css", "style/components.css", "style/index.css")
+_SHEETS = ("style/components.css", "style/index.css")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,8 @@ _COLUMNS = (
 
 def index_page(index: Index, *, title: str, policy_of: Callable[[str], str]) -> str:
     """Return the HTML of an index; ``policy_of`` its script is what the page allows."""
-    style = "\n".join((templates_dir() / name).read_text(encoding="utf-8") for name in _SHEETS)
+    sheets = ((templates_dir() / name).read_text(encoding="utf-8") for name in _SHEETS)
+    style = "\n".join((css(), *sheets))
     script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}

@@ -130,14 +130,14 @@ def tokens(theme: str) -> Mapping[str, str]:
     return values
 
 
+@cache
 def css() -> str:
-    """Return ``tokens.css``: light by default, dark by the system's wish or by the reader's."""
+    """Return the style sheet of all colours: light, or dark if the system or the reader asks."""
     light, dark = (
         " ".join(f"--rg-{name}: {value};" for name, value in tokens(theme).items())
         for theme in ("light", "dark")
     )
     return (
-        "/* Written by report_notebook/build.py from reportgen/views/theme.py. */\n"
         f":root {{ color-scheme: light; {light} }}\n"
         "@media screen and (prefers-color-scheme: dark) {\n"
         f"  :root:not([data-theme='light']) {{ color-scheme: dark; {dark} }}\n"

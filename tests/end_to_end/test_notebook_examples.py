@@ -12,8 +12,8 @@ import nbformat
 import pytest
 
 import reportgen
-from report_notebook import build
 from reportgen import views
+from reportgen.assets import notebook_path
 from reportgen.report import Report
 from reportgen.rules.registry import TRACE_RULES
 from sample_data.python_profiles import write_python_profiles
@@ -42,7 +42,7 @@ def reports(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def examples() -> list[tuple[str, str]]:
-    notebook = nbformat.read(str(build.NOTEBOOK), as_version=4)
+    notebook = nbformat.read(str(notebook_path()), as_version=4)
     return [
         (f"{cell.id}", code)
         for cell in notebook.cells

@@ -21,10 +21,8 @@ from reportgen.report import Report
 from reportgen.rules import registry
 from reportgen.store import OUTPUT_FOLDER
 from reportgen.views.cell_output import outputs
-from tests.views.pages import SECTIONS
 
 _COLLECT_EVERY = 200
-_RULES = "other-rules"
 
 
 class _Deaf:
@@ -80,6 +78,5 @@ class Reader:
 
 def draw(report: Report) -> None:
     """Draw all sections as the cells of the notebook do."""
-    named = [views.section(report, name) for name in SECTIONS if name != _RULES]
-    for part in (*named, *views.other_rules(report).parts):
-        list(outputs(part))
+    for name in views.section_ids(report):
+        list(outputs(views.section(report, name)))

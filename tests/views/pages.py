@@ -15,55 +15,12 @@ from reportgen.publish.page import PageOptions, export_page
 from reportgen.report import Report
 from reportgen.views.cell_output import outputs
 
-SECTIONS = (
-    "overview",
-    "at-a-glance",
-    "findings",
-    "timeline",
-    "job-summary",
-    "system-usage",
-    "gpu-time",
-    "gpu-activity",
-    "idle-time",
-    "steps",
-    "kernels",
-    "traced-operators",
-    "communication",
-    "device-memory",
-    "launches",
-    "host-threads",
-    "annotations",
-    "framework",
-    "operators",
-    "rules-summary",
-    "step-durations",
-    "step-periodicity",
-    "gpu-utilization",
-    "workload-balance",
-    "data-loading",
-    "python-functions",
-    "batch-size",
-    "cpu-bottlenecks",
-    "io-bottlenecks",
-    "network-bottlenecks",
-    "gpu-memory",
-    "initialization",
-    "other-rules",
-    "not-recorded",
-    "data-quality",
-    "appendix",
-)
-"""In the order of the notebook."""
-
 
 def section_cell(name: str, report: Report) -> Any:
     """Return the cell that shows a section, as Jupyter saves it."""
-    is_rest = name == "other-rules"
-    parts = views.other_rules(report).parts if is_rest else (views.section(report, name),)
     made = [
         new_output("display_data", data=json.loads(json.dumps(item.data)), metadata=item.metadata)
-        for part in parts
-        for item in outputs(part)
+        for item in outputs(views.section(report, name))
     ]
     return new_code_cell(f'views.section(report, "{name}")', outputs=made)
 
@@ -73,7 +30,7 @@ def notebook_of(report: Report, *, own_cells: Sequence[Any] = ()) -> Any:
     cells = [
         new_markdown_cell("# About this notebook", metadata={"tags": ["notebook-only"]}),
         new_code_cell('report_dir = "profiler-report"', metadata={"tags": ["parameters"]}),
-        *(section_cell(name, report) for name in SECTIONS),
+        *(section_cell(name, report) for name in views.section_ids(report)),
         *own_cells,
     ]
     return new_notebook(cells=cells)

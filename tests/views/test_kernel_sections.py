@@ -37,13 +37,17 @@ def anchors_of(html: str) -> list[str]:
     "name", sorted({*traces.SECTIONS} - {"not-recorded", "at-a-glance", "findings"})
 )
 def test_a_job_without_traces_has_none_of_the_sections_of_traces(name):
-    assert views.section(reports.busy_report(), name).blocks == ()
+    assert name not in views.section_ids(reports.busy_report())
 
 
 def test_each_picture_stands_once_and_the_tables_by_topic():
     report = traces.traced_report()
-    dashboard = html_of(views.gpu_dashboard(report))
-    topics = [views.gpu_activity(report), views.idle_time(report), views.kernels(report)]
+    dashboard = html_of(views.section(report, "at-a-glance"))
+    topics = [
+        views.section(report, "gpu-activity"),
+        views.section(report, "idle-time"),
+        views.section(report, "kernels"),
+    ]
     details = "".join(map(html_of, topics))
     drawn = {"GPUActivity--utilization", "IdleTime--idle_shares", "KernelTime--top_by_time"}
     assert drawn <= set(anchors_of(dashboard))
@@ -55,7 +59,7 @@ def test_each_picture_stands_once_and_the_tables_by_topic():
 
 
 def test_titles_tell_the_finding_and_not_the_rest():
-    html = html_of(views.gpu_dashboard(traces.traced_report()))
+    html = html_of(views.section(traces.traced_report(), "at-a-glance"))
     assert "<h3>GPU active time: 50.0 %</h3>" in html
     assert "<h3>Why the GPUs idled: 40.0 % waits for the data loader</h3>" in html
     assert "<h3>Kernels by time: 40.0 % kernel Functor</h3>" in html
@@ -64,7 +68,7 @@ def test_titles_tell_the_finding_and_not_the_rest():
 def test_shares_of_nothing_but_the_rest_keep_their_title():
     only_rest = traces.time_shares("idle_shares", "Why the GPUs idled", {"GPU busy": 100.0})
     idle = reports.result("IdleTime", Status.OK, exhibits=(only_rest,))
-    html = html_of(views.gpu_dashboard(reports.report_of((traces.activity(), idle))))
+    html = html_of(views.section(reports.report_of((traces.activity(), idle)), "at-a-glance"))
     assert "<h3>Why the GPUs idled</h3>" in html
 
 
@@ -79,7 +83,7 @@ def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
     ]
     assert first.name.text == "kernel Functor"
     assert first.name.full == traces.LONG_NAME
-    html = html_of(views.gpu_dashboard(traces.traced_report()))
+    html = html_of(views.section(traces.traced_report(), "at-a-glance"))
     assert "full name" not in html
     assert "category" not in html
 
@@ -93,7 +97,7 @@ def test_a_title_that_names_communication_does_not_colour_compute():
     parts = {"compute": 10.0, "exposed communication": 80.0, "idle": 10.0}
     split = traces.time_shares("activity_split", "Work of the GPUs", parts)
     result = reports.result("GPUActivity", Status.OK, exhibits=(split,))
-    html = html_of(views.gpu_dashboard(reports.report_of((result,), nodes=("rank 0",))))
+    html = html_of(views.section(reports.report_of((result,), nodes=("rank 0",)), "at-a-glance"))
     assert "Work of the GPUs: 80.0 % exposed communication" in html
     assert '<span class="rg-swatch rg-ink-gpu" aria-hidden="true"></span>compute' in html
 
@@ -118,7 +122,7 @@ def test_instants_of_traces_reach_the_figure_with_their_microseconds():
 
 
 def test_a_narrow_panel_without_a_neighbour_fills_the_width():
-    shown = list(outputs(views.gpu_dashboard(traces.traced_report())))
+    shown = list(outputs(views.section(traces.traced_report(), "at-a-glance")))
     panels = [item.data["text/html"].startswith('<div class="rg rg-panel">') for item in shown]
     # The heading; active time beside the split; the curve, the causes and the ranking alone.
     assert panels == [False, True, True, False, False]
@@ -135,7 +139,7 @@ def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
 
 
 def test_a_section_links_to_a_finding_that_stands_in_full_above():
-    section = html_of(views.idle_time(traces.traced_report()))
+    section = html_of(views.section(traces.traced_report(), "idle-time"))
     assert 'href="#IdleTime--finding-IDLE-2"' in section
     assert "<article" not in section
 
@@ -180,7 +184,7 @@ def test_every_link_of_the_checks_has_a_place():
 
 def test_what_could_not_look_is_one_line_with_how_to_record_it():
     report = traces.traced_report()
-    assert views.communication(report).blocks == ()
+    assert views.section(report, "communication").blocks == ()
     absent = absent_of(report)
     assert absent[0].anchors == ("communication",)
     assert absent[0].text == traces.NO_COLLECTIVES
@@ -190,8 +194,8 @@ def test_what_could_not_look_is_one_line_with_how_to_record_it():
 
 def test_rules_that_lack_the_same_are_told_together():
     report = traces.cpu_report()
-    assert views.gpu_dashboard(report).blocks == ()
-    assert views.gpu_time(report).blocks == ()
+    assert views.section(report, "at-a-glance").blocks == ()
+    assert views.section(report, "gpu-time").blocks == ()
     first, system = absent_of(report)
     assert first.anchors == ("gpu-time", "gpu-activity", "idle-time", "kernels")
     assert first.title.count(",") == 4
@@ -233,7 +237,7 @@ def grouped_report():
 
 
 def test_a_reader_chooses_by_what_kernels_are_grouped_and_leaves_communication_out():
-    html = html_of(views.gpu_dashboard(grouped_report()))
+    html = html_of(views.section(grouped_report(), "at-a-glance"))
     choice = html[html.index('<div class="rg-choices"') :]
     labels = re.findall(r'<label for="[^"]+"[^>]*>([^<]+)</label>', choice)
     assert labels == ["Leave out communication", "name", "name, grid and block"]
@@ -245,7 +249,7 @@ def test_a_reader_chooses_by_what_kernels_are_grouped_and_leaves_communication_o
 
 
 def test_tables_of_the_same_kernels_are_a_choice_and_rankings_stand_on_the_dashboard_alone():
-    html = html_of(views.kernels(grouped_report()))
+    html = html_of(views.section(grouped_report(), "kernels"))
     assert re.findall(r'<label for="[^"]+">([^<]+)</label>', html) == [
         "name",
         "name, grid and block",
@@ -257,7 +261,7 @@ def test_tables_of_the_same_kernels_are_a_choice_and_rankings_stand_on_the_dashb
 
 
 def test_what_cannot_be_chosen_stands_alone():
-    assert "rg-choices" not in html_of(views.gpu_dashboard(traces.traced_report()))
+    assert "rg-choices" not in html_of(views.section(traces.traced_report(), "at-a-glance"))
 
 
 def _with_stretches(lane: str, cause: str) -> Report:
@@ -281,7 +285,7 @@ def _with_stretches(lane: str, cause: str) -> Report:
 
 
 def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilization():
-    section = views.gpu_dashboard(_with_stretches("gpu0", "waits for the data loader"))
+    section = views.section(_with_stretches("gpu0", "waits for the data loader"), "at-a-glance")
     assert "Long idle stretches: the longest 200 µs before b" in html_of(section)
     axes = [block.figure["layout"]["xaxis"] for block in section.blocks if block.figure]
     assert [len(axis["range"]) for axis in axes] == [2, 2]
@@ -289,7 +293,9 @@ def test_idle_stretches_are_told_by_the_longest_and_share_the_axis_of_utilizatio
 
 
 def test_charts_on_the_same_axis_begin_at_the_same_place_whatever_their_labels_take():
-    section = views.gpu_dashboard(_with_stretches("a long name of a GPU", "host late: autograd"))
+    section = views.section(
+        _with_stretches("a long name of a GPU", "host late: autograd"), "at-a-glance"
+    )
     layouts = [block.figure["layout"] for block in section.blocks if block.figure]
     assert layouts[0]["margin"]["l"] == layouts[1]["margin"]["l"] > 100
     assert not any(layout["yaxis"]["automargin"] for layout in layouts[:2])
@@ -312,7 +318,7 @@ def test_a_further_grouping_shows_its_first_rows_and_says_how_many_there_are():
     ]
     kernels = reports.result("KernelTime", Status.OK, exhibits=tuple(tables))
     report = reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
-    html = html_of(views.kernels(report))
+    html = html_of(views.section(report, "kernels"))
     assert "by name 59" in html
     assert "by shape 49" in html
     assert "by shape 50" not in html

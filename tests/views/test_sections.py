@@ -31,14 +31,14 @@ from reportgen.views.sections.rules_summary import rule_rows
 from reportgen.views.status import hint_of, rule_state
 from reportgen.views.values import ABSENT
 from reportgen.views.verdict import verdict_of
-from tests.views import pages, reports, traces
+from tests.views import reports, traces
 
-TOLD_APART = {"other-rules", "operators", "step-periodicity"}
+TOLD_APART = {"operators", "step-periodicity"}
 UNLOOKED = {"data-loading", "io-bottlenecks"}
 """Sections of the checks that did not look in the busy report."""
 SECTIONS = [
     name
-    for name in pages.SECTIONS
+    for name in views.section_ids(reports.busy_report())
     if name not in TOLD_APART | UNLOOKED | set(traces.SECTIONS) - {"not-recorded"}
 ]
 
@@ -169,7 +169,7 @@ def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
 def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     report = reports.report_of((reports.skipped("StepOutlier", code, "Because."),))
     assert word in hint_of("StepOutlier", report)
-    assert views.step_durations(report).blocks == ()
+    assert views.section(report, "step-durations").blocks == ()
     listed = views.section(report, "not-recorded")
     assert 'id="step-durations"' in _html(listed)
     assert "Because." in _html(listed)
@@ -181,7 +181,7 @@ def test_a_check_that_measured_before_it_gave_up_keeps_its_section():
     table = reports.shares("p", "P", {"a": 1.0})
     skipped = reports.skipped("StepOutlier", ReasonCode.TOO_FEW_SAMPLES, "Too few.")
     report = reports.report_of((replace(skipped, exhibits=(table,)),))
-    assert "Too few." in _html(views.step_durations(report))
+    assert "Too few." in _html(views.section(report, "step-durations"))
     listed = _html(views.section(report, "not-recorded"))
     assert "Too few." in listed
     assert 'id="step-durations"' not in listed
@@ -217,7 +217,7 @@ def test_a_job_with_one_gpu_is_not_told_to_look_for_one():
 
 
 def test_what_the_timeline_shows_as_well_waits_behind_a_fold(busy):
-    section = views.cpu_bottlenecks(busy)
+    section = views.section(busy, "cpu-bottlenecks")
     folded = [block for block in section.blocks if block.fold]
     assert [block.fold for block in folded] == ["More: When the GPUs waited for the CPU"]
     assert 'id="CPUBottleneck--intervals"' in folded[0].html
@@ -229,7 +229,7 @@ def test_a_rule_that_does_not_apply_folds_all_it_has():
     chart = reports.histogram("workloads", "Samples by GPU utilization", {"gpu0": 50.0})
     reason = Reason(code=ReasonCode.NO_GPU, text="There is only one GPU per node.")
     single = reports.result("LoadBalancing", Status.SKIPPED, exhibits=(chart,), reason=reason)
-    section = views.workload_balance(reports.report_of((single,)))
+    section = views.section(reports.report_of((single,)), "workload-balance")
     assert [block.fold for block in section.blocks if block.figure] == [
         "More: Samples by GPU utilization"
     ]
@@ -238,7 +238,7 @@ def test_a_rule_that_does_not_apply_folds_all_it_has():
 def test_a_rule_that_applies_shows_something():
     spans = reports.spans("intervals", "When bottlenecks happened")
     alone = reports.result("IOBottleneck", Status.TRIGGERED, exhibits=(spans,))
-    section = views.io_bottlenecks(reports.report_of((alone,)))
+    section = views.section(reports.report_of((alone,)), "io-bottlenecks")
     assert not any(block.fold for block in section.blocks)
 
 
@@ -247,7 +247,7 @@ def test_a_rule_that_found_no_fault_folds_how_it_looked():
     quiet = reports.result("BatchSize", Status.OK, exhibits=(parts,))
     told = replace(quiet, findings=(reports.finding("BATCH-1", Severity.INFO, "Seldom"),))
     for result, folds in ((quiet, ["More: All ticks"]), (told, [])):
-        section = views.batch_size(reports.report_of((result,)))
+        section = views.section(reports.report_of((result,)), "batch-size")
         assert [block.fold for block in section.blocks if block.fold] == folds
 
 
@@ -257,7 +257,7 @@ def test_a_fold_names_the_first_of_what_it_holds():
         for at in range(6)
     )
     result = reports.result("BatchSize", Status.OK, exhibits=charts)
-    section = views.batch_size(reports.report_of((result,)))
+    section = views.section(reports.report_of((result,)), "batch-size")
     names = " · ".join(f"Durations of a, b {at}" for at in range(4))
     assert {block.fold for block in section.blocks if block.fold} == {f"More: {names} · 2 more"}
 
@@ -309,7 +309,7 @@ def test_a_check_that_sagemaker_counts_nothing_for_shows_no_zeros():
 
 
 def test_a_quiet_rule_says_that_it_looked():
-    html = _html(views.cpu_bottlenecks(reports.healthy_report()))
+    html = _html(views.section(reports.healthy_report(), "cpu-bottlenecks"))
     assert "Checked 7,200 datapoints: no problem found." in html
 
 
@@ -321,15 +321,11 @@ def test_a_section_begins_with_its_entry_for_the_navigation(name, busy):
     assert all("section" not in output.metadata[METADATA_KEY] for output in others)
 
 
-def test_the_section_of_an_absent_rule_shows_nothing():
+def test_a_section_that_the_report_does_not_have_is_told_in_the_notebook_alone():
     report = reports.healthy_report()
-    assert views.step_durations(report).blocks == ()
-    assert list(outputs(views.step_durations(report))) == []
-    assert views.operators(report).blocks == ()
-
-
-def test_rules_without_a_section_of_their_own_are_shown_by_other_rules(busy):
-    assert [part.title for part in views.other_rules(busy).parts] == ["Packet loss"]
+    (output,) = outputs(views.section(report, "step-durations"))
+    assert output.metadata[METADATA_KEY] == {"notebook_only": True}
+    assert "It has: overview, at-a-glance" in output.data["text/html"]
 
 
 NOT_APPLICABLE = (
@@ -365,12 +361,14 @@ def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
 
 def test_periodic_slow_steps_have_their_section_beside_the_durations():
     report = reports.report_of((reports.result("StepPeriodicity", Status.OK),))
-    assert views.step_periodicity(report).id == "step-periodicity"
-    assert views.other_rules(report).parts == ()
+    assert views.section(report, "step-periodicity").id == "step-periodicity"
 
 
 def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
-    framework, operators = _html(views.framework(busy)), _html(views.operators(busy))
+    framework, operators = (
+        _html(views.section(busy, "framework")),
+        _html(views.section(busy, "operators")),
+    )
     assert "Phases of training" in framework
     assert "Phases of training" not in operators
     assert "Operators on the GPU" in operators
@@ -383,14 +381,14 @@ def test_framework_events_without_operators_say_how_to_record_them():
     result = reports.result(
         "OverallFrameworkMetrics", Status.OK, exhibits=(reports.shares("p", "P", {"a": 1.0}),)
     )
-    section = views.operators(reports.report_of((result,)))
+    section = views.section(reports.report_of((result,)), "operators")
     assert section.state is not None
     assert section.state.word == "not recorded"
     assert "DetailedProfilingConfig" in _html(section)
 
 
 def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
-    html = _html(views.batch_size(busy))
+    html = _html(views.section(busy, "batch-size"))
     assert "About this analysis" not in html
     assert "Whether CPU, GPU and GPU memory leave room." in html
     assert "How to read it" in html
@@ -400,7 +398,7 @@ def test_a_finding_links_to_its_exhibit_or_else_to_its_section(busy):
     with_exhibit = busy.findings[0]
     card = card_of(with_exhibit.rule, with_exhibit.finding, busy)
     assert card.link == "#CPUBottleneck--intervals"
-    assert 'id="CPUBottleneck--intervals"' in _html(views.cpu_bottlenecks(busy))
+    assert 'id="CPUBottleneck--intervals"' in _html(views.section(busy, "cpu-bottlenecks"))
     lost = reports.finding("X-1", Severity.INFO, "X", exhibit="gone")
     assert card_of("CPUBottleneck", lost, busy).link == "#cpu-bottlenecks"
 
@@ -488,7 +486,7 @@ def test_every_exhibit_is_a_figure_of_plotlys(busy):
 
 def test_hostile_names_are_text_everywhere():
     report = reports.hostile_report()
-    parts = [*(views.section(report, name) for name in SECTIONS), *views.other_rules(report).parts]
+    parts = [*(views.section(report, name) for name in SECTIONS)]
     html = "".join(_html(part) for part in parts)
     assert "<script>window" not in html
     assert "<img src=x" not in html

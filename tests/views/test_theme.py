@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from reportgen.assets import templates_dir
 from reportgen.results import ExhibitKind, Role, exhibit
 from reportgen.views import theme
 from reportgen.views.color_roles import Ink, hue_of, inks, inks_of
@@ -54,12 +53,6 @@ def test_text_is_readable_on_every_shade_of_every_meaning(hue, mode):
             for token in (theme.on(hue, step), theme.shade(hue, step))
         )
         assert _contrast(text, ground) >= 4.5
-
-
-def test_the_style_sheet_is_the_themes():
-    """Run ``make notebook`` after a change of the theme."""
-    path = templates_dir() / "style" / "tokens.css"
-    assert path.read_text(encoding="utf-8") == theme.css()
 
 
 def test_both_themes_define_the_same_tokens():

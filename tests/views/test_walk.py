@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from reportgen import views
-from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import (
     NOWHERE,
@@ -27,7 +26,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.views.cell_output import outputs
-from reportgen.views.sections.walk import FUNCTIONS, section_ids
+from reportgen.views.sections.walk import WHOLE_PAGE, section_ids
 from tests.views import reports
 
 SPEED = Section(id="speed", title="Speed", order=155)
@@ -60,7 +59,12 @@ def test_sections_stand_in_the_declared_order() -> None:
             strange(rule_id="Plain"),
         )
     )
-    assert section_ids(report) == ("step-durations", "speed", "batch-size", "rule--Plain")
+    assert [item for item in section_ids(report) if item not in WHOLE_PAGE] == [
+        "step-durations",
+        "speed",
+        "batch-size",
+        "rule--Plain",
+    ]
 
 
 def test_rules_that_name_one_section_share_it() -> None:
@@ -71,11 +75,6 @@ def test_rules_that_name_one_section_share_it() -> None:
     assert "Checks Speed. Checks More." in html
     assert {"Speed--a", "More--b"} <= {part.split('"')[0] for part in html.split('id="')}
     assert "Title of" not in html
-
-
-def test_a_section_without_a_cell_stands_among_the_others() -> None:
-    report = reports.report_of((strange(section=SPEED), reports.result("BatchSize", Status.OK)))
-    assert [part.id for part in views.other_rules(report).parts] == ["speed"]
 
 
 def test_an_exhibit_stands_in_the_further_section_that_it_names_with_its_findings() -> None:
@@ -150,17 +149,3 @@ def test_of_exhibits_of_one_group_the_reader_chooses_one() -> None:
     html = html_of(reports.report_of((strange(*group, section=SPEED),)), "speed")
     assert html.count('type="radio"') == 2
     assert "by a" in html
-
-
-def test_an_unknown_section_is_refused_with_those_there_are() -> None:
-    with pytest.raises(PluginError, match=r"no section sped.*") as caught:
-        views.section(reports.report_of((strange(section=SPEED),)), "sped")
-    assert caught.value.hint.endswith("appendix, speed.")
-
-
-def test_functions_of_single_sections_still_show_them() -> None:
-    report = reports.busy_report()
-    for name, section_id in FUNCTIONS.items():
-        assert getattr(views, name)(report) == views.section(report, section_id)
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = views.nothing

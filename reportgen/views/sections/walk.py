@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from reportgen.errors import PluginError
 from reportgen.report import Report
 from reportgen.results import RuleId, Section, Status
-from reportgen.views.cell_output import Block, PageSection, Sections, State, headed_section
+from reportgen.views.cell_output import Block, PageSection, State, headed_section
 from reportgen.views.findings import LONGEST_TITLE
 from reportgen.views.outline import about_of, leads_to_own, section_of, section_with
 from reportgen.views.profiling import why_not_recorded
@@ -22,73 +22,49 @@ from reportgen.views.status import MILDEST_FIRST, NOT_RECORDED, is_listed, rule_
 from reportgen.views.values import prose, shorten
 from reportgen.views.verdict import named_finding
 
-WHOLE_PAGE: Mapping[str, Callable[[Report], PageSection]] = {
-    "overview": header,
-    "at-a-glance": at_a_glance,
-    "findings": findings,
-    "timeline": timeline,
-    "job-summary": job_summary,
-    "rules-summary": rules_summary,
-    "not-recorded": not_recorded,
-    "data-quality": data_quality,
-    "appendix": appendix,
+WHOLE_PAGE: Mapping[str, tuple[int, Callable[[Report], PageSection]]] = {
+    "overview": (1, header),
+    "at-a-glance": (2, at_a_glance),
+    "findings": (3, findings),
+    "timeline": (5, timeline),
+    "job-summary": (8, job_summary),
+    "rules-summary": (138, rules_summary),
+    "not-recorded": (2_000_000, not_recorded),
+    "data-quality": (2_000_001, data_quality),
+    "appendix": (2_000_002, appendix),
 }
-"""Sections of no rule, by their ids."""
+"""Sections of no rule: their places among those that results declare, and what shows them."""
 _FORMER = {"dashboard": "at-a-glance"}
 """Names in notebooks of earlier versions."""
-_CELLS = (
-    "system-usage gpu-time gpu-activity idle-time steps kernels traced-operators communication "
-    "device-memory launches host-threads annotations framework operators step-durations "
-    "long-pauses step-periodicity gpu-utilization gpu-power workload-balance data-loading "
-    "python-functions batch-size cpu-bottlenecks io-bottlenecks network-bottlenecks gpu-memory "
-    "memory-in-use initialization"
-)
-"""The sections of rules that have a cell in the notebook."""
 _OPEN = frozenset({"warning", "critical", "failed"})
 """States of sections that are not folded."""
-FUNCTIONS = {
-    "annotated_ranges" if item == "annotations" else item.replace("-", "_"): item
-    for item in _CELLS.split()
-}
-"""The names of the functions that showed these sections before there was ``section``;
-``reportgen.views`` has them for one more version."""
 
 
 def section(report: Report, section_id: str) -> PageSection:
     """Show a section of the page by its anchor, ``"idle-time"``; it may have nothing to show.
 
-    Raises:
-        PluginError: there is no such section; the message lists those of the report.
+    Edge cases: one that the report does not have is empty, so that a notebook can be used for any
+    report; in the notebook, not on the page, it lists the sections that there are.
     """
     section_id = _FORMER.get(section_id, section_id)
     if section_id in WHOLE_PAGE:
-        return WHOLE_PAGE[section_id](report)
-    known = (*WHOLE_PAGE, *section_ids(report))
-    if section_id not in known and section_id not in FUNCTIONS.values():
-        raise PluginError(
-            f"The report has no section {section_id}.",
-            hint=f"It has: {', '.join(known)}.",
-            rule_id="",
-        )
-    return rules_section(section_id, report)
-
-
-def other_rules(report: Report) -> Sections:
-    """Show all sections that no cell of the notebook shows: those of plugins and later versions."""
-    return Sections(
-        parts=tuple(
-            rules_section(section_id, report)
-            for section_id in section_ids(report)
-            if section_id not in {*FUNCTIONS.values(), *WHOLE_PAGE}
-        )
-    )
+        return WHOLE_PAGE[section_id][1](report)
+    known = section_ids(report)
+    if section_id in known:
+        return rules_section(section_id, report)
+    text = f"This report has no section {section_id}. It has: {', '.join(known)}."
+    said = replace(rule.notice_block("info", text, ""), is_for_notebook=True)
+    return PageSection(id=section_id, title=section_id, blocks=(said,))
 
 
 def section_ids(report: Report) -> tuple[str, ...]:
-    """Return the ids of the sections of rules, in the order of the page."""
+    """Return the ids of all sections, in the order of the page."""
     declared = [section_of(rule_id, report) for rule_id in report.rules]
     declared += [item for rule_id in report.rules for item in about_of(rule_id, report).further]
-    return tuple(dict.fromkeys(item.id for item in sorted(declared, key=lambda item: item.order)))
+    places = [(item.order, item.id) for item in declared if item.id not in WHOLE_PAGE]
+    places += [(order, section_id) for section_id, (order, _) in WHOLE_PAGE.items()]
+    places.sort(key=lambda place: place[0])
+    return tuple(dict.fromkeys(section_id for _, section_id in places))
 
 
 def rules_section(section_id: str, report: Report) -> PageSection:

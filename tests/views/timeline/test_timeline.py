@@ -141,7 +141,7 @@ def test_intervals_of_any_rule_have_a_lane_and_the_longest_are_drawn(report):
 
 
 def test_system_usage_leaves_its_curves_to_the_timeline_and_keeps_their_anchors(report):
-    usage = views.system_usage(report)._repr_html_()
+    usage = views.section(report, "system-usage")._repr_html_()
     assert 'id="OverallSystemUsage--gpu_over_time"' not in usage
     assert 'id="OverallSystemUsage--usage"' in usage
     assert html_of(report).count('id="OverallSystemUsage--gpu_over_time"') == 1
@@ -153,7 +153,7 @@ def test_without_curves_there_is_no_timeline_and_nothing_is_lost():
     heat = reports.result(
         "OverallSystemUsage", Status.OK, exhibits=(replace(reports.heatmap(), id="device_heatmap"),)
     )
-    shown = views.system_usage(reports.report_of((heat,)))._repr_html_()
+    shown = views.section(reports.report_of((heat,)), "system-usage")._repr_html_()
     assert 'id="OverallSystemUsage--device_heatmap"' in shown
 
 
