@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics, printable
 from reportgen.formats.columns import Codes
+from reportgen.formats.private_names import masked
 from reportgen.intake.span_limits import ObservedExtent, belonging
 from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
@@ -61,7 +62,7 @@ def table_of(
 
 def _sort_words(codes: Codes, column: _Words) -> tuple[str, ...]:
     """Return the words in use in alphabetical order, and let the column mean them."""
-    known = ["" if word is None else printable(str(word)) for word in codes]
+    known = ["" if word is None else masked(printable(str(word))) for word in codes]
     words, new_codes = _coded(known, column)
     _translate(column, new_codes, column)
     return words

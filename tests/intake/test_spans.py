@@ -315,3 +315,11 @@ def test_any_number_of_names_has_codes(tmp_path: Path, n_names: int) -> None:
     spans = read(tmp_path).spans
     assert spans.names == tuple(f"layer{index:05}" for index in range(n_names))
     assert [code % 4 for code in spans.name.tolist()] == [n * 4 // n_names for n in range(n_names)]
+
+
+def test_names_of_ranges_lose_the_folders_of_people(tmp_path: Path) -> None:
+    name = "/home/ada/job/train.py: load"
+    write_timeline(tmp_path, timeline_lines([*ROWS, ("Range", name, START_S, START_S + 1, {})]))
+    names = read(tmp_path).spans.names
+    assert "train.py: load" in names
+    assert not any("ada" in it for it in names)

@@ -15,7 +15,7 @@ from reportgen.formats.kineto.columns import CALLS
 from reportgen.formats.kineto.events import NO_ARGS, ExactEvent, TraceEvent, decode_run
 from reportgen.formats.kineto.header import kept_header
 from reportgen.formats.kineto.text import TraceText
-from reportgen.formats.kineto.vocabulary import without_people
+from reportgen.formats.private_names import without_people
 from reportgen.masking import without_secrets
 from reportgen.units import NS_PER_US
 

@@ -18,12 +18,12 @@ from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kineto.vocabulary import (
     input_dims_of,
     input_types_of,
-    masked,
     names_of,
     threads_of,
     tracks_of,
     values_text,
 )
+from reportgen.formats.private_names import masked
 from reportgen.profile import Thread, trace_tables
 from reportgen.profile.mapped import in_file
 from reportgen.units import NS_PER_US

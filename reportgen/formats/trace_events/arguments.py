@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, Blocks, Codes, distinct, whole_numbers
 from reportgen.formats.diagnostics import printable
+from reportgen.formats.private_names import masked
 from reportgen.profile import NO_STEP, SpanArguments
 from reportgen.profile.spans import NUMBER_COLUMNS
 
@@ -90,7 +91,7 @@ class ArgumentRows:
         """Return all rows as columns; nothing can be added afterwards."""
         self._convert()
         columns = {column: self._blocks.take(column) for column in NUMBER_COLUMNS}
-        known = [printable(label) for label in self._labels]
+        known = [masked(printable(label)) for label in self._labels]
         labels = tuple(sorted(set(known)))
         if labels:
             place = {label: code for code, label in enumerate(labels)}

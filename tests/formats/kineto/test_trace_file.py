@@ -16,7 +16,7 @@ from reportgen.formats.kineto.detection import (
 )
 from reportgen.formats.kineto.header import read_header
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
-from reportgen.formats.kineto.vocabulary import without_folders
+from reportgen.formats.private_names import without_folders
 from reportgen.profile import Recorded
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, n_rows
 from tests.traces import (
