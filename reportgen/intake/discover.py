@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import partial
 from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
@@ -17,7 +16,6 @@ from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, classify, stem_of
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
-from reportgen.packed_records import Packer
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
@@ -166,7 +164,7 @@ def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
 def _parts(
     listing: Listing, prefix: str, job: JobInfo, placed: Mapping[str, Claim]
 ) -> Iterator[PartRef]:
-    by_node: Mapping[str, Packer[FileRef]] = defaultdict(partial(Packer, FileRef))
+    by_node: Mapping[str, list[FileRef]] = defaultdict(list)
     of_nodes = listing.claimed(
         lambda found: (
             found.job_prefix == prefix and bool(found.node) and role_of(found) in _OF_NODES
@@ -176,10 +174,10 @@ def _parts(
         times = placed.get(info.key)
         node = found.node if times is None else times.node
         told_by = "" if times is None else times.job_prefix
-        by_node[node].add(file_ref(info, found.format_id, told_by=told_by))
+        by_node[node].append(file_ref(info, found.format_id, told_by=told_by))
     root = listing.location.root
     for node in sorted(by_node, key=device_order):
-        yield PartRef(node=NodeId(node), root=root, files=by_node[node].packed(), job=job)
+        yield PartRef(node=NodeId(node), root=root, files=tuple(by_node[node]), job=job)
 
 
 def _clock_of(listing: Listing, prefix: str, roles: AbstractSet[FileRole]) -> Clock:

@@ -15,7 +15,6 @@ from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
-from reportgen.packed_records import pack
 from reportgen.storage import Location, ObjectInfo
 
 MAX_DEPTH = 4
@@ -95,7 +94,7 @@ def classify(
     ``is_chosen``: the user named the only file, whose name need not look like anything.
     """
     if not is_chosen and any(OUTPUT.fullmatch(info.key) for info in objects):
-        objects = pack((info for info in objects if not OUTPUT.fullmatch(info.key)), ObjectInfo)
+        objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
     listing = Listing(location=location, objects=objects)
     claims: dict[Claim, int] = {}
     claim_index = array("i")

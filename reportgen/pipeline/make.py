@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from reportgen.engine import parse_engine
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.intake import discover
+from reportgen.intake import discover, settings_of, with_settings
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.from_results import make_from_results, make_page
 from reportgen.pipeline.measuring import Outcome, Work, measure
@@ -25,16 +25,14 @@ from reportgen.store import OUTPUT_FOLDER, open_staging, save
 
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
-    """Make the report of a job, or make the page of a saved report again.
-
-    A path that holds raw data and a report is read as raw data; one that holds neither, but
-    SageMaker's rule results, gives the report of those.
+    """Make the report of a job, or without one the page of results that are saved there.
 
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
     engine = parse_engine(options.engine)
     wanted = wanted_range(options.since, options.until, options.steps)
+    asked = None if options.profiler_config is None else settings_of(options.profiler_config)
     options = _named(options)
     try:
         job = _discovered(options, watcher)
@@ -45,7 +43,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
         if made is None:
             raise
         return made
-    whole = plan(job, options, engine)
+    whole = plan(job if asked is None else with_settings(job, asked), options, engine)
     digest = input_digest(whole, options)
     earlier = report_of_same_input(digest, options)
     if earlier is not None:

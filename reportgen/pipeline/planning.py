@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from reportgen.engine import Engine
-from reportgen.intake import settings_of, with_settings
 from reportgen.pipeline.measuring import Work
 from reportgen.pipeline.options import Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload
@@ -26,8 +25,6 @@ def plan(job: JobProfile, options: Options, engine: Engine) -> Work:
     Raises:
         ConfigError: a rule, a parameter or a place that cannot be; nothing may be written there.
     """
-    if options.profiler_config is not None:
-        job = with_settings(job, settings_of(options.profiler_config))
     rules = _rules(job, options)
     chosen = select_rules(rules, options.rules) if options.rules else rules_for(job, rules)
     params = resolve_params(rules, options.settings)

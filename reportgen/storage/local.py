@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from reportgen.errors import LocationError
-from reportgen.packed_records import pack
 from reportgen.plain_files import oddity, open_plain
 from reportgen.storage.location import ObjectInfo
 
@@ -44,7 +43,7 @@ class LocalLocation:
         Hidden folders are not looked into. Links, sockets, pipes and devices come with a
         ``problem``; so do folders that may not be listed.
         """
-        return pack(_walk(self._root, prefix="", depth=0), ObjectInfo)
+        return tuple(_walk(self._root, prefix="", depth=0))
 
     def read_bytes(self, key: str) -> bytes:
         """Return a file's content; raise ``LocationError`` when it cannot be read."""

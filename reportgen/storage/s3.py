@@ -14,7 +14,6 @@ from queue import Empty, Queue
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reportgen.errors import LocationError, PlaceError
-from reportgen.packed_records import Packer, pack
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
 from reportgen.storage.s3_access import access, odd_answer, only_this_host
@@ -250,14 +249,8 @@ class S3Location:
 
 
 def _listed(store: Any, root: str) -> Sequence[ObjectInfo]:
-    """Return the listed objects, sorted by key; most stores list them so."""
-    found: Packer[ObjectInfo] = Packer(ObjectInfo)
-    last, is_sorted = "", True
-    for info in _list(store, root):
-        is_sorted, last = is_sorted and info.key >= last, info.key
-        found.add(info)
-    packed = found.packed()
-    return packed if is_sorted else pack(sorted(packed, key=lambda info: info.key), ObjectInfo)
+    """Return the listed objects, sorted by key."""
+    return sorted(_list(store, root), key=lambda info: info.key)
 
 
 def _list(store: Any, root: str) -> Iterator[ObjectInfo]:
