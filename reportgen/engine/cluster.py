@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reportgen.engine.executor import Item, LostItemsError, Result
-from reportgen.engine.software import PACKAGES, differences, known, software
+from reportgen.engine.software import PACKAGES, differences, refuse_others, software
 from reportgen.errors import PluginError, ReportgenError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 _RETRIES = 2
 """A task that fails is tried this often again, on workers that the scheduler chooses."""
-_MOST_NAMED = 3
 _HINT = "The logs of the workers say more; --allow-missing makes the report without these parts."
 
 
@@ -54,7 +53,6 @@ class DaskExecutor:
 
         Raises:
             ReportgenError: no Dask here, no scheduler there, no worker, or other software there.
-            LostItemsError: some items have no result after all attempts.
         """
         try:
             packed = pickle.dumps(fn, protocol=pickle.HIGHEST_PROTOCOL)
@@ -63,7 +61,7 @@ class DaskExecutor:
                 f"A rule cannot travel to the workers of a cluster ({err}).",
                 hint="Define what it needs at the top of a module, or use --engine threads.",
             ) from err
-        do = partial(_attempt, packed, self.folders, software(self.modules), self.modules)
+        do = partial(_attempt, packed, software(self.modules), self.folders)
         results: list[Any] = [None] * len(items)
         with self._connected() as client:
             self._check(client)
@@ -76,16 +74,24 @@ class DaskExecutor:
     @contextmanager
     def _connected(self) -> Iterator[Client]:
         """Yield a client; when it closes, the tasks that are left are cancelled."""
-        client_type = _client_type()
+        if not logging.getLogger("reportgen").isEnabledFor(logging.INFO):
+            for name in ("", ".client", ".core", ".comm"):  # we say what happened
+                logging.getLogger(f"distributed{name}").setLevel(logging.CRITICAL)
+        at = self.address
         try:
-            at = self.address
+            from distributed import Client
+
             at = at if "://" in at else str(json.loads(Path(at).read_bytes())["address"])
-            client = client_type(at, timeout=self.connect_s, set_as_default=False)
+            client = Client(at, timeout=self.connect_s, set_as_default=False)  # type: ignore[no-untyped-call]  # Dask has no types there
+        except ImportError as err:
+            raise ReportgenError(
+                "--engine dask needs Dask, which is not installed.",
+                hint="Install it with: pip install 'make-profiler-report[dask]'",
+            ) from err
         except (OSError, ValueError, TypeError, KeyError) as err:
             raise ReportgenError(
                 f"No Dask scheduler answers at {self.address}.",
-                hint="Check that it runs and can be reached from here; a scheduler's file must be "
-                "the one that it wrote.",
+                hint="Check that it runs and can be reached from here, and its file's content.",
             ) from err
         try:
             with client.as_current():
@@ -104,17 +110,7 @@ class DaskExecutor:
                 hint="Start workers, then try again.",
             ) from err
         found: Any = client.get_versions(packages=list(PACKAGES))
-        said = {
-            worker: differences(software(), known(answer["packages"]))
-            for worker, answer in sorted(found["workers"].items())
-        }
-        wrong = [f"{worker}: {', '.join(clauses)}" for worker, clauses in said.items() if clauses]
-        if wrong:
-            raise ReportgenError(
-                f"{len(wrong)} of {len(said)} workers of the cluster cannot do the work of this "
-                f"version: {'; '.join(wrong[:_MOST_NAMED])}.",
-                hint="Install the same versions everywhere, and restart workers after an update.",
-            )
+        refuse_others({worker: of["packages"] for worker, of in found["workers"].items()})
 
     def _collect(self, futures: Sequence[Future[Any]], results: list[Any]) -> dict[int, str]:
         """Fill in the results as they come, and return why there is none of some items."""
@@ -152,36 +148,16 @@ class DaskExecutor:
         return f"it failed {_RETRIES + 1} times, lastly on {err}"
 
 
-def _attempt(
-    packed: bytes,
-    folders: Sequence[str],
-    ours: Mapping[str, str],
-    modules: tuple[str, ...],
-    item: object,
-) -> object:
+def _attempt(packed: bytes, needs: Mapping[str, str], folders: Sequence[str], item: object) -> Any:
     """Return the result of a function for an item; an error names the worker. Runs in a worker."""
     from distributed import get_worker
 
     try:
         sys.path += [folder for folder in folders if folder not in sys.path]
-        wrong = differences(ours, software(modules))
+        wrong = differences(needs, software(tuple(needs.keys() - software().keys())))
         if wrong:
             raise ReportgenError(f"{', '.join(wrong)}.")  # noqa: TRY301  # named with the worker
         return pickle.loads(packed)(item)  # noqa: S301  # who asked for the work wrote it
     except Exception as err:  # noqa: BLE001  # named with the worker, and said to who asked
         what = str(err) if isinstance(err, ReportgenError) else f"{type(err).__name__}: {err}"
         raise RuntimeError(f"worker {get_worker().address}: {what}") from None
-
-
-def _client_type() -> type[Client]:
-    try:
-        from distributed import Client
-    except ImportError as err:
-        raise ReportgenError(
-            "--engine dask needs Dask, which is not installed.",
-            hint="Install it with: pip install 'make-profiler-report[dask]'",
-        ) from err
-    if not logging.getLogger("reportgen").isEnabledFor(logging.INFO):
-        for name in ("", ".client", ".core", ".comm"):  # we say what happened
-            logging.getLogger(f"distributed{name}").setLevel(logging.CRITICAL)
-    return Client

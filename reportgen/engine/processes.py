@@ -29,8 +29,8 @@ from reportgen.text_safety import TerminalFormatter
 _OBJECTS_PER_COLLECTION = 100_000
 _OURS = __name__.partition(".")[0]
 _SAFE_PATH = "PYTHONSAFEPATH"
-_KILLED = "the process that read it was killed."
-_HINT = "A kill (-9) mostly means too little memory: pass fewer traces at once."
+_KILLED = "the process that read it was killed; mostly there is too little memory."
+_HINT = "Pass fewer traces at once, or give the report more memory."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

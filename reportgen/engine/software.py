@@ -10,11 +10,14 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from reportgen.errors import ReportgenError
+
 OURS = "make-profiler-report"
 MISSING = "not installed"
 PACKAGES = (OURS, "duckdb", "msgspec", "numpy")
 """Packages whose versions may change a number."""
 _DIGITS = 8
+_MOST_NAMED = 3
 
 
 @lru_cache(maxsize=4)
@@ -27,10 +30,27 @@ def software(modules: tuple[str, ...] = ()) -> Mapping[str, str]:
     }
 
 
-def known(packages: Mapping[str, str | None]) -> Mapping[str, str]:
-    """Return what a worker of Dask says of its packages, as ``software`` would say it there."""
-    python = ".".join(str(packages["python"]).split(".")[:2])
-    return {name: version or MISSING for name, version in packages.items()} | {"Python": python}
+def refuse_others(workers: Mapping[str, Mapping[str, str | None]]) -> None:
+    """Refuse workers of a cluster that have other versions than this process.
+
+    Args:
+        workers: of each the version of ``python`` and of all ``PACKAGES``, ``None`` without it.
+
+    Raises:
+        ReportgenError: it names the first workers and what differs.
+    """
+    wrong = []
+    for worker, found in sorted(workers.items()):
+        theirs = {name: found[name] or MISSING for name in PACKAGES}
+        theirs["Python"] = ".".join(str(found["python"]).split(".")[:2])
+        if said := differences(software(), theirs):
+            wrong.append(f"{worker}: {', '.join(said)}")
+    if wrong:
+        raise ReportgenError(
+            f"{len(wrong)} of {len(workers)} workers of the cluster cannot do the work of this "
+            f"version: {'; '.join(wrong[:_MOST_NAMED])}.",
+            hint="Install the same versions everywhere, and restart workers after an update.",
+        )
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Sequence[str]:

@@ -173,7 +173,7 @@ def test_workers_with_another_version_are_named_before_the_first_task(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     ours = {**software(), "make-profiler-report": "0.0.9"}
-    monkeypatch.setattr("reportgen.engine.cluster.software", lambda _=(): ours)
+    monkeypatch.setattr("reportgen.engine.software.software", lambda _=(): ours)
     with pytest.raises(ReportgenError, match="2 of 2 workers") as caught:
         DaskExecutor(address=cluster.address).map(Path.touch, [tmp_path / "begun"])
     assert not (tmp_path / "begun").exists()
