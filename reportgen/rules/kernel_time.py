@@ -80,7 +80,7 @@ AVOIDABLE = (
     (
         re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
         40.0,
-        """ Kernels that compute element by element or copy take {share:pct} of the time of those
+        """ Kernels that compute elementwise or copy take {share:pct} of the time of those
             that compute; each reads and writes whole tensors.""",
         " Fuse them with torch.compile.",
     ),

@@ -36,7 +36,7 @@ SMALL_CALL_NS = 20 * NS_PER_US
 """A call that needs less at the peak does not fill the GPU: its launch and its first and last tiles
 take 5 to 10 us (docs/definitions.md, Launch latency). Longer: more operators are called small."""
 MUCH_PCT = 25.0
-"""Element by element work below this share of kernel time is usual in a well fused training."""
+"""Elementwise work below this share of kernel time is usual in a well fused training."""
 AT_BANDWIDTH_PCT, FAR_FROM_BANDWIDTH_PCT = 70.0, 30.0
 """Shares of the memory's bandwidth from which on only fusion helps, and below which strides or
 small sizes hold the kernels up (docs/efficiency.md)."""
@@ -82,8 +82,8 @@ FAR_FROM_PEAK = kit.Message(
 ELEMENTS = kit.Message(
     id="EFF-2",
     cause=results.Cause.LOW_EFFICIENCY,
-    title="{measured:pct} of kernel time is work element by element",
-    text="""Element by element work and reductions only move data{reached}. The possible gain
+    title="{measured:pct} of kernel time is elementwise work",
+    text="""Elementwise work and reductions only move data{reached}. The possible gain
         assumes that fusion saves half of what they move.""",
     advice="Fuse them: torch.compile, or fused layers (norm, optimizer, loss).{more}",
     exhibit=CLASSES,
