@@ -19,7 +19,6 @@ from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_
 from reportgen.merging import concat, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
-from reportgen.units import NS_PER_MINUTE
 
 NEIGHBOUR_INTERVALS = 2.5
 """Bottlenecks with at most one other tick between them are one stretch: one sample may be late or
@@ -221,23 +220,6 @@ def _split(loop_ns: tuple[int, int] | None, moments: Instants) -> Counts:
     first = int(np.searchsorted(moments, loop_ns[0], side="left"))
     stop = int(np.searchsorted(moments, loop_ns[1], side="right"))
     return np.array([first, stop - first, moments.size - stop])
-
-
-def minutes_above(job: Bottlenecks, *, share_pct: float, patience: int) -> tuple[int, float]:
-    """Judge the growing share of bottlenecks at the end of each minute (docs/rules.md).
-
-    Returns:
-        In how many minutes, after more than ``patience`` ticks, more than ``share_pct`` of them
-        were bottlenecks; and the largest share of such a minute in 0-100, 0 without one.
-    """
-    minutes, n_ticks = job.ticks_by_minute.T
-    ticks = np.cumsum(n_ticks)
-    times = np.sort(np.concatenate([np.empty(0, np.int64), *(node.time_ns for node in job.nodes)]))
-    found = np.searchsorted(times, minutes + NS_PER_MINUTE)
-    is_judged = ticks > patience
-    is_above = is_judged & (100 * found > share_pct * ticks)
-    shares_pct = 100 * found[is_judged] / ticks[is_judged]
-    return int(is_above.sum()), float(shares_pct.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

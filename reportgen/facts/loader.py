@@ -7,7 +7,7 @@ life time of a loader process is not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -382,20 +382,3 @@ def busy_seconds(spans: SpanTable) -> dict[int, int]:
     _, first = np.unique(joint_codes(second, loader), return_index=True)
     found, n_loaders = np.unique(second[first], return_counts=True)
     return dict(zip(found.tolist(), n_loaders.tolist(), strict=True))
-
-
-def minutes_out_of_range(busy: Mapping[int, int], *, fewest: float, most: float) -> int:
-    """Return how often the median so far was out of range in a minute with loader events.
-
-    The median is truncated like SageMaker's before it is compared (docs/rules.md, Dataloader).
-    """
-    second, n_loaders = np.array([*busy.items()], dtype=np.int64).reshape(-1, 2).T
-    _, minute = np.unique(second // SECONDS_PER_MINUTE, return_inverse=True)
-    shape = (minute.max(initial=-1) + 1, n_loaders.max(initial=0) + 1)
-    counts = np.zeros(shape, dtype=np.int64)
-    np.add.at(counts, (minute, n_loaders), 1)
-    so_far = counts.cumsum(axis=0).cumsum(axis=1)
-    n_seen = so_far[:, -1:]
-    lower, upper = ((so_far <= at).sum(axis=1) for at in ((n_seen - 1) // 2, n_seen // 2))
-    median = ((lower + upper) // 2)[n_seen[:, 0] > LEAST_SECONDS]
-    return int((median < fewest).sum() + (median > most).sum())

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
-from reportgen.facts.samples import minutes_of
 
 MAX_POINTS = 400
 """Pairs grow with the square; longer series are cut to medians of equal blocks first."""
@@ -125,39 +124,3 @@ def deviation_threshold_ns(duration_ns: Integers, stddev: float) -> float:
     """Return mean + stddev x deviation, as AWS's rule does (docs/rules.md)."""
     mean_ns, deviation_ns = mean_and_deviation_ns(duration_ns)
     return mean_ns + stddev * deviation_ns
-
-
-def outliers_by_minute(
-    end_ns: Integers, duration_ns: Integers, *, stddev: float, min_steps: int
-) -> tuple[Integers, Integers]:
-    """Judge a growing series after each minute in which events ended, once it has enough of them.
-
-    Returns:
-        (m,) int64 starts of the minutes in which the series was judged, and (m,) int64 how many
-        events so far were above the threshold of that minute.
-    """
-    order = np.lexsort((duration_ns, end_ns))
-    duration = duration_ns[order]
-    minutes = minutes_of(end_ns[order])
-    is_judged = minutes.stop > min_steps
-    stops = minutes.stop[is_judged]
-    if stops.size == 0:
-        return stops, stops
-    thresholds = _thresholds_ns(duration, stops, stddev)
-    thresholds[-1] = deviation_threshold_ns(duration, stddev)
-    high = np.flatnonzero(duration > thresholds.min())
-    counts = [
-        int(np.count_nonzero(duration[high[: np.searchsorted(high, stop)]] > threshold))
-        for stop, threshold in zip(stops, thresholds, strict=True)
-    ]
-    return minutes.start_ns[is_judged], np.array(counts, dtype=np.int64)
-
-
-def _thresholds_ns(duration: Integers, stops: Integers, stddev: float) -> Floats:
-    """Return the threshold over the first ``stop`` durations for each stop, in one pass."""
-    centre = int(np.median(duration))
-    shifted = duration - centre
-    mean = np.cumsum(shifted)[stops - 1] / stops
-    mean_square = np.cumsum(np.square(shifted.astype(np.float64)))[stops - 1] / stops
-    variance = np.maximum(mean_square - np.square(mean), 0.0)
-    return np.asarray(centre + mean + stddev * np.sqrt(variance))

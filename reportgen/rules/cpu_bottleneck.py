@@ -9,7 +9,7 @@ from reportgen.facts.bottlenecks import Bottlenecks, gpu_samples_of
 from reportgen.facts.usage import CPU_HOT_PCT, IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
-from reportgen.rules.aws import bottleneck
+from reportgen.rules import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import BOTTLENECKS, patience, percentage
 

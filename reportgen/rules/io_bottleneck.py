@@ -9,7 +9,7 @@ from reportgen.facts.starving import starved_by_disk
 from reportgen.facts.usage import IDLE_BELOW_PCT, IO_HOT_PCT
 from reportgen.profile import SeriesKind
 from reportgen.results import AtAGlance, Cause, RuleId, Section, Severity
-from reportgen.rules.aws import bottleneck
+from reportgen.rules import bottleneck
 from reportgen.rules.base import About, Need, Rule
 from reportgen.rules.kit import BOTTLENECKS, patience, percentage
 

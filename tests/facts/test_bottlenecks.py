@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
+from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, stretches_of
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.results import Counters
+from reportgen.rules.aws.aws_bottleneck import counted_bottlenecks
 from tests.builders import START_S, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import TRAIN
 
@@ -33,6 +35,10 @@ def test_a_tick_is_a_bottleneck_when_a_gpu_idles_beside_a_hot_core() -> None:
     assert found.hot_median_ratio == 0.5
 
 
+def counted(job: Bottlenecks, *, patience: int) -> Counters:
+    return counted_bottlenecks(job, share_pct=50, patience=patience)["counters"]
+
+
 def test_nodes_are_added_up_and_keep_their_instants() -> None:
     job = merge([Bottlenecks(), found_in(node("wb")), found_in(node("wbb", name="algo-2"))])
 
@@ -45,7 +51,7 @@ def test_no_node_has_no_bottleneck() -> None:
     job = merge([Bottlenecks()])
 
     assert (job.n_found, job.felt_ratio, job.loop_ratio) == (0, 0.0, None)
-    assert minutes_above(job, share_pct=50, patience=0) == (0, 0.0)
+    assert counted(job, patience=0).rule_triggered == 0
     assert stretches_of(job) == []
 
 
@@ -56,11 +62,11 @@ def test_the_loop_says_how_much_of_the_time_training_could_win() -> None:
     assert (found.loop_ratio, found.lost_ratio) == (0.25, 0.25)
 
 
-@pytest.mark.parametrize(("patience", "judged"), [(9, (1, 100.0)), (10, (0, 50.0)), (20, (0, 0.0))])
-def test_the_share_grows_from_minute_to_minute(patience: int, judged: tuple[int, float]) -> None:
+@pytest.mark.parametrize(("patience", "n_minutes"), [(9, 1), (10, 0), (20, 0)])
+def test_the_share_grows_from_minute_to_minute(patience: int, n_minutes: int) -> None:
     job = found_in(node("b" * 10 + "w" * 10))
 
-    assert minutes_above(job, share_pct=50, patience=patience) == judged
+    assert counted(job, patience=patience).rule_triggered == n_minutes
 
 
 def test_one_other_tick_does_not_end_a_stretch_and_two_do() -> None:

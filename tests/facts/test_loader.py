@@ -11,13 +11,13 @@ from reportgen.facts.loader import (
     busy_seconds,
     loader_rows,
     loads_as_usual,
-    minutes_out_of_range,
     too_many_steps,
     waiting_of,
     waits_of,
 )
 from reportgen.merging import max_by_key
 from reportgen.profile import SpanTable
+from reportgen.rules.aws.aws_dataloader import minutes_out_of_range
 from tests.builders import START_S, span_table
 from tests.rules.framework_jobs import step_rows
 

@@ -8,11 +8,11 @@ from reportgen.facts.trend import (
     above_median,
     deviation_threshold_ns,
     excess_of,
-    outliers_by_minute,
     scatter_of,
     trend_of,
     usual_of,
 )
+from reportgen.rules.aws.aws_step_outlier import outliers_by_minute
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 

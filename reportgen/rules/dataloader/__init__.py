@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,18 +11,18 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
-from reportgen.facts.loader import LEAST_SECONDS, minutes_out_of_range
+from reportgen.facts.loader import LEAST_SECONDS
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Cause, Details, Finding, JsonValue, Reason, Severity
+from reportgen.results import Cause, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
+from reportgen.rules.aws.aws_dataloader import counted_loaders
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.dataloader import tables, texts
 from reportgen.rules.dataloader.measure import NodeLoaders, Params, measure
 from reportgen.text import write
 from reportgen.units import NS_PER_S
 
-AWS_BINS = 100
 CROWDED_RATIO = 1.25
 """With a quarter more loader processes than cores, they must take turns on used-up cores."""
 TURNS_RATIO = 2.0
@@ -51,15 +51,16 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
     if not nodes:
         return Outcome(missing=kit.WITHOUT_EVENTS)
     job = kit.merge(nodes)
-    fewest, most = params.limits(len(job.cores))
-    violations = minutes_out_of_range(job.seconds, fewest=fewest, most=most) if job.cores else 0
     missing = _missing(job)
     return Outcome(
         missing=missing,
-        counters=results.Counters(
-            rule_triggered=int(violations > 0), violations=violations, datapoints=job.n_events
+        **counted_loaders(
+            job.seconds,
+            job.wait_ns,
+            _setup(job),
+            n_events=job.n_events,
+            limits=params.limits(len(job.cores)) if job.cores else None,
         ),
-        details=_details(job) if job.n_events else {},
         findings=() if missing else (*_about_number(job, params), *_about_setup(job, params)),
         exhibits=(
             *tables.loop_share(job.waiting),
@@ -83,20 +84,14 @@ def _missing(job: NodeLoaders) -> Reason | str | None:
     return None if job.cores else without_cores
 
 
-def _details(job: NodeLoaders) -> Details:
-    """Return AWS's details; ``prefetch`` only where TensorFlow loads."""
-    wait_s, times = job.wait_ns / NS_PER_S, dict[str, JsonValue]()
-    if wait_s.size:
-        p25, p50, p95 = np.percentile(wait_s, (25, 50, 95)).tolist()
-        counts, edges = (of.tolist() for of in np.histogram(wait_s, bins=AWS_BINS))
-        times = {"p25": p25, "p50": p50, "p95": p95, "probs": counts, "binedges": edges}
+def _setup(job: NodeLoaders) -> Mapping[str, JsonValue]:
+    """Return the settings and numbers of loaders; ``prefetch`` only where TensorFlow loads."""
     return {
         "pin_memory": job.setup.pin_memory if job.setup else None,
         "num_workers": job.setup.num_workers if job.setup else None,
         "cores": len(job.cores),
         "dataloaders": job.n_counted,
         **({"prefetch": job.has_prefetch} if job.is_tensorflow else {}),
-        "dataloading_time": times,
     }
 
 

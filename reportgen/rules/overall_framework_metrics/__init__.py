@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from reportgen import results
 from reportgen.facts.between_steps import waited_for_ns
-from reportgen.facts.breakdown import OTHERS
+from reportgen.facts.breakdown import forward_backward_ns, shares_pct
 from reportgen.facts.paces import find_straggler
 from reportgen.facts.steps import Loop, phase_word
 from reportgen.profiler_config import ProfilingKind
-from reportgen.results import Details, Exhibit, Finding, Role, Where
+from reportgen.results import Exhibit, Finding, Role, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
 from reportgen.rules.base import About, Need, Outcome, Rule
@@ -170,21 +170,20 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     waited_ns = waited_for_ns(job.phases)
     between = ((waited_ns.get(its.worker.rpartition("-")[0], 0.0), its) for its in job.between)
     job = replace(job, between=tuple(replace(its, waited_ns=ns) for ns, its in between))
-    details = aws.breakdown_details(job.breakdown, with_others=True, phases_first=True)
     missing = _missing(job)
     return Outcome(
         missing=missing,
         findings=(
             _straggler(job, params),
-            _between(job, details, params),
-            _passes(job, details, params),
+            _between(job, params),
+            _passes(job, params),
             _top_operator(job),
             _recording(job),
             _validation(job),
         ),
         exhibits=_exhibits(job),
         metrics={} if missing else _metrics(job),
-        details=details,
+        details=aws.breakdown_details(job.breakdown, with_others=True, phases_first=True),
     )
 
 
@@ -221,11 +220,9 @@ def _between_ns(job: FrameworkSums) -> int:
     return max(job.breakdown.others_ns - job.lost_ns, 0)
 
 
-def _between_pct(job: FrameworkSums, details: Details) -> float:
-    if not job.lost_ns:
-        return aws.numbers_of(details, "phase").get(OTHERS, 0.0)
-    between_ns = _between_ns(job)
-    return 100 * between_ns / (sum(job.breakdown.step_ns.values()) + between_ns)
+def _between_pct(job: FrameworkSums) -> float:
+    between_ns, steps_ns = _between_ns(job), sum(job.breakdown.step_ns.values())
+    return 100 * between_ns / (steps_ns + between_ns) if steps_ns else 0.0
 
 
 def _metrics(job: FrameworkSums) -> dict[str, float | int | None]:
@@ -243,7 +240,7 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 
-def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
+def _between(job: FrameworkSums, params: Params) -> Finding | None:
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
@@ -256,7 +253,7 @@ def _between(job: FrameworkSums, details: Details, params: Params) -> Finding | 
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
-    return _share_between(_between_pct(job, details), job, params)
+    return _share_between(_between_pct(job), job, params)
 
 
 def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Finding | None:
@@ -275,8 +272,8 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     )
 
 
-def _passes(job: FrameworkSums, details: Details, params: Params) -> Finding | None:
-    passes = aws.numbers_of(details, "forward_backward")
+def _passes(job: FrameworkSums, params: Params) -> Finding | None:
+    passes = shares_pct(forward_backward_ns(job.breakdown))
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
     if share <= params.pass_pct:
         return None

@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Instants
-from reportgen.facts.breakdown import Breakdown
 from reportgen.facts.contrast import Work
 from reportgen.facts.loader import is_waiting
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.step_times import N_BLOCKS
-from reportgen.results import Counters, Details, Finding, Place, TimelineTrack, Track
+from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
-from reportgen.rules.aws.breakdown import breakdown_details
+from reportgen.rules.aws.aws_step_outlier import counted_steps
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.step_outlier import tables
 from reportgen.rules.step_outlier.measure import (
@@ -124,21 +122,8 @@ TOO_FEW = """Too few steps to judge: {s.n_steps:n} {s.word:mode} steps of {s.wor
 def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     """Count triggers of all workers and phases and say what the slow steps have in common."""
     job = kit.merge([NodeSteps(), *measurements])
-    many = [item for item in job.series if len(item.outliers) > params.n_outliers]
-    n_judged = sum(_triggers(item, job.minute_ns, params.n_outliers) for item in job.series)
-    counters = Counters(
-        rule_triggered=n_judged,
-        violations=sum(len(item.outliers) for item in many),
-        datapoints=job.loop.n_steps,
-    )
-    judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws_entry)
-    entries: dict[str, results.JsonValue] = {
-        worker: tables.preferred(its).aws_entry for worker, its in judged.items()
-    }
-    details: Details = {"step_details": entries}
-    if counters.rule_triggered:
-        during = kit.merge([Breakdown(), *(item.during_outliers for item in job.series)])
-        details |= breakdown_details(during, with_others=False, phases_first=True)
+    judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws)
+    entries = {worker: tables.preferred(its).aws for worker, its in judged.items()}
     findings = [found for found in (_random(job), _slower(job.series)) if found]
     return Outcome(
         missing=None if findings else _missing(job, params),
@@ -146,30 +131,26 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
         exhibits=tables.exhibits_of_series(job.series, job.use, batch_size=params.batch_size),
         metrics=_metrics(job.series, params.batch_size),
         data=job.data,
-        counters=counters,
-        details=details,
+        **counted_steps(
+            [item.aws for item in job.series if item.aws],
+            {worker: its.entry for worker, its in entries.items() if its},
+            [item.during_outliers for item in job.series],
+            job.minute_ns,
+            n_steps=job.loop.n_steps,
+            n_outliers=params.n_outliers,
+        ),
     )
 
 
 def _missing(job: NodeSteps, params: Params) -> results.Reason | None:
     missing = kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps)
-    if missing is not None or any(item.aws_entry for item in job.series):
+    if missing is not None or any(item.aws for item in job.series):
         return missing
     if not job.series:
         text = f"Of {plural(job.loop.n_steps, 'step')} not one is of mode {params.mode}."
         return results.Reason(code=results.ReasonCode.NO_STEPS, text=text)
     longest = max(job.series, key=lambda item: item.n_steps)
     return kit.too_few(TOO_FEW, s=longest, least=params.min_steps)
-
-
-def _triggers(series: StepSeries, minute_ns: Instants, n_outliers: int) -> int:
-    """Return in how many minutes with new steps of the job a series has too many outliers.
-
-    A series that got nothing new in a minute is judged with what it had (docs/rules.md).
-    """
-    latest = np.searchsorted(series.minute_ns, minute_ns, side="right") - 1
-    counts = series.minute_outliers[latest[latest >= 0]]
-    return int(np.count_nonzero(counts > n_outliers))
 
 
 def named_worker(series: Sequence[StepSeries]) -> str | None:

@@ -23,8 +23,9 @@ from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_o
 from reportgen.profile import NO_STEP, NodeProfile, SpanTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
-from reportgen.results import Details, PackedTable
+from reportgen.results import PackedTable
 from reportgen.results.packed_columns import pack
+from reportgen.rules.aws.aws_step_outlier import CountedSteps, counted_series
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, count, derived, merge, merged, row
 from reportgen.rules.step_outlier.use import UseInSteps, use_in_steps
@@ -32,9 +33,6 @@ from reportgen.units import NS_PER_S
 
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
 STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
-AWS_BINS = 100
-AWS_STDDEV_DIGITS = 2
-"""AWS rounds ``stddev`` in its JSON; the exhibits have all digits."""
 MOST_MEDIAN_OUTLIERS = 2_000
 MOST_MARKS = 400
 """More step numbers than this have no room on a time axis."""
@@ -126,13 +124,11 @@ class StepSeries:
 
     Attributes:
         stddev_s, threshold_s: population deviation, and above what a step is an outlier; ``None``
-            like ``aws_entry``, AWS's words about the series, with too few steps to judge.
+            like ``aws``, what AWS's rule keeps of the series, with too few steps to judge.
         slow_extra_ns: what steps take above those around them that take half as long again, waits
             for batches left out; ``slow`` are these steps, ``loop_ns`` is the loop of the worker.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
-        minute_ns, minute_outliers: when the series was judged, and how many outliers there were
-            then.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
         marks: steps at even distances in order of time, at most MOST_MARKS of them.
         during_outliers, functions, other_functions: work of the worker during its outliers, and
@@ -153,16 +149,14 @@ class StepSeries:
     stddev_s: float | None = col("s")
     threshold_s: float | None = col("s")
     found: int | None = derived(
-        lambda item: len(item.outliers) if item.aws_entry else None, name="outliers"
+        lambda item: len(item.outliers) if item.aws else None, name="outliers"
     )
     above_twice_median: int = col()
     slow_steps: int = derived(lambda item: item.slow.n_steps)
     slow_extra_ns: float = col("s", name="slow_extra_s", per=NS_PER_S)
     start_ns: int
     reach_ns: int
-    aws_entry: Details | None
-    minute_ns: Integers
-    minute_outliers: Integers
+    aws: CountedSteps | None
     loop_ns: int
     slow: PhaseSteps
     random: tuple[RandomSlow, ...]
@@ -262,10 +256,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
     points_s = np.percentile(duration_s, (99, 95, 50))
     figures_s = (duration_s.mean(), duration_s.max(), *points_s, duration_s.min())
     stats_s = dict(zip(STATISTICS, map(float, figures_s), strict=True))
-    minute_ns, minute_outliers = trend.outliers_by_minute(
-        steps.end_ns, duration_ns, stddev=params.stddev, min_steps=params.min_steps
-    )
-    is_judged = minute_ns.size > 0
+    is_judged = steps.n_steps > params.min_steps
     mean_ns, deviation_ns = trend.mean_and_deviation_ns(duration_ns)
     threshold_ns = mean_ns + params.stddev * deviation_ns
     is_outlier = (duration_ns > threshold_ns) & is_judged
@@ -281,16 +272,6 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
     )
     long = steps.where(trend.above_median(duration_ns))
     longest = np.lexsort((long.step, long.start_ns, -long.duration_ns))[:MOST_MEDIAN_OUTLIERS]
-    bin_count, bin_edge_s = np.histogram(normal.duration_ns / NS_PER_S, bins=AWS_BINS)
-    aws_entry: Details = {
-        "step_stats": {**stats_s},
-        "number_of_outliers": outliers.n_steps,
-        "phase": steps.phase,
-        "stddev": round(deviation_ns / NS_PER_S, AWS_STDDEV_DIGITS),
-        "probs": bin_count.tolist(),
-        "binedges": bin_edge_s.tolist(),
-        "step_numbers": [str(step) for step in outliers.step.tolist()],
-    }
     return StepSeries(
         worker=steps.worker,
         phase=steps.phase,
@@ -302,9 +283,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
         above_twice_median=long.n_steps,
         start_ns=int(steps.start_ns[0]),
         reach_ns=int(steps.end_ns.max() - steps.start_ns[0]),
-        aws_entry=aws_entry if is_judged else None,
-        minute_ns=minute_ns,
-        minute_outliers=minute_outliers,
+        aws=counted_series(steps, is_outlier, stats_s, params),
         slow_extra_ns=float(extra_ns[is_slow].sum()),
         loop_ns=steps.loop_ns,
         slow=steps.where(is_slow),

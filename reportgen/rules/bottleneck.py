@@ -11,20 +11,18 @@ from typing import Protocol
 
 import numpy as np
 
-from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, minutes_above, stretches_of
+from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, stretches_of
 from reportgen.facts.breakdown import largest_increase
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
 from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.results import Cause, Counters, Details, Finding, JsonValue, Reason, Severity
+from reportgen.results import Cause, Finding, Reason, Severity
+from reportgen.rules.aws import aws_bottleneck as aws
 from reportgen.rules.aws.bottleneck_tables import DURING, exhibits_of
-from reportgen.rules.aws.breakdown import breakdown_details
-from reportgen.rules.aws.details import HOT_CORES, IDLE_GPUS
 from reportgen.rules.base import Outcome
 from reportgen.rules.functions import cause_text
 from reportgen.rules.kit import Message, fault_severity, reason_to_skip, stretch, too_few
-from reportgen.units import NS_PER_MINUTE, NS_PER_US, seconds_key
 
 REPORTED_FROM_RATIO = 0.2
 """Without a trigger, a bottleneck that takes a fifth of the training loop is still reported: the
@@ -110,8 +108,6 @@ STARVED = replace(
 _BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
 COUNTED = "In {job.n_found:n} of {job.n_ticks:count sample} ({share_pct:pct}) " + _BOTH
 IS_ABOVE = "the rule triggers above {threshold:pct}."
-WAS_ABOVE = """counted up to an earlier minute it was {measured:pct}, and the rule triggers above
-    {threshold:pct}."""
 IS_ABOVE_ON_GPU_NODES = """these are {measured:pct} of the samples of nodes with GPUs, above the
     threshold of {threshold:pct}."""
 IS_BELOW = "that is below the threshold of {threshold:pct}."
@@ -137,20 +133,16 @@ def measure(part: NodeProfile, limits: _Limits, *, words: Wording) -> Bottleneck
 def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> Outcome:
     """Add up the nodes; say when and how widely the host held up the GPUs."""
     job = merge([Bottlenecks(), *parts])
-    n_minutes, peak_pct = minutes_above(job, share_pct=limits.threshold, patience=limits.patience)
-    counters = Counters(rule_triggered=n_minutes, violations=job.n_found, datapoints=job.n_ticks)
+    told = aws.counted_bottlenecks(job, share_pct=limits.threshold, patience=limits.patience)
     starved = _starved(job, words)
     return Outcome(
         missing=None if starved else _reason(job, limits),
-        counters=counters,
-        details=_details(job, is_triggered=n_minutes > 0),
-        metrics=_metrics(job, peak_pct),
-        findings=[
-            _larger(_finding(job, limits, words, peak_pct=peak_pct if n_minutes else None), starved)
-        ],
+        **told,
+        metrics=_metrics(job),
+        findings=[_larger(_finding(job, limits, words), starved)],
         exhibits=exhibits_of(
             job,
-            counters,
+            told["counters"],
             gpu_below=limits.gpu_threshold,
             hot_above=limits.hot_threshold,
             part=words.part,
@@ -169,58 +161,28 @@ def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
     return reason
 
 
-def _details(job: Bottlenecks, *, is_triggered: bool) -> Details:
-    """Return AWS's ``Details``: every bottleneck by its time, and what ran if it triggered.
-
-    Two nodes may share an instant to the microsecond; the later key then moves on by one
-    (docs/rules.md, Keys of bottlenecks).
-    """
-    rows = [
-        (time_ns // NS_PER_MINUTE, place, time_ns, n_gpus, n_cores)
-        for place, node in enumerate(job.nodes)
-        for time_ns, n_gpus, n_cores in zip(
-            node.time_ns.tolist(), node.n_gpus_low.tolist(), node.n_cores_hot.tolist(), strict=True
-        )
-    ]
-    found: dict[str, JsonValue] = {}
-    for _, _, time_ns, n_gpus, n_cores in sorted(rows):
-        free_ns = time_ns
-        while seconds_key(free_ns) in found:
-            free_ns += NS_PER_US
-        found[seconds_key(free_ns)] = {IDLE_GPUS: n_gpus, HOT_CORES: n_cores}
-    details: Details = {"low_gpu_utilization": job.n_low_ticks, "bottlenecks": found}
-    if is_triggered:
-        details |= breakdown_details(job.breakdown, with_others=False)
-    return details
-
-
-def _metrics(job: Bottlenecks, peak_pct: float) -> Mapping[str, float | int | None]:
+def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
     if not job.n_gpu_ticks:
         return {}
     loop_ratio = job.loop_ratio if job.n_found else 0.0 if job.n_loops else None
     return {
         "bottleneck_ratio": round(job.felt_ratio, 6),
         "bottleneck_loop_ratio": None if loop_ratio is None else round(loop_ratio, 6),
-        "bottleneck_peak_ratio": round(peak_pct / 100, 6),
         "hot_core_median_ratio": round(job.hot_median_ratio, 6) if job.n_found else None,
         "low_gpu_ticks": job.n_low_ticks,
     }
 
 
-def _finding(
-    job: Bottlenecks, limits: _Limits, words: Wording, *, peak_pct: float | None
-) -> Finding | None:
+def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | None:
     if not job.n_found or job.n_ticks <= limits.patience:
         return None
     share_pct, felt_pct = 100 * job.n_found / job.n_ticks, 100 * job.felt_ratio
-    is_over = peak_pct is not None or felt_pct > limits.threshold
+    is_over = max(share_pct, felt_pct) > limits.threshold
     if not is_over and (job.loop_ratio or 0.0) < REPORTED_FROM_RATIO:
         return None
     against, measured = IS_BELOW, share_pct
     if share_pct > limits.threshold:
         against = IS_ABOVE
-    elif peak_pct is not None:
-        against, measured = WAS_ABOVE, peak_pct
     elif felt_pct > limits.threshold:
         against, measured = IS_ABOVE_ON_GPU_NODES, felt_pct
     stretches = stretches_of(job)
