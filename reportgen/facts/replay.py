@@ -26,8 +26,8 @@ from reportgen.profile.trace_tables import NONE, GpuKind, Times
 from reportgen.units import NS_PER_S, NS_PER_US
 
 LAUNCH_BOUND_NS = 30 * NS_PER_US
-"""An operation that begins so soon after its launch waited for that launch; one that begins later
-waited for something else (docs/definitions.md, Idle time)."""
+"""A launch takes so long at most; what an operation waits beyond it, it waits for something else
+(docs/definitions.md, Idle time)."""
 FULL_QUEUE = 800
 """With this many launched operations, a long launch call waits for room in the queue, which holds
 about 1,024 (docs/definitions.md, Launch queue)."""
@@ -70,7 +70,7 @@ class Track:
         rows: (n,) rows of ``gpu_ops`` in the window, in order of their start.
         base_ns: (n,) when each was launched.
         delay_ns: (n,) from then to its start, if nothing else is in its way.
-        gap_ns: (n,) rest of the device before it that no launch explains.
+        gap_ns: (n,) rest of the device before it that passes however early it is launched.
         length_ns: (n,) by how much it keeps the device busy beyond those before it.
         waits: (m,) rows of ``calls`` in which the host waited, in order.
         low_ns, high_ns: (m,) begin and end of these calls.
@@ -177,23 +177,26 @@ def _runs(base_ns: Times, for_op: Places, high_ns: Times) -> Runs:
 
 
 def _launches(trace: RankTrace, rows: Places, gap_ns: Times) -> tuple[Times, Times, Times]:
-    """Return when operations were launched, how long a launch takes, and gaps of other kinds."""
+    """Return when operations were launched, how long a launch takes, and gaps of other kinds.
+
+    A call that returns when its copy is done works on it from its begin: whenever the host calls
+    it, the time until the copy begins passes again. Another operation that begins later than a
+    launch takes waited for something else, and waits as long again.
+    """
     start_ns = trace.gpu_ops.start_ns[rows]
+    blocks = device_busy.blocking_copies(trace)
     returned_ns = np.where(
-        device_busy.blocking_copies(trace),
-        device_busy.launch_start_ns(trace),
-        device_busy.launch_end_ns(trace),
+        blocks, device_busy.launch_start_ns(trace), device_busy.launch_end_ns(trace)
     )
     is_orphan = trace.gpu_ops.launch[rows] == NONE
     base_ns = np.where(is_orphan, NEVER, np.minimum(returned_ns[rows], start_ns))
     delay_ns = np.where(is_orphan, 0, start_ns - base_ns)
-    is_late = (gap_ns > 0) & (delay_ns <= LAUNCH_BOUND_NS) & ~is_orphan
-    usual_ns = int(np.median(delay_ns[is_late])) if is_late.any() else 0
-    return (
-        base_ns,
-        np.where(is_late, delay_ns, np.minimum(delay_ns, usual_ns)),
-        np.where(is_late, 0, gap_ns),
-    )
+    waited_ns = np.where(blocks[rows], delay_ns, np.maximum(delay_ns - LAUNCH_BOUND_NS, 0))
+    rest_ns = np.where(is_orphan, gap_ns, np.minimum(gap_ns, waited_ns))
+    is_prompt = (gap_ns > 0) & (delay_ns <= LAUNCH_BOUND_NS) & ~is_orphan
+    usual_ns = int(np.median(delay_ns[is_prompt])) if is_prompt.any() else 0
+    is_late = rest_ns < gap_ns
+    return base_ns, np.where(is_late, delay_ns, np.minimum(delay_ns, usual_ns)), rest_ns
 
 
 def from_pinned(trace: RankTrace, track: Track) -> Change:

@@ -194,3 +194,46 @@ def test_a_replay_in_runs_is_one_operation_by_operation(data: st.DataObject) -> 
     assert track.done_ns == unchanged_ns
     lost_ns = unchanged_ns - walked_ns(track, change.spared, is_free)
     assert won == min(max(lost_ns, 0), track.window.length_ns)
+
+
+def blocking_copy(*, staged_us: float) -> RankTrace:
+    """The host is busy until 200 µs, then copies: its call lasts until the copy is done."""
+    return rank_trace(
+        gpu=[
+            ("gemm", 10.0, 40.0, {"correlation": 1}),
+            ("Memcpy HtoD (Pageable -> Device)", 200.0 + staged_us, 80.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 0.0, 5.0, {"correlation": 1}),
+            ("cudaMemcpyAsync", 200.0, staged_us + 81.0, {"correlation": 2}),
+        ],
+    )
+
+
+@pytest.mark.parametrize("staged_us", [5.0, 29.0, 31.0, 60.0])
+def test_a_blocking_copy_comes_earlier_with_its_call_however_long_it_is_staged(
+    staged_us: float,
+) -> None:
+    track = played(blocking_copy(staged_us=staged_us))
+
+    assert won_ns(track, (spared(60.0, 160.0),)) == 100_000
+    assert won_ns(track, (spared(5.0, 195.0),)) == 150_000  # the GPU is busy until 50 µs
+
+
+@pytest.mark.parametrize("late_us", [29.0, 31.0, 60.0])
+def test_what_a_kernel_waits_beyond_its_launch_stays_and_the_time_before_is_won(
+    late_us: float,
+) -> None:
+    trace = two_kernels()
+    later = rank_trace(
+        gpu=[
+            ("gemm", 10.0, 100.0, {"correlation": 1}),
+            ("gemm", 195.0 + late_us, 100.0, {"correlation": 2}),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 0.0, 5.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 190.0, 5.0, {"correlation": 2}),
+        ],
+    )
+    assert won_ns(played(trace), (spared(150.0, 190.0),)) == 40_000
+    assert won_ns(played(later), (spared(150.0, 190.0),)) == 40_000

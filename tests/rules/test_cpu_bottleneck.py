@@ -79,12 +79,9 @@ def test_each_minute_above_the_share_triggers_and_the_ratio_may_fall_later() -> 
     # After minutes 2, 3, 4 the share is 12 / 20, 15 / 30, 15 / 40; minute 1 is not judged yet.
     pattern = "b" * 10 + "bbwwwwwwww" + "bbbwwwwwww" + "w" * 10
     result = run(RULE, node(starved(pattern)), **SMALL)
-    found = finding(result, "CPU-1")
 
     assert result.counters == Counters(rule_triggered=1, violations=15, datapoints=40)
-    assert found is not None
-    assert found.measured == 60.0
-    assert "an earlier minute it was 60.0 %" in found.text
+    assert result.findings == (), "SageMaker's minute is no reason for a finding of ours"
 
 
 @pytest.mark.parametrize(("n_hot", "triggers"), [(10, 0), (11, 1)])
