@@ -93,7 +93,7 @@ def test_an_edited_notebook_looks_like_ours_in_light_and_dark(
             chart.scroll_into_view_if_needed()
             wait_until(page, "() => document.querySelector('.chart[data-own] .xtick text')")
             of_chart = "it => getComputedStyle(it.querySelector('.xtick text')).fill"
-            of_page = "it => getComputedStyle(it.closest('main')).color"
+            of_page = "it => getComputedStyle(document.querySelector('.rg-footer')).color"
             assert chart.evaluate(of_chart) == chart.evaluate(of_page)
             assert page.get_by_text("This cell failed: ZeroDivisionError").is_visible()
             assert page.get_by_text("the last words", exact=True).is_visible()

@@ -146,28 +146,6 @@ def test_cells_without_a_value_come_last_in_both_orders(page):
     assert run(page, "csv", code, ["gpu10", "gpu2"]) == [["gpu2", "gpu10"], ["gpu10", "gpu2"]]
 
 
-def test_titles_are_found_before_texts(page):
-    place = {"id": "a", "title": "Idle", "kind": "Section", "where": "", "text": ""}
-    places = [
-        {**place, "id": "text", "title": "Steps", "text": "why the GPU was idle for long"},
-        {**place, "id": "title"},
-        {**place, "id": "none", "title": "Memory"},
-    ]
-    hits = run(page, "hits", "own.hitsOf(it, ' IDLE ')", places)
-    assert [hit["place"]["id"] for hit in hits] == ["title", "text"]
-    assert "idle" in hits[1]["note"]
-
-
-def test_an_envelope_is_one_closed_piece_for_each_stretch(page):
-    code = (
-        "['x', 'y'].map((side) => own.outline(side, [1, 2, 3, 4], [0, NaN, 5, 6], [7, 8, 9, 10]))"
-    )
-    x, y = run(page, "figures", code)
-    assert [value for value in x if value == value] == [1, 1, 3, 4, 4, 3]
-    assert [value for value in y if value == value] == [7, 0, 9, 10, 6, 5]
-    assert len(x) == len(y) == 7
-
-
 SIGNED = [0, 1, -1, 127, -128, 300, 2**31, -(2**40), 2**51]
 
 

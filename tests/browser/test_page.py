@@ -15,7 +15,7 @@ from tests.browser.watching import (
 
 pytestmark = pytest.mark.browser
 
-N_CHARTS = 15
+N_CHARTS = 9
 
 
 def test_the_page_asks_for_nothing_and_draws_every_chart(browser, busy_page):

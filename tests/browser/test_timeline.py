@@ -239,7 +239,7 @@ def test_the_first_picture_fits_a_phone_and_a_desk(browser, timed_page):
 def test_a_zoom_shows_the_steps_one_by_one(browser, timed_page):
     shown = (
         "document.querySelector('#timeline-axis .rg-plot').data"
-        ".filter(trace => trace.meta === 'refined').map(trace => [trace.visible, trace.x.length])"
+        ".filter(trace => trace.meta.refined).map(trace => [trace.visible, trace.x.length])"
     )
     with timeline(browser, timed_page) as watched:
         page = watched.page

@@ -25,7 +25,7 @@ HEAD = "document.querySelectorAll('#StepOutlier--outliers th')[2].innerText"
 def test_a_chart_is_in_utc_wherever_it_is_opened(browser, busy_page, zone):
     with opened(browser, busy_page, timezone_id=zone) as watched:
         draw(watched.page, CPU)
-        assert watched.page.evaluate(FIRST_X) == "2026-07-03 09:30:00.000"
+        assert watched.page.evaluate(FIRST_X) == "2026-07-03 09:30"
         assert "UTC" in watched.page.evaluate(TICKS)
         assert "10:00" in watched.page.evaluate(TICKS)
 
@@ -39,10 +39,10 @@ def test_all_times_change_to_the_readers_zone_and_back(browser, busy_page):
         assert "2026-07-03 15:00:00 UTC+05:30" in page.evaluate(STARTED)
         assert page.evaluate(ROW) == "2026-07-03 15:00:00.0"
         assert "UTC+05:30" in page.evaluate(HEAD)
-        wait_until(page, f"() => {FIRST_X} === '2026-07-03 15:00:00.000'")
+        wait_until(page, f"() => {FIRST_X} === '2026-07-03 15:00'")
         wait_until(page, f"() => ({TICKS}).includes('UTC+05:30')")
         page.keyboard.press("u")
-        wait_until(page, f"() => {FIRST_X} === '2026-07-03 09:30:00.000'")
+        wait_until(page, f"() => {FIRST_X} === '2026-07-03 09:30'")
         assert (page.evaluate(STARTED), page.evaluate(ROW), page.evaluate(HEAD)) == before
         assert watched.complaints == []
 
