@@ -14,7 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).resolve().parents[1]
-ENTRIES = ("early.js", "main.js", "lanes.js", "index.js")
+ENTRIES = ("before_paint.js", "main.js", "lanes.js", "index.js")
 IN_WHEEL = "reportgen/_assets/templates/script"
 
 

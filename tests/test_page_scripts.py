@@ -15,8 +15,8 @@ from tests.test_docs import module_at
 
 FOLDER = templates_dir() / "script"
 ENTRIES = ("main.js", "lanes.js", "index.js")
-EMBEDDED = {*ENTRIES, "early.js"}
-MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "early.js")
+EMBEDDED = {*ENTRIES, "before_paint.js"}
+MODULES = sorted(path for path in FOLDER.glob("*.js") if path.name != "before_paint.js")
 _DECLARED = re.compile(
     r"^(?:export )?(?:async )?(?:const|let|function|class) (?:\[([^\]]*)\]|(\w+))", re.MULTILINE
 )
@@ -82,7 +82,7 @@ def test_the_lanes_add_little_to_a_page():
 
 
 def test_a_script_that_is_no_module_loses_its_comments():
-    assert joined(FOLDER / "early.js").startswith("{\nconst root")
+    assert joined(FOLDER / "before_paint.js").startswith("{\nconst root")
 
 
 @pytest.mark.parametrize("entry", sorted(path.name for path in FOLDER.glob("*.js")))

@@ -22,7 +22,7 @@ from reportgen.views.fragments import script_json
 from reportgen.views.theme import css
 
 SHEETS = ("components.css", "page.css", "timeline.css", "lanes.css")
-EARLY_SCRIPT, SCRIPT = "early.js", "main.js"
+BEFORE_PAINT, SCRIPT = "before_paint.js", "main.js"
 LANES_SCRIPT = "lanes.js"
 """Packed, in pages with lanes of events; it runs when they come near the window."""
 
@@ -54,7 +54,7 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "theme": options.theme,
         "report_id": options.report_id,
         "style": css() + _texts("style", SHEETS),
-        "early_script": joined(templates_dir() / "script" / EARLY_SCRIPT),
+        "before_paint": joined(templates_dir() / "script" / BEFORE_PAINT),
         "script": joined(templates_dir() / "script" / SCRIPT),
         "chart_style": script_json(template()),
         "library": plotly_script(),
@@ -117,7 +117,7 @@ def _has_lanes(notebook: Any) -> bool:
 
 def _policy(info: Mapping[str, Any], notebook: Any) -> str:
     return policy(
-        [info["early_script"], info["script"], *scripts_of(_own_html(notebook))],
+        [info["before_paint"], info["script"], *scripts_of(_own_html(notebook))],
         more_scripts=[
             info["library"].digest,
             *([info["lanes"].digest] if _has_lanes(notebook) else []),

@@ -9,12 +9,12 @@ from __future__ import annotations
 from reportgen.views.accessors import exhibit, figure, frame
 from reportgen.views.comparison import comparison_section
 from reportgen.views.sections.at_a_glance import at_a_glance
+from reportgen.views.sections.by_id import section, section_ids
 from reportgen.views.sections.closing import appendix, data_quality, not_recorded
 from reportgen.views.sections.opening import findings, header, job_summary
 from reportgen.views.sections.rule import rule_section
 from reportgen.views.sections.rules_summary import rules_summary
 from reportgen.views.sections.timeline import timeline
-from reportgen.views.sections.walk import section, section_ids
 
 __all__ = [
     "appendix", "at_a_glance", "comparison_section", "data_quality", "exhibit", "figure",

@@ -12,8 +12,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
-from reportgen.views.instants import timed
 from reportgen.views.theme import css, with_fallback
+from reportgen.views.time_elements import timed
 from reportgen.views.values import LONGEST_TEXT, shorten
 
 _NOTEBOOK_SHEETS = ("components.css", "timeline.css", "lanes.css", "notebook.css")

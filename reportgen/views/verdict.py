@@ -12,9 +12,9 @@ from reportgen.report.steps import training_tables
 from reportgen.results import Finding, Severity, Status
 from reportgen.text import format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
-from reportgen.views.hero import limit_of
 from reportgen.views.recording import MARK_STEPS
 from reportgen.views.status import counts_of_unlooked, is_applicable
+from reportgen.views.time_bar import limit_of
 from reportgen.views.values import format_names, prose, shorten
 
 LONGEST_ADVICE = 400

@@ -1,9 +1,9 @@
 /** The scripts of a report's page. The page works without any of them. */
 import "./folds.js";
 import "./charts.js";
-import "./reader.js";
+import "./pointer_values.js";
 import "./lanes_soon.js";
 import "./tables.js";
 import "./choices.js";
 import "./shortcuts.js";
-import "./paper.js";
+import "./print.js";

@@ -19,7 +19,7 @@ from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces
-from tests.views.test_hero import budget_report
+from tests.views.test_time_bar import budget_report
 
 UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
 

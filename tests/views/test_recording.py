@@ -11,7 +11,7 @@ from reportgen.record.injected.reportgen_injected.steps import SOURCE_NAMES
 from reportgen.recorded_job import RecordedGpu, RecordedNode, Recording
 from reportgen.results import ReasonCode, Status
 from reportgen.views.recording import NO_STEPS_HINT, recording_table
-from reportgen.views.sections.walk import section
+from reportgen.views.sections.by_id import section
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports

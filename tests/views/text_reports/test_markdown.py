@@ -10,7 +10,7 @@ from reportgen.results import Severity
 from reportgen.views.text_reports import markdown_summary
 from reportgen.views.text_reports.markdown import MOST_FINDINGS
 from tests.views import reports
-from tests.views.test_hero import budget_report
+from tests.views.test_time_bar import budget_report
 
 
 def test_the_summary_begins_with_the_verdict_and_holds_every_finding() -> None:

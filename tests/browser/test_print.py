@@ -61,7 +61,7 @@ def test_paper_shows_what_is_open_and_says_how_to_print_the_rest(browser, busy_p
         assert page.locator("#batch-size summary").first.is_visible()
         assert not page.locator("#batch-size .rg-notice").first.is_visible()
         assert page.evaluate(TOO_WIDE) == 0
-        assert "Folded parts are not printed" in page.locator(".rg-paper").inner_text()
+        assert "Folded parts are not printed" in page.locator(".rg-print").inner_text()
 
 
 def test_on_paper_a_heading_stays_with_what_it_heads(browser, busy_page):

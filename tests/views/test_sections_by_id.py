@@ -26,7 +26,7 @@ from reportgen.results import (
     exhibit,
 )
 from reportgen.views.cell_output import outputs
-from reportgen.views.sections.walk import WHOLE_PAGE, section_ids
+from reportgen.views.sections.by_id import WHOLE_PAGE, section_ids
 from tests.views import reports
 
 SPEED = Section(id="speed", title="Speed", order=155)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
 from reportgen.assets import templates_dir
-from reportgen.views.instants import timed
+from reportgen.views.time_elements import timed
 
 
 def test_a_range_has_two_instants():

@@ -1,4 +1,4 @@
-"""The first picture: one bar of all GPU time, its exclusive parts named beside it.
+"""The bar of all GPU time on the first screen, its exclusive parts named beside it.
 
 The bar is HTML, so that it needs no script, prints, and wraps on a phone.
 """

@@ -9,7 +9,7 @@ import pytest
 from reportgen import views
 from reportgen.report import Report
 from reportgen.results import ExhibitKind, ReasonCode, Status, exhibit
-from reportgen.views.hero import picture_of
+from reportgen.views.time_bar import picture_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report

@@ -1,4 +1,4 @@
-"""The sections of rules, all by one walker: sections and their content are declared."""
+"""The sections of the page by their ids: those of rules as results declare them, and the others."""
 
 from __future__ import annotations
 
