@@ -237,6 +237,29 @@ def test_secrets_in_addresses_of_a_bucket_are_in_no_output(s3: Bucket, tmp_path:
         assert not _leaks(out, run.stdout, run.stderr)
 
 
+def test_secrets_in_names_of_keys_of_a_bucket_are_in_no_output(s3: Bucket, tmp_path: Path) -> None:
+    """Keys that are read, keys of other programs, keys of broken files and of lost ranks."""
+    secret, hidden = "hf_c4n4ry02abcdefghijklmn", "sig=c4n4ry01&password=c4n4ry03"
+    events = json.dumps({**header(), "traceEvents": small_events()}).encode()
+    for name, content in (
+        (f"rank0 {secret}.pt.trace.json", events),
+        (f"rank1 {secret} {hidden}.pt.trace.json", events[:-40]),
+        (f"rank2 {secret}.pt.trace.json", b""),
+        (f"rank3 {secret}.pickle", b"x"),
+        (f"{secret}/{hidden}/notes.json", b"{"),
+        (f"{hidden} {secret}.sqlite", b"SQLite format 3"),
+    ):
+        s3.put(f"traces/{name}", content)
+    s3.put_folder(samples.write_job(tmp_path / "job"), "job")
+    s3.put(f"job/profiler-output/framework/{secret} {hidden}_1_model_timeline.json", b"[{")
+    s3.put(f"job/profiler-output/system/{secret}/{hidden}.json", b"{")
+    out = tmp_path / "out"
+    for prefix in ("traces", "job"):
+        run = run_command(f"{s3.url}/{prefix}", "--output", out / prefix, "-v", cwd=tmp_path)
+        assert run.code == 0, run.stderr
+        assert not _leaks(out / prefix, run.stdout, run.stderr)
+
+
 def _all_said(given: Path, out: Path) -> Iterator[str]:
     """Write all outputs of an input, and yield all that is printed meanwhile."""
     run = run_here(given, "--output", out, "--format", "html,ipynb,md", "-v")
