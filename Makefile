@@ -26,7 +26,7 @@ NODE_TOOLS := .node-tools/typescript-$(TYPESCRIPT)
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
-.PHONY: help docs dist report test test-attacks test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short samples \
+.PHONY: help docs dist report test test-attacks test-dask test-docs test-frameworks check lint lint-js types fuzz notebook bench exam exam-short exam-real samples \
   screenshots clean
 
 help:  ## list what make can do

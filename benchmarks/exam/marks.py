@@ -82,8 +82,8 @@ class Result:
 
     @property
     def has_wrong_first(self) -> bool:
-        """Return whether the first warning is neither a fault of the job nor lists one."""
-        if not self.marks or not self.alarms:
+        """Return whether a job has a fault, and its first warning neither is one nor lists one."""
+        if not self.alarms or not any(each.is_counted or each.is_effect for each in self.marks):
             return False
         first = self.alarms[0]
         right = set().union(*(_right(mark.planted) for mark in self.marks))

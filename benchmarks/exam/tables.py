@@ -43,7 +43,9 @@ def figures_of(results: Sequence[Result]) -> dict[str, tuple[int, int]]:
     known = [mark for mark in named if mark.error_ratio is not None]
     effects = [mark for mark in marks if mark.is_effect]
     healthy = [result for result in results if result.truth.is_healthy]
-    faulty = [result for result in results if result.marks]
+    faulty = [
+        result for result in results if any(m.is_counted or m.is_effect for m in result.marks)
+    ]
 
     def of(part: Sequence[object], whole: Sequence[object]) -> tuple[int, int]:
         return len(part), len(whole)

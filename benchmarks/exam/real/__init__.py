@@ -1,0 +1,1 @@
+"""The exam with real training scripts: recorded as users record them, some with a planted fault."""
