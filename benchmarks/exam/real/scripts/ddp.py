@@ -18,7 +18,9 @@ rank = dist.get_rank()
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.layers = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU())
+        self.layers = nn.Sequential(
+            nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 512), nn.ReLU()
+        )
         self.head = nn.Linear(512, 10)
 
     def forward(self, x):
@@ -30,7 +32,7 @@ class Net(nn.Module):
 model = DistributedDataParallel(Net())
 data = TensorDataset(torch.randn(20000, 512), torch.randint(0, 10, (20000,)))
 sampler = DistributedSampler(data)
-loader = DataLoader(data, batch_size=128, sampler=sampler)
+loader = DataLoader(data, batch_size=64, sampler=sampler)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 stop, epoch = torch.zeros(1), 0
 while not stop.item():

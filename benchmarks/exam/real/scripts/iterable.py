@@ -12,7 +12,7 @@ from torch.utils.data import DataLoader, IterableDataset
 from budget import Budget
 
 budget = Budget()
-LINES = [json.dumps({"x": [i % 17 / 17] * 64, "y": i % 2}) for i in range(2000)]
+LINES = [json.dumps({"x": [i % 17 / 17] * 16, "y": i % 2}) for i in range(2000)]
 PACKED = gzip.compress("\n".join(LINES).encode())
 
 
@@ -28,10 +28,10 @@ class Stream(IterableDataset):
 
 
 model = nn.Sequential(
-    nn.Linear(64, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 2)
+    nn.Linear(16, 1024), nn.ReLU(), nn.Linear(1024, 1024), nn.ReLU(), nn.Linear(1024, 2)
 )
 optimizer = torch.optim.Adam(model.parameters())
-for x, y in DataLoader(Stream(), batch_size=64):
+for x, y in DataLoader(Stream(), batch_size=32):
     loss = nn.functional.cross_entropy(model(x), y)
     optimizer.zero_grad()
     loss.backward()

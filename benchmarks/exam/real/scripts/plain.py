@@ -20,12 +20,13 @@ device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 class Images(Dataset):
     def __init__(self, n):
         self.n = n
+        self.images = torch.randn(64, 3, 32, 32)  # as decoded before
 
     def __len__(self):
         return self.n
 
     def __getitem__(self, index):
-        image = torch.randn(3, 32, 32)
+        image = self.images[index % 64]
         if fault == "augment":
             burn(0.004)
         if fault == "read":

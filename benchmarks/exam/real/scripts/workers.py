@@ -9,12 +9,15 @@ from budget import Budget, burn
 budget = Budget()
 
 
+RECORD = torch.randn(32, 32)
+
+
 class Records(Dataset):
     def __len__(self):
         return 960 if budget.fault == "many" else 6400
 
     def __getitem__(self, index):
-        record = torch.randn(32, 32)
+        record = RECORD.clone()
         burn(0.004 if budget.fault == "heavy" else 0.0001)
         return record, torch.tensor([index % 7.0])
 
