@@ -21,7 +21,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, nargs="+", default=[1], help="seeds of the exam")
     parser.add_argument("--traces", type=int, default=60, help="traces for each seed")
     parser.add_argument("--only", nargs="*", type=Kind, default=[], help="plant only these")
-    parser.add_argument("--part", choices=("all", "open", "held-back"), default="all")
     parser.add_argument("--keep", type=Path, default=None, help="where the traces stay")
     parser.add_argument("--json", type=Path, default=None, help="where the rows are written")
     parser.add_argument("--write", type=Path, default=None, help="page that gets the table")
@@ -29,7 +28,7 @@ def main() -> int:
     args = parser.parse_args()
     rows: list[Row] = []
     for seed in args.seed:
-        rows += run(seed, args.traces, only=args.only, part=args.part, keep=args.keep)
+        rows += run(seed, args.traces, only=args.only, keep=args.keep)
     if not args.quiet:
         print("\n".join(misses(rows)), end="\n\n")
     print(summary(rows))

@@ -8,24 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from benchmarks.exam.analyse import report_of
 from benchmarks.exam.traces.drawing import draw_jobs
 from benchmarks.exam.traces.faults import Kind
 from benchmarks.exam.traces.kineto_file import write_job
 from benchmarks.exam.traces.plan import Job
 from benchmarks.exam.traces.scoring import Row, alarms_of, describe, is_asked, score
 from benchmarks.exam.traces.simulate import truths_of
-from reportgen.intake import discover
-from reportgen.pipeline.compose import compose_report
-from reportgen.pipeline.work import rules_for, work_on
 from reportgen.report import RankedFinding
-from reportgen.rules.registry import all_rules
-from reportgen.rules.runner import judge_all
-from reportgen.rules.settings import resolve_params
 
 TIE = 0.03
 """Of two faults whose shares differ by less, either may stand first."""
-HELD_BACK = 3
-"""Every so manieth trace is held back: rules are not made by looking at it."""
 
 
 def run(
@@ -33,7 +26,6 @@ def run(
     n_traces: int = 60,
     *,
     only: Sequence[Kind] = (),
-    part: str = "all",
     keep: Path | None = None,
 ) -> list[Row]:
     """Return a row for each planted fault and each healthy trace.
@@ -42,35 +34,20 @@ def run(
         seed: equal seeds give equal traces.
         n_traces: how many.
         only: the faults that are wanted; then there are no healthy traces.
-        part: ``open``, ``held-back`` or ``all`` traces.
         keep: a folder in which the traces stay.
     """
     rows: list[Row] = []
-    for number, job in enumerate(draw_jobs(seed, n_traces, tuple(only) or tuple(Kind))):
-        is_held_back = number % HELD_BACK == HELD_BACK - 1
-        if part != "all" and is_held_back != (part == "held-back"):
-            continue
+    for job in draw_jobs(seed, n_traces, tuple(only) or tuple(Kind)):
         if only and not job.faults:
             continue
         with tempfile.TemporaryDirectory(prefix="exam-traces-") as scratch:
             folder = Path(scratch) / job.plan.name
             write_job(job, folder)
-            findings, nodes = report_on(folder)
-            rows += rows_of(job, seed, findings, nodes)
+            report = report_of(folder)
+            rows += rows_of(job, seed, report.findings, list(report.nodes))
             if keep is not None:
                 shutil.copytree(folder, keep / job.plan.name, dirs_exist_ok=True)
     return rows
-
-
-def report_on(folder: Path) -> tuple[tuple[RankedFinding, ...], list[str]]:
-    """Return the findings of the report on a folder, and the names of its ranks."""
-    rules = all_rules()
-    job = discover(str(folder), name=None)
-    chosen, params = rules_for(job, rules), resolve_params(rules, {})
-    measured = [work_on(each, rules=chosen, params=params) for each in job.parts]
-    judged = judge_all([each.measurements for each in measured], chosen, params)
-    report = compose_report(job, measured, judged)
-    return report.findings, list(report.nodes)
 
 
 def rows_of(

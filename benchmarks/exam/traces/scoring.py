@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from benchmarks.exam.traces.faults import ACCEPTED, Kind
+from benchmarks.exam.traces.faults import ACCEPTED
 from benchmarks.exam.traces.kineto_file import at_unix_s
 from benchmarks.exam.traces.simulate import Truth
 from reportgen.report import RankedFinding
@@ -115,8 +115,3 @@ def _meets(finding: Finding, reach_us: tuple[float, float]) -> bool:
 def is_asked(truth: Truth) -> bool:
     """Return whether a fault is large enough to be asked for."""
     return truth.share >= UNPLANTED
-
-
-def kind_of(row: Row) -> Kind:
-    """Return the kind of a row that is about a fault."""
-    return Kind(row.kind)

@@ -12,10 +12,3 @@ def test_a_planted_loader_is_named_in_a_report(tmp_path) -> None:
     assert {row.kind for row in rows} == {"loader"}
     assert any(row.is_named for row in rows)
     assert list(tmp_path.glob("3-*/*.json"))
-
-
-@pytest.mark.slow
-def test_a_third_of_the_traces_is_held_back() -> None:
-    parts = [{row.trace for row in run(3, 4, part=part)} for part in ("open", "held-back")]
-    assert parts[0].isdisjoint(parts[1])
-    assert parts[1] <= {"3-2"}
