@@ -99,8 +99,17 @@ def _roots(
 def _raised(
     finding: Finding, findings: Sequence[Finding], roots: Mapping[int, Sequence[Finding]]
 ) -> Severity:
-    """Return the severity of a finding: a cause is at least as severe as what it explains."""
-    symptoms = [item for item in findings if any(finding is root for root in roots[id(item)])]
+    """Return the severity of a finding: a cause is at least as severe as what it explains.
+
+    A cost that is unknown raises no severity, be it that of the cause or that of its symptom.
+    """
+    if finding.estimate is None:
+        return finding.severity
+    symptoms = [
+        item
+        for item in findings
+        if item.estimate and any(finding is root for root in roots[id(item)])
+    ]
     return min((finding, *symptoms), key=severity_rank).severity
 
 

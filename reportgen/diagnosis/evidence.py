@@ -160,6 +160,13 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
     )
 
 
+def is_ruled_out(cause: str, results: Sequence[RuleResult]) -> bool:
+    """Return whether a sign that a cause must show was looked for and is absent."""
+    by_id = {str(result.id): result for result in results}
+    signs, _ = HYPOTHESES.get(cause, ((), ()))
+    return any(said is not None and not said[0] for said in (sign.read(by_id) for sign in signs))
+
+
 def winnable(finding: Finding, results: Sequence[RuleResult]) -> Estimate | None:
     """Return the gain of mending a cause alone: at most what loading at its limit leaves."""
     _, excludes = HYPOTHESES.get(finding.cause, ((), ()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from reportgen.diagnosis.evidence import is_ruled_out
 from reportgen.results import Finding, RuleResult, Severity, Status
 from reportgen.results.causes import Cause
 
@@ -22,25 +23,15 @@ NAMED_BY: Mapping[str, str] = {
     Cause.RANDOM_SLOW_STEPS: "StepOutlier",
     Cause.SLOW_WORKER: "OverallFrameworkMetrics",
 }
-"""Which rule would name a cause, if it could look: an effect may then be due to that cause."""
+"""Which rule names a cause: where it could not look or not tell, an effect may be due to it."""
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
-SOME_SLOW_STEPS = frozenset({Cause.RANDOM_SLOW_STEPS, Cause.PERIODIC_SLOW_STEPS})
-STEADY = frozenset({
-    Cause.HOST_BOUND, Cause.GPU_UNDERUSED, Cause.HEADROOM, Cause.WORK_BETWEEN_STEPS,
-})  # fmt: skip
-"""Single slow steps are in every job: they explain what lasts if they are known to cost as much."""
 UNEVEN_WORK = "ACT-2"
 """The finding on a rank that computes more than the others: late whatever its host does."""
-LONG_START_RATIO = 0.25
-"""A start of less of the job explains no symptom of unknown cost: those are of the whole job."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
-MOST_RATIO = 0.5
-"""Time between steps is only a reading, as the GPUs may be busy with launches of the host. If it is
-most of the time, it explains GPUs of which is known only that they idle (AWS's results)."""
 BY_TURNS_RATIO = 0.25
 """Of ranks that are late by turns, the worst has a part only of what makes them late."""
 JOINT_RATIO = 0.25
@@ -76,9 +67,10 @@ _TRACED = frozenset({
 
 EXPLAINED_BY: Mapping[str, frozenset[str]] = {
     Cause.LOST_GPU_TIME: _WAITS | _ABSENT | _TRACED | {Cause.GPU_UNDERUSED, Cause.LONG_START},
-    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS, Cause.LONG_START},
-    Cause.GPU_UNDERUSED: _WAITS | _ABSENT | {Cause.LONG_START},
-    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.LONG_START},
+    # What happens before the first step explains nothing in the loop.
+    Cause.HEADROOM: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED, Cause.GPU_SWINGS},
+    Cause.GPU_UNDERUSED: _WAITS | _ABSENT,
+    Cause.GPU_SWINGS: _WAITS | _ABSENT | {Cause.GPU_UNDERUSED},
     # GPUs with a process each are used unequally where their workers wait unequally long.
     Cause.GPU_IMBALANCE: _ABSENT | (_WAITS - {Cause.GPU_IMBALANCE}),
     Cause.SLOW_INPUT: _INPUT | {Cause.NO_PREFETCH, Cause.LONG_PAUSE},
@@ -96,7 +88,11 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
         {Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.SLOW_INPUT, Cause.SLOW_WORKER}
     ),
     Cause.SLOWING_DOWN: frozenset({Cause.SLOW_WORKER}),
-    Cause.HOST_BOUND: _INPUT | _COPIES | _STEPS | {Cause.SLOW_INPUT, Cause.NO_PREFETCH},
+    # A GPU that is never used idles beside busy cores, whatever these do.
+    Cause.HOST_BOUND: _INPUT
+    | _COPIES
+    | _STEPS
+    | {Cause.SLOW_INPUT, Cause.NO_PREFETCH, Cause.GPU_IDLE},
     Cause.EXPOSED_COMMUNICATION: frozenset({Cause.SLOW_RANK, Cause.SLOW_LINK}),
     Cause.SLOW_RANK: frozenset(
         {Cause.SLOW_HOST, Cause.LONG_GAP, Cause.FIRST_USE, Cause.SLOW_INPUT, Cause.SYNCHRONIZATION}
@@ -166,14 +162,9 @@ def _is_late_by_work(symptom: Finding, other: Finding) -> bool:
 
 
 def explains(cause: Finding, symptom: Finding) -> bool:
-    """Return whether one finding explains another one, as docs/diagnosis.md says.
-
-    A fault whose cost is unknown explains at any size.
-    """
+    """Return whether one finding explains another one, as docs/diagnosis.md says."""
     least_ratio = BY_TURNS_RATIO if _is_by_turns(symptom) else EXPLAINS_RATIO
-    return _may_explain(cause, symptom) and (
-        cause.estimate is None or share_of(cause) >= least_ratio * share_of(symptom)
-    )
+    return _may_explain(cause, symptom) and share_of(cause) >= least_ratio * share_of(symptom)
 
 
 def _is_by_turns(symptom: Finding) -> bool:
@@ -188,14 +179,12 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         return False
     if cause.cause in LEFT_OUT.get(symptom.id, ()):
         return False
-    if cause.estimate is None and cause.cause in SOME_SLOW_STEPS and symptom.cause in STEADY:
-        return False
-    is_brief = cause.cause == Cause.LONG_START and share_of(cause) < LONG_START_RATIO
-    if is_brief and symptom.estimate is None:
+    # An unknown cost explains nothing that has one.
+    if cause.estimate is None and symptom.estimate is not None:
         return False
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
-        and (cause.severity is not Severity.INFO or _is_most_of_the_time(cause, symptom))
+        and cause.severity is not Severity.INFO
         and not (
             symptom.cause == Cause.SLOW_RANK
             and not _is_by_turns(symptom)
@@ -203,16 +192,7 @@ def _may_explain(cause: Finding, symptom: Finding) -> bool:
         )
         and not _is_of_the_slow_worker(symptom, cause)
         and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
-    )
-
-
-def _is_most_of_the_time(cause: Finding, symptom: Finding) -> bool:
-    return (
-        cause.cause == Cause.WORK_BETWEEN_STEPS
-        and share_of(cause) >= MOST_RATIO
-        and symptom.cause in {Cause.GPU_SWINGS, Cause.GPU_UNDERUSED}
-        and symptom.severity is not Severity.INFO
-        and symptom.estimate is None
+        and not (cause.cause == Cause.GPU_IDLE and _is_of_another_node(symptom, cause))
     )
 
 
@@ -225,6 +205,11 @@ def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
     )
 
 
+def _is_of_another_node(symptom: Finding, cause: Finding) -> bool:
+    """Return whether both name a node, and not the same one."""
+    return None is not symptom.where.node != cause.where.node is not None
+
+
 def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
     """Return whether both name GPUs, and none in common: one that idles holds up no other."""
     named = [set((item.where.device or "").split(", ")) - {""} for item in (symptom, cause)]
@@ -232,9 +217,16 @@ def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
 
 
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
-    """Return possible causes of an unexplained effect: those that no rule could examine."""
+    """Return possible causes of an unexplained effect: those that nothing measured rules out.
+
+    A cause is ruled out where a rule that looked for it found a sign of it absent.
+    """
     if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
         return finding.possible_causes
     unlooked = {result.id for result in results if result.status is Status.SKIPPED}
     causes = EXPLAINED_BY[finding.cause]
-    return tuple(str(word) for word, by in NAMED_BY.items() if word in causes and by in unlooked)
+    return tuple(
+        str(word)
+        for word, by in NAMED_BY.items()
+        if word in causes and (by in unlooked or not is_ruled_out(word, results))
+    )

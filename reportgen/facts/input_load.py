@@ -7,7 +7,7 @@ waits do, which are a fair sample of the waiting.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,7 @@ class InputLoad:
     """One node while its loop waited.
 
     Attributes:
+        waited_ns: how long its loops waited in all.
         busy_cores, waiting_cores: how many computed, and waited for the disk instead, on average.
         hot_ratio: median share of cores above 90 %, 0-1.
         flat_ratio: median of the bytes per second that came in meanwhile, beyond what was sent, by
@@ -57,6 +58,7 @@ class InputLoad:
     waiting_cores: float
     hot_ratio: float
     flat_ratio: float
+    waited_ns: int = 0
     disk_ratio: float = 0.0
     network_ratio: float = 0.0
 
@@ -85,7 +87,10 @@ def input_load_of(
     in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
     if int(is_within.sum()) < LEAST_TICKS:
         is_within = in_loop
-    return (_load(system, is_within, in_loop),) if int(is_within.sum()) >= LEAST_TICKS else ()
+    if int(is_within.sum()) < LEAST_TICKS:
+        return ()
+    waited_ns = int((waits[1] - waits[0]).sum())
+    return (replace(_load(system, is_within, in_loop), waited_ns=waited_ns),)
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:

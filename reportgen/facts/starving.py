@@ -106,7 +106,7 @@ def starved_by_disk(part: NodeProfile) -> tuple[Starving, ...]:
     work = _unexplained(part)
     if work is None:
         return ()
-    waiting, busy = (_by_minute(work, of) for of in (work.waiting, work.busy))
+    waiting, busy = (_while_idle(work, of) for of in (work.waiting, work.busy))
     return _starving(part, work, usage.wait_for_disk(waiting, busy))
 
 
@@ -184,6 +184,16 @@ def _cores(system: SystemTable) -> Sequence[str]:
 def _by_minute(work: _Work, values: Floats) -> Floats:
     known = np.nan_to_num(values)
     return np.asarray(np.bincount(work.minute, known) / np.bincount(work.minute))
+
+
+def _while_idle(work: _Work, values: Floats) -> Floats:
+    """Return the mean of each minute, samples counted by how far the GPUs idle in them.
+
+    One reader that waits while the GPU idles does not fill half a core of the whole minute.
+    """
+    known = np.nan_to_num(values) * work.idle
+    idle = np.bincount(work.minute, work.idle)
+    return np.asarray(np.bincount(work.minute, known) / np.maximum(idle, 1e-9))
 
 
 def _correlation(one: Floats, other: Floats) -> float:

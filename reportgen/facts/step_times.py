@@ -163,5 +163,6 @@ def _growth(length_ns: Integers) -> tuple[float, float, float]:
     first = min(begin, max(middle - (half + 0.5) * slope, begin - early))
     last = max(end, min(middle + (half - 0.5) * slope, float(usual.max()) + slope / 2))
     sizes = np.array([block.size for block in np.array_split(length_ns, N_BLOCKS)])
-    first = max(first, 0.0)
+    # A length that is stated occurred.
+    first, last = (float(np.clip(at, length_ns.min(), length_ns.max())) for at in (first, last))
     return first, last, float((np.maximum(usual - first, 0.0) * sizes)[1:].sum())

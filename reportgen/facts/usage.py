@@ -14,8 +14,11 @@ from reportgen.facts.samples import (
     count_where,
     idle_edges,
     mean_of,
+    mean_of_present,
+    means,
     present_values,
     sum_of,
+    totals_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -171,6 +174,25 @@ def at_work(system: SystemTable) -> tuple[Mask, Mask]:
     return is_busy & (usual_pct > LEAST_WORK_PCT), is_known
 
 
+def while_at_work(system: SystemTable) -> Mask:
+    """Return (n_ticks,) whether a tick lies from the first to the last work of a node.
+
+    Edge cases: a node that never works has no such time, and all of its ticks are returned.
+    """
+    works = np.flatnonzero(at_work(system)[0])
+    is_inside = np.full(system.n_ticks, not works.size)
+    if works.size:
+        is_inside[works[0] : works[-1] + 1] = True
+    return is_inside
+
+
+def unused_ratio(system: SystemTable) -> float:
+    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any."""
+    use_pct = means(*totals_of(in_use(system), system.n_ticks))
+    mean_pct = mean_of_present(use_pct[while_at_work(system)])
+    return 0.0 if mean_pct is None else 1 - mean_pct / 100
+
+
 def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:
     """Return (m,) first and stop of the part of each window in a device's working range.
 
@@ -256,8 +278,11 @@ def starvation_of(
 ) -> Starvation:
     """Find the ticks of one node in which a GPU is below ``gpu_pct`` while the network is busy.
 
-    See ``busy_from``; a limit of ``None`` stands for the node's own 99th percentile.
+    Only from the first work of the GPUs to the last: a download at the start holds up no GPU, and
+    says nothing of what the loop receives. See ``busy_from``; a limit of ``None`` stands for the
+    node's own 99th percentile in that time.
     """
+    is_inside = while_at_work(system)
     received = np.zeros(system.n_ticks)
     for column in system.each(SeriesKind.RECEIVE_ALGORITHM):
         received += column
@@ -265,7 +290,7 @@ def starvation_of(
         received[:] = np.nan
     gpus = system.each(SeriesKind.GPU_UTILIZATION)
     has_both = np.isfinite(received) & (count_where(gpus, system.n_ticks, np.isfinite) > 0)
-    known, limit = received[np.isfinite(received)], limit_bytes_per_s
+    known, limit = received[np.isfinite(received) & is_inside], limit_bytes_per_s
     if not known.size:
         limit = None
     elif limit is None:
@@ -273,7 +298,9 @@ def starvation_of(
     is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
     if limit is not None:
         least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
-        is_starved = has_both & (low_gpus(system, below=gpu_pct) > 0) & (received >= least)
+        is_starved = (
+            is_inside & has_both & (low_gpus(system, below=gpu_pct) > 0) & (received >= least)
+        )
     return Starvation(
         received=received, has_both=has_both, is_starved=is_starved, limit_bytes_per_s=limit
     )

@@ -32,10 +32,9 @@ from reportgen.units import percentages, seconds
 SHORT_START_S = 20.0
 """Imports, the start of processes and the first batch of any job take some seconds; start-up below
 twenty is no fault, even when a short loop is shorter still."""
-COSTLY = ((75.0, 0.05), (SHORT_START_S, 0.12))
-"""Least seconds, and least share of the job: containers, devices and data take about a minute in
-many healthy jobs; more is worth a look if it is a twentieth of the job,
-less only if it takes an eighth."""
+COSTLY_S, COSTLY_RATIO = 150.0, 0.15
+"""Containers, devices, data and compilation take a minute or two in many healthy jobs: more is
+worth a look if it is also a good part of the job."""
 LEAST_START_S = 5.0
 """No process imports its framework and opens its devices in less: this part is not to be won."""
 WORKED_RATIO = 0.5
@@ -303,12 +302,11 @@ def _finding(
     share = before_s / sum(phases.parts_s)
     is_late = before_s > params.limit_s
     is_longer = before_s > loop_s >= after_s
-    limits = [least for least_s, least in COSTLY if before_s >= least_s and share >= least]
-    is_costly = is_whole and bool(limits) and loop_s >= after_s
+    is_costly = before_s >= COSTLY_S and share >= COSTLY_RATIO and is_whole and loop_s >= after_s
     if not is_late and not is_longer and not is_costly:
         return None
-    is_fault = is_late or before_s >= SHORT_START_S
-    limit_s, limit = min(limits, default=0.0) * sum(phases.parts_s), OF_JOB
+    is_fault = is_late or is_costly
+    limit_s, limit = max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s)), OF_JOB
     if is_late or is_longer:
         limit_s = params.limit_s if is_late else loop_s
         limit = "the limit is {s:s}" if is_late else "longer than the loop"
@@ -334,7 +332,7 @@ def _late_end(phases: Phases | None) -> results.Finding | None:
     if phases is None or after_s > loop_s:
         return None
     share_pct = percentages(phases.parts_s, decimals=1)[2]
-    if not any(after_s >= least_s and share_pct >= 100 * least for least_s, least in COSTLY):
+    if after_s < COSTLY_S or share_pct < 100 * COSTLY_RATIO:
         return None
     end_s = phases.start_s + sum(phases.parts_s)
     where = results.Where(start_s=end_s - after_s, end_s=end_s)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reportgen.facts.slow_steps import slow_steps_of
 from reportgen.facts.step_times import StepTimes, slowdown_of, step_times_of
@@ -74,3 +76,15 @@ def test_few_and_steady_steps_do_not_grow() -> None:
     assert slowdown_of(grown(0.5, n_steps=23)) is None
     assert slowdown_of(grown(0.0)) is None
     assert slowdown_of(grown(-0.3)) is None
+
+
+@given(seed=st.integers(0, 40), growth=st.floats(0.05, 2.0))
+@settings(max_examples=25, deadline=None)
+def test_the_lengths_that_a_growth_states_occurred(seed: int, growth: float) -> None:
+    rng = np.random.default_rng(seed)
+    steps = grown(growth)
+    own_ns = (steps.own_ns * rng.lognormal(0, 0.1, steps.own_ns.size)).astype(np.int64)
+    found = slowdown_of(StepTimes(steps=steps.steps, own_ns=own_ns, rest_ns=steps.rest_ns))
+
+    if found is not None and not found.is_between:
+        assert own_ns.min() <= found.first_ns <= found.last_ns <= own_ns.max()

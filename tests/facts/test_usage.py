@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from reportgen.facts.samples import WorkRange
 from reportgen.facts.usage import (
@@ -104,12 +106,27 @@ FAST = 100e6
 
 
 def test_a_tick_is_starved_when_a_gpu_idles_and_the_network_is_busy() -> None:
-    system = system_table({"gpu0": [5, 5, 95, 5], "receive": [FAST, 0.0, FAST, FAST]})
+    system = system_table(
+        {"gpu0": [95, 5, 5, 95, 5, 95], "receive": [0.0, FAST, 0.0, FAST, FAST, 0.0]}
+    )
 
     found = starvation_of(system)
 
     assert found.limit_bytes_per_s == FAST
-    assert found.is_starved.tolist() == [True, False, False, True]
+    assert found.is_starved.tolist() == [False, True, False, False, True, False]
+
+
+@given(before=st.integers(0, 5), after=st.integers(0, 5))
+def test_a_download_before_the_first_work_or_after_the_last_starves_no_gpu(
+    before: int, after: int
+) -> None:
+    use = [0.0] * before + [95.0, 5.0, 95.0] + [0.0] * after
+    received = [10 * FAST] * before + [0.0, FAST, 0.0] + [10 * FAST] * after
+
+    found = starvation_of(system_table({"gpu0": use, "receive": received}))
+
+    assert found.limit_bytes_per_s == pytest.approx(FAST, rel=0.03)
+    assert np.flatnonzero(found.is_starved).tolist() == [before + 1]
 
 
 def test_a_tick_without_one_of_both_samples_does_not_count() -> None:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.facts.input_load import InputLoad
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
+from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
@@ -77,9 +79,9 @@ def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: 
     assert result.counters.violations == n_violations
     assert (found is not None) == bool(n_violations)
     if found is not None:
-        assert found.severity is Severity.WARNING
+        # Nothing shows that they cost time.
+        assert found.severity is Severity.INFO
         assert (found.measured, found.threshold) == (5.0, 4.0)
-        assert "from 5 to 2" in found.advice
 
 
 @pytest.mark.parametrize(("n_seconds", "is_judged"), [(10, False), (11, True)])
@@ -662,7 +664,7 @@ def test_many_loaders_do_no_harm_where_nothing_waits_and_the_cores_have_room() -
 
     assert found is not None
     assert found.severity is Severity.INFO
-    assert found.title == "5 loader processes on 2 cores, which are not fully used"
+    assert found.title == "5 loader processes on 2 cores"
 
 
 @pytest.mark.parametrize("waiting_pct", [35.0, 45.0])
@@ -941,3 +943,21 @@ def test_waits_in_bursts_are_a_habit() -> None:
     rows += step_rows([0.9] * 5, start_s=START_S + begin, phase="Step:ModeKeys.EVAL")
 
     assert [item[0] for item in loud(judged(rows, cores=64))] == ["DL-5"]
+
+
+def test_the_node_that_waits_longest_says_why_the_loop_waits() -> None:
+    """Two of three nodes have busy cores; the third waits for its disk, and the others for it."""
+    loads = [
+        InputLoad(
+            n_cores=8,
+            busy_cores=busy,
+            waiting_cores=waiting,
+            hot_ratio=0.0,
+            flat_ratio=0.0,
+            waited_ns=waited_ns,
+        )
+        for busy, waiting, waited_ns in ((7.0, 0.0, 10), (6.0, 0.0, 12), (0.5, 3.0, 900))
+    ]
+
+    for order in (loads, loads[::-1], [loads[2], loads[0], loads[1]]):
+        assert dataloader.slowest_load(order).waits_for_disk

@@ -92,20 +92,29 @@ def test_a_load_that_comes_and_goes_is_no_alarm() -> None:
     result = run(RULE, node(memory), **SMALL)
 
     assert result.counters.rule_triggered > 10
+    assert finding(result, "MEM-1") is None
     assert result.metrics["memory_lasting_episodes"] == 0
     assert result.findings == ()
 
 
 def test_the_start_of_the_work_is_no_growth() -> None:
-    assert run(RULE, node(step(40.0, base=0.0)), **SMALL).findings == ()
+    assert finding(run(RULE, node(step(40.0, base=0.0)), **SMALL), "MEM-1") is None
 
 
 @pytest.mark.parametrize(("rise", "is_told"), [(9.9, True), (10.0, False)])
 def test_a_step_together_with_more_gpu_work_is_load(rise: float, is_told: bool) -> None:
     gpu = [50.0] * 40 + [50.0 + rise] * 40
-    found = finding(run(RULE, node(step(30.0), gpu=gpu), **SMALL), "MEM-1")
 
-    assert (found is not None) is is_told
+    assert (finding(run(RULE, node(step(30.0), gpu=gpu), **SMALL), "MEM-1") is not None) is is_told
+
+
+@pytest.mark.parametrize(("later", "is_told"), [(50.0, True), (26.0, True), (24.0, False)])
+def test_a_new_height_that_is_left_again_before_the_end_is_no_growth(
+    later: float, is_told: bool
+) -> None:
+    memory = [*step(30.0), *([later] * 120)]
+
+    assert (finding(run(RULE, node(memory), **SMALL), "MEM-1") is not None) is is_told
 
 
 def test_a_step_at_the_very_end_cannot_be_called_lasting() -> None:
@@ -119,8 +128,7 @@ def test_a_step_at_the_very_end_cannot_be_called_lasting() -> None:
 
 def test_a_level_that_was_reached_before_is_no_new_height() -> None:
     memory = [50.0] * 30 + [10.0] * 30 + [52.0] * 30
-
-    assert run(RULE, node(memory), **SMALL).findings == ()
+    assert finding(run(RULE, node(memory), **SMALL), "MEM-1") is None
 
 
 @pytest.mark.parametrize(("first", "triggers"), [(17, 0), (18, 1), (19, 2), (20, 3)])

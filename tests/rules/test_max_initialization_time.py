@@ -63,14 +63,11 @@ def test_start_up_below_twenty_seconds_is_only_told() -> None:
 @pytest.mark.parametrize(
     ("init_s", "loop_s", "is_told"),
     [
-        (74.0, 1400, False),
-        (75.0, 1400, True),
-        (75.0, 1500, False),
-        (59.0, 500, False),
-        (60.0, 500, False),
-        (60.0, 400, True),
-        (19.0, 100, False),
-        (20.0, 100, True),
+        (149.0, 500, False),
+        (150.0, 500, True),
+        (150.0, 849, True),
+        (150.0, 852, False),
+        (60.0, 62, False),
     ],
 )
 def test_start_up_that_takes_much_of_the_job_is_told(
@@ -84,7 +81,7 @@ def test_start_up_that_takes_much_of_the_job_is_told(
         assert "which a job of this length may take" in found.text
 
 
-@pytest.mark.parametrize(("after_s", "is_told"), [(70.0, False), (80.0, True)])
+@pytest.mark.parametrize(("after_s", "is_told"), [(140.0, False), (200.0, True)])
 def test_without_gpus_what_passes_after_the_last_step_is_told(
     after_s: float, is_told: bool
 ) -> None:
@@ -94,42 +91,42 @@ def test_without_gpus_what_passes_after_the_last_step_is_told(
     if found is not None:
         assert found.severity is Severity.INFO
         assert found.title.startswith(
-            "The job went on for 1 min 20 s after the last recorded training step: 7.3"
+            "The job went on for 3 min 20 s after the last recorded training step: 16.5"
         )
 
 
 def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
-    ticks = range(1200)
-    use = [95.0 if 200 <= tick < 1190 or tick == 30 else 0.0 for tick in ticks]
+    ticks = range(1800)
+    use = [95.0 if 400 <= tick < 1790 or tick == 30 else 0.0 for tick in ticks]
     found = finding(run(RULE, node_profile(system=system_table({"gpu0": use}))), "INIT-1")
 
     assert found is not None
-    assert found.title == "Start-up took 1 min 40 s before the GPUs worked"
-    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 100)
+    assert found.title == "Start-up took 3 min 20 s before the GPUs worked"
+    assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 200)
 
 
 def test_without_gpus_the_start_lasts_until_the_cores_work() -> None:
-    busy = [60.0 if 200 <= tick < 1190 else 2.0 for tick in range(1200)]
+    busy = [60.0 if 400 <= tick < 1790 else 2.0 for tick in range(1800)]
     cores = node_profile(system=system_table({"cpu0": busy, "cpu1": busy}))
     found = finding(run(RULE, cores), "INIT-1")
 
     assert found is not None
-    assert found.title == "Start-up took 1 min 40 s before the cores worked"
+    assert found.title == "Start-up took 3 min 20 s before the cores worked"
     # Five seconds are what no start can do without.
     assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(95 / 599.5, abs=1e-6)
+    assert found.estimate.share_ratio == pytest.approx(195 / 899.5, abs=1e-6)
 
 
 def test_cores_of_a_node_beside_gpus_do_not_begin_the_training() -> None:
-    late = [95.0 if tick >= 200 else 0.0 for tick in range(1200)]
+    late = [95.0 if tick >= 400 else 0.0 for tick in range(1800)]
     nodes = [
         node_profile(system=system_table({"gpu0": late})),
-        node_profile(system=system_table({"cpu0": [60.0] * 1200}), node="algo-2"),
+        node_profile(system=system_table({"cpu0": [60.0] * 1800}), node="algo-2"),
     ]
     found = finding(run(RULE, *nodes), "INIT-1")
 
     assert found is not None
-    assert found.measured == 100
+    assert found.measured == 200
 
 
 def test_training_before_the_first_recorded_step_is_no_start() -> None:
@@ -281,8 +278,9 @@ def test_validation_before_and_after_training_is_no_part_of_the_loop() -> None:
 
 
 def test_the_share_of_the_finding_is_that_of_the_phases() -> None:
-    # 20.06 + 39.97 + 39.97 s: rounded alone the first is 20.1 %, with the others it is 20.0 %.
-    part = node(step_rows([0.97] * 40, start_s=START_S + 20.06), cores=1, duration_s=100)
+    # 200.6 + 399.7 + 399.7 s: rounded alone the first is 20.1 %, with the others it is 20.0 %.
+    rows = step_rows([9.7] * 40, start_s=START_S + 200.6, every_s=10.0)
+    part = node(rows, cores=1, duration_s=1000)
     result = run(RULE, part)
     found = finding(result, "INIT-1")
 

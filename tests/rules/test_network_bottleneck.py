@@ -120,13 +120,13 @@ def test_slower_than_the_floor_is_never_a_bottleneck(rate: float, violations: in
 
 @pytest.mark.parametrize(("n_ticks", "violations"), [(29, 0), (30, 30)])
 def test_shorter_episodes_do_not_count(n_ticks: int, violations: int) -> None:
-    gpu = [0.0] * n_ticks + [95.0] * (100 - n_ticks)
+    gpu = [95.0, *([0.0] * n_ticks), *([95.0] * (99 - n_ticks))]
     assert run(RULE, node(gpu, [FAST] * 100), **SMALL).counters.violations == violations
 
 
 @pytest.mark.parametrize(("hole", "n_episodes"), [(2, 1), (3, 2)])
 def test_holes_of_two_ticks_do_not_end_an_episode(hole: int, n_episodes: int) -> None:
-    gpu = [0.0] * 40 + [95.0] * hole + [0.0] * 40
+    gpu = [95.0, *([0.0] * 40), *([95.0] * hole), *([0.0] * 40), 95.0]
     result = run(RULE, node(gpu, [FAST] * len(gpu)), **SMALL)
     assert len(rows_of(result, "episodes")) == n_episodes
     assert result.counters.violations == 80
@@ -160,12 +160,12 @@ def test_nodes_have_limits_and_episodes_of_their_own() -> None:
     result = run(
         RULE,
         node([95.0] * 100, [FAST] * 100, name="algo-1"),
-        node([95.0, *[0.0] * 99], [FAST / 2] * 100, name="algo-2"),
+        node([95.0, *[0.0] * 98, 95.0], [FAST / 2] * 100, name="algo-2"),
         **SMALL,
     )
     assert result.details["limit_bytes_per_s"] == {"algo-1": FAST, "algo-2": FAST / 2}
     assert [row["node"] for row in rows_of(result, "episodes")] == ["algo-2"]
-    assert result.counters.violations == 99
+    assert result.counters.violations == 98
     assert result.counters.datapoints == 200
 
 

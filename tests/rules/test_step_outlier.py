@@ -595,7 +595,7 @@ def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(
     found = finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2")
 
     assert found is not None
-    assert found.title == f"The training steps grow slower: from {first} to 849 ms"
+    assert found.title == f"The training steps grow slower: from {first} to 848 ms"
 
 
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:

@@ -12,7 +12,6 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
-from reportgen.facts.usage import USED_UP_RATIO
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Cause, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
@@ -113,7 +112,7 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
 
 def _at_limit_ratio(job: NodeLoaders) -> float:
     """Return how much of the loop loading takes where the disk or the network sets its pace."""
-    cause, load = _cause_of(job), _usual(job.load)
+    cause, load = _cause_of(job), slowest_load(job.load)
     return {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}.get(cause, 0.0)
 
 
@@ -145,10 +144,7 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.n_loaders < fewest:
         yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
     elif job.n_loaders > most:
-        hot_ratios = [load.hot_ratio for load in job.loop_load]
-        are_used_up = bool(hot_ratios) and np.median(hot_ratios) >= USED_UP_RATIO
-        is_felt = job.worst is None or are_used_up
-        yield _tell(texts.TOO_MANY if is_felt else texts.MANY_WITH_ROOM, job, params, **many)
+        yield _tell(texts.MANY, job, params, **many)
 
 
 def _cause_of(job: NodeLoaders) -> Cause:
@@ -159,7 +155,7 @@ def _cause_of(job: NodeLoaders) -> Cause:
     """
     if not job.load:
         return _cause_by_number(job)
-    load, n_loaders = _usual(job.load), job.n_loaders if job.has_processes else 0
+    load, n_loaders = slowest_load(job.load), job.n_loaders if job.has_processes else 0
     computing_ratio = _computing_ratio(job, load)
     is_idle = computing_ratio < IDLE_RATIO
     has_room = n_loaders + job.n_processes <= load.n_cores
@@ -203,9 +199,9 @@ def _is_crowded(job: NodeLoaders, ratio: float = CROWDED_RATIO) -> bool:
     return job.has_processes and job.n_loaders > ratio * len(job.cores)
 
 
-def _usual(loads: Sequence[InputLoad]) -> InputLoad:
-    """Return the work of the node whose cores were busiest in the median of the nodes."""
-    return sorted(loads, key=lambda load: load.busy_cores)[len(loads) // 2]
+def slowest_load(loads: Sequence[InputLoad]) -> InputLoad:
+    """Return the work of the node that waits for data longest: the others wait for it."""
+    return max(loads, key=lambda load: (load.waited_ns, load.busy_cores))
 
 
 def _waits(
@@ -213,7 +209,7 @@ def _waits(
 ) -> Finding:
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
-        load = _usual(job.load)
+        load = slowest_load(job.load)
         values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
@@ -256,7 +252,8 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             advice=None if is_felt else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
-        yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity)
+        cost = job.ratio if severity is Severity.WARNING else None
+        yield _tell(texts.NO_PREFETCH, job, params, measured=None, severity=severity, share=cost)
 
 
 def _matters(job: NodeLoaders, params: Params) -> bool:
@@ -267,7 +264,7 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
     """
     if job.worst is None or 100 * job.ratio < params.wait_pct:
         return False
-    cause, load = _cause_of(job), _usual(job.loop_load) if job.loop_load else None
+    cause, load = _cause_of(job), slowest_load(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (
         (cause is Cause.IO_WAIT and load.waits_for_disk)
         or (cause is Cause.CPU_PREPROCESSING and load.is_full)

@@ -100,12 +100,12 @@ TOO_MANY = Message(
     unit="loaders",
     exhibit="loaders",
 )
-MANY_WITH_ROOM = replace(
+MANY = replace(
     TOO_MANY,
     severity=Severity.INFO,
-    title="{Loaders} on {cores:count core}, which are not fully used",
-    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. Training hardly
-        waits and most cores are below 90 %, so they do no harm.{and_waited}""",
+    title="{Loaders} on {cores:count core}",
+    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. Nothing
+        that was recorded shows that they cost time.{and_waited}""",
     advice="If memory is short, try num_workers={fitting}{each}; otherwise leave it as it is.",
 )
 

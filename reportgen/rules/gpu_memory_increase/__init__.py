@@ -45,8 +45,8 @@ STAYED_UP = kit.Message(
     cause=results.Cause.MEMORY_GROWTH,
     title="""GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to
         {after:pct}""",
-    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there for the
-        following minute; before the worst one the activity was never above
+    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there until
+        the work ended; before the worst one the activity was never above
         {{worst.record_pct:pct}}. {CAUTION}""",
     advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
         alive between steps, or save memory with gradient checkpointing.""",
@@ -175,8 +175,8 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
         title="Jumps of GPU memory activity",
         caption=f"""before is the 95th percentile of the minute before the jump, record the highest
             such minute so far, and after the median of the minute after it. A jump is lasting if
-            after exceeds record by more than the threshold while GPU utilization does not
-            rise.{rest}""",
+            after, and the median from there to the end of the work, exceed record by more than
+            the threshold while GPU utilization does not rise.{rest}""",
     )
     rest = kit.left_out(which % "drawn", shown=len(spans), every=n_all)
     yield kit.intervals(

@@ -228,6 +228,7 @@ def _jumps_of(
     record = np.maximum(_records(samples, start), before)
     is_lasting = (
         (record >= IDLE_LEVEL_PCT)
+        & (_until_the_end(values, end) - record > params.increase)
         & (np.nan_to_num(after, nan=-np.inf) - record > params.increase)
         & ~(change >= LOAD_RISE_PCT)
     )
@@ -265,6 +266,12 @@ def _after(values: Floats, end: Rows, span: int, window: int) -> Floats:
     for index in np.flatnonzero(~is_full & (stop - end - 1 >= window)).tolist():
         found[index] = np.median(values[end[index] + 1 :])
     return found
+
+
+def _until_the_end(values: Floats, end: Rows) -> Floats:
+    """Return the median of the samples behind each row until the GPU last works."""
+    stop = int(np.flatnonzero(values >= IDLE_LEVEL_PCT)[-1:].sum()) + 1
+    return np.array([float(np.median(values[row : max(stop, row + 1)])) for row in end.tolist()])
 
 
 def _use_change(use: Floats, start: Rows, end: Rows, span: int) -> Floats:

@@ -112,7 +112,7 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Findin
     is_used = dict(zip(known, _are_used(known, params), strict=True))
     unused = [gpu for gpu, its in zip(judged, known, strict=True) if not is_used[its]]
     used = [gpu for gpu in judged if gpu not in unused]
-    late = _if_long([(gpu, gpu.late) for gpu in used if gpu.late], used)
+    late = _later_than_others(used)
     ended = _if_long([(gpu, gpu.ended) for gpu in used if gpu.ended], used)
     low, swings = (
         [gpu for gpu in used if gpu.verdict is verdict]
@@ -154,6 +154,21 @@ def _if_long(
         for _, its in found
     )
     return found if is_long or len(found) < len(used) else ()
+
+
+def _later_than_others(used: Sequence[GpuUse]) -> list[tuple[GpuUse, IdleEdge]]:
+    """Return the GPUs that begin late, each from when another one works already.
+
+    The time in which no GPU works yet is the start of the job, which is told once.
+    """
+    begins_ns = min((gpu.start_ns for gpu in used), default=0)
+    found = []
+    for gpu in used:
+        if gpu.late and gpu.late.end_ns - begins_ns > COMMON_NS:
+            start_ns = max(gpu.late.start_ns, begins_ns)
+            length = (gpu.late.end_ns - start_ns) / max(gpu.late.length_ns, 1)
+            found.append((gpu, replace(gpu.late, start_ns=start_ns, pct=gpu.late.pct * length)))
+    return found
 
 
 def _idle_edge(

@@ -87,6 +87,15 @@ HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
 hold the optimizer, it counts at ``CHEAP_RATIO`` or more."""
+UNDECIDED = replace(
+    BETWEEN_STEPS,
+    cause=results.Cause.LOST_GPU_TIME,
+    severity=results.Severity.WARNING,
+)
+"""The GPUs are unused for as long, and the samples do not show whether these are the same times."""
+UNDECIDED_FROM_RATIO = 0.25
+"""Where a quarter of the time lies between steps and as much of the GPUs' time is unused, silence
+would say that nothing is wrong."""
 KNOWN = " Without waits for batches and single pauses, {rest:pct} of this time is left."
 IDLE = """ During this work the GPUs do {idle:pct} less than in steps, so they wait for it."""
 PASSES = kit.Message(
@@ -135,9 +144,9 @@ VALIDATION = kit.Message(
         gradients.""",
     exhibit="phase_shares",
 )
-VALIDATION_FROM_RATIO = 0.2
-"""Validation of each epoch on a fifth of the data takes less than a tenth of the time, as it has no
-backward pass."""
+VALIDATION_FROM_RATIO = 0.3
+"""Validation is wanted work: of each epoch on half of the data it takes a fifth of the time, as it
+has no backward pass. Below this the table of phases shows it."""
 STRAGGLER = kit.Message(
     id="STRAG-1",
     cause=results.Cause.SLOW_WORKER,
@@ -262,7 +271,12 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     regular = [item.regular_ns / item.loop_ns for item in job.between if item.loop_ns]
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
     share = max(regular, default=between_pct / 100)
-    return BETWEEN_STEPS.finding(
+    undecided = [its for its in job.between if its.loop_ns and not its.is_decided]
+    is_short = any(
+        min(its.regular_ns / its.loop_ns, its.unused_ratio) >= UNDECIDED_FROM_RATIO
+        for its in undecided
+    )
+    return (UNDECIDED if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=params.others_pct,
         where=_where(job.loop),

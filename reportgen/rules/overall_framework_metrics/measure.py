@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from reportgen.arrays import Mask
-from reportgen.facts import between_steps, intervals
+from reportgen.facts import between_steps, intervals, usage
 from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
@@ -132,6 +132,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     is_whole = loader_rows(part.spans).is_tensorflow
     idle = None if is_whole else between_steps.idle_between_of(part)
     is_unpinned = (part.spans.pin_memory == 0).any()
+    unused_ratio = usage.unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
         yield tables.Between(
             worker=item.worker,
@@ -141,6 +142,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             idle_ratio=1.0 if is_whole else idle.ratio if idle else None,
             idle_at_most_ratio=idle.at_most_ratio if idle else 1.0,
             is_waiting_known=item.is_waiting_known,
+            unused_ratio=unused_ratio,
         )
 
 

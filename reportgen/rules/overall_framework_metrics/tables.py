@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
+from reportgen.facts.between_steps import IN_DOUBT_RATIO
 from reportgen.facts.breakdown import listed, shares_pct
 from reportgen.facts.paces import Pace
 from reportgen.facts.steps import phase_word
@@ -27,6 +28,8 @@ OTHER_FUNCTIONS = "all other functions"
 LEAST_STEPS = 5
 """Steps on both sides that a comparison needs: the median of fewer is chance."""
 
+DECIDED_WITHIN = 2 * IN_DOUBT_RATIO
+"""A fit whose bound lies farther above it explains too little of the GPUs' use to decide."""
 AT_WORK_BELOW = 0.25
 """GPUs that do three quarters of what they do in steps go on working: with the optimizer, or with
 earlier launches of the host."""
@@ -52,6 +55,7 @@ class Between:
             first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
+        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work.
     """
 
     worker: str = col()
@@ -65,11 +69,18 @@ class Between:
     loop_ns: int
     is_waiting_known: bool
     waited_ns: float = 0.0
+    unused_ratio: float = 0.0
 
     @property
     def host_ratio(self) -> float:
         """Return the share of the loop that host work between steps may take; 0 if unknown."""
         return _host_ratio(self) or 0.0
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether the use of the GPUs shows how idle they are between steps."""
+        known = self.idle_ratio
+        return known is not None and self.idle_at_most_ratio - known <= DECIDED_WITHIN
 
     @property
     def seen_ratio(self) -> float:

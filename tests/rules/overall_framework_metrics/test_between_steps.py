@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
@@ -50,5 +52,36 @@ def test_what_gpus_work_through_or_nobody_sampled_is_no_work_of_the_script(
     use: float | None,
 ) -> None:
     found = finding(run(RULE, job(0.05, is_keras=False, use=use)), "FW-1")
+
+    assert found is None or found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(
+    ("work_s", "most_pct", "is_told"),
+    [(0.15, 100.0, True), (0.06, 100.0, False), (0.15, 160.0, False)],
+    ids=["both a quarter", "little between steps", "GPUs nearly fully used"],
+)
+def test_where_a_fit_cannot_decide_the_effect_is_told(
+    work_s: float, most_pct: float, is_told: bool
+) -> None:
+    """A quarter of the time lies between steps, and GPUs leave as much unused, at any time."""
+    rng = np.random.default_rng(4)
+    plain = job(work_s, is_keras=False)
+    n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
+    use = np.minimum(rng.uniform(most_pct - 100, most_pct, n_ticks), 100.0).tolist()
+    use[0] = use[-1] = 100.0
+    result = run(RULE, replace(plain, system=system_table({"gpu0": use})))
+    found = finding(result, "FW-1")
+
+    assert (found is not None and found.severity is Severity.WARNING) is is_told
+    if found is not None and is_told:
+        assert found.cause == "lost_gpu_time"
+
+
+def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work() -> None:
+    """Not recorded is not zero: what lies between may be waiting."""
+    part = job(0.2, is_keras=False)
+    steps = part.spans.steps()
+    found = finding(run(RULE, replace(part, spans=steps)), "FW-1")
 
     assert found is None or found.severity is Severity.INFO

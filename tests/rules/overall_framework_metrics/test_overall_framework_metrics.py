@@ -115,10 +115,10 @@ def test_a_pass_is_told_above_eighty_percent(backward_s: float, is_told: bool) -
 
 @pytest.mark.parametrize(
     ("phase", "eval_s", "is_told"),
-    [(TRAIN, 24.0, False), (TRAIN, 26.0, True), ("Step:ModeKeys.PREDICT", 60.0, False)],
+    [(TRAIN, 42.0, False), (TRAIN, 44.0, True), ("Step:ModeKeys.PREDICT", 60.0, False)],
 )
 @pytest.mark.parametrize("rest_s", [0.0, 100.0])
-def test_validation_is_told_from_a_fifth_of_the_loop_on(
+def test_validation_is_wanted_work_below_three_tenths_of_the_loop(
     phase: str, eval_s: float, rest_s: float, is_told: bool
 ) -> None:
     first_s = 100 + rest_s
@@ -127,7 +127,7 @@ def test_validation_is_told_from_a_fifth_of_the_loop_on(
 
     assert (found is not None) == (is_told and not rest_s)
     if found is not None:
-        assert found.title == "Steps of validation take 20.6 % of the loop"
+        assert found.title == "Steps of validation take 30.6 % of the loop"
         assert found.severity is Severity.WARNING
 
 
