@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 ABSENT = -1
 """The value in a column of whole numbers where an event has none."""
 
+Column = NDArray[Any]
+Columns = dict[str, Column]
+
 Key = TypeVar("Key", bound=Hashable)
 Table = TypeVar("Table", bound="DataclassInstance")
 
@@ -87,6 +90,56 @@ def selected(table: Table, rows: NDArray[Any] | slice) -> Table:
     """Return some rows of a table whose fields are columns."""
     kind = type(table)
     return kind(**{field.name: getattr(table, field.name)[rows] for field in fields(kind)})
+
+
+class Growing:
+    """A table whose columns grow by some rows at a time.
+
+    Example:
+        >>> table = Growing()
+        >>> table.add(step=np.array([7, 8]))
+        >>> table.add(step=np.array([9]))
+        >>> table.tail("step", 1).tolist(), table.take()["step"].tolist(), table.n_rows
+        ([8, 9], [7, 8, 9], 0)
+    """
+
+    def __init__(self) -> None:
+        self.n_rows = 0
+        self._parts: dict[str, list[Column]] = {}
+
+    def add(self, **columns: Column) -> None:
+        """Append rows; every call has the same columns, and the types are those of the first."""
+        for name, column in columns.items():
+            self._parts.setdefault(name, []).append(column)
+        self.n_rows += len(next(iter(columns.values())))
+
+    def take(self) -> Columns:
+        """Return the columns, none without rows; there are none afterwards."""
+        columns: Columns = {}
+        for name in list(self._parts) if self.n_rows else ():
+            columns[name] = _end_to_end(self._parts.pop(name))
+        self.clear()
+        return columns
+
+    def tail(self, name: str, n_rows: int) -> Column:
+        """Return a column behind the first ``n_rows`` rows."""
+        parts = self._parts.get(name)
+        return _end_to_end(parts)[n_rows:] if parts else np.empty(0)
+
+    def cut(self, n_rows: int) -> int:
+        """Drop the rows behind the first ``n_rows``; return how many."""
+        dropped, self.n_rows = self.n_rows - n_rows, n_rows
+        self._parts = {name: [_end_to_end(parts)[:n_rows]] for name, parts in self._parts.items()}
+        return dropped
+
+    def clear(self) -> None:
+        """Drop all rows."""
+        self.n_rows = 0
+        self._parts.clear()
+
+
+def _end_to_end(parts: Sequence[Column]) -> Column:
+    return np.concatenate(parts, dtype=parts[0].dtype, casting="unsafe")
 
 
 class Blocks:

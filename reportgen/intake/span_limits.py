@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
-from reportgen.intake.span_store import BATCH_ROWS, StoredFile
+from reportgen.intake.span_store import StoredFile
 from reportgen.profile import Clock, Quality, SystemTable
-from reportgen.profile.mapped import forget
 from reportgen.units import NS_PER_S, NS_PER_US
 
 YEAR_2000_NS = 946_684_800 * NS_PER_S
@@ -73,23 +72,15 @@ def belonging(
     ``columns`` are ``start_ns``, ``end_ns`` and ``file``, an index into ``files``. Left out are
     events on another clock, of another time, or longer than the job.
     """
-    masks = []
-    for start in range(0, columns["file"].size, BATCH_ROWS):
-        rows = slice(start, start + BATCH_ROWS)
-        start_ns, end_ns = columns["start_ns"][rows], columns["end_ns"][rows]
-        is_good = np.ones(start_ns.shape, dtype=np.bool_)
-        for what, is_faulty in _faults(start_ns, end_ns, extent, clock):
-            is_bad = is_faulty & is_good
-            if is_bad.any():
-                is_good &= ~is_bad
-                n_bad = np.bincount(columns["file"][rows][is_bad])
-                for file in np.flatnonzero(n_bad).tolist():
-                    key = files[file].key
-                    problems.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
-        masks.append(is_good)
-        for name in ("start_ns", "end_ns", "file"):
-            forget(columns[name])
-    return None if all(mask.all() for mask in masks) else np.concatenate(masks)
+    is_good = np.ones(columns["file"].shape, dtype=np.bool_)
+    for what, is_faulty in _faults(columns["start_ns"], columns["end_ns"], extent, clock):
+        is_bad = is_faulty & is_good
+        is_good &= ~is_bad
+        n_bad = np.bincount(columns["file"][is_bad])
+        for file in np.flatnonzero(n_bad).tolist():
+            key = files[file].key
+            problems.add(Quality.EVENTS_DROPPED, key, int(n_bad[file]), what=what)
+    return None if is_good.all() else is_good
 
 
 def _faults(

@@ -1,8 +1,8 @@
-"""A node's events to its table: words sorted, rows in order, each once; all of it in place."""
+"""A node's events to its table: words sorted, rows in order, each once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,16 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics, printable
-from reportgen.formats.columns import Codes
+from reportgen.formats.columns import Codes, Columns
 from reportgen.formats.private_names import masked
 from reportgen.intake.span_limits import ObservedExtent, belonging
-from reportgen.intake.span_store import BATCH_ROWS, SpanStore, StoredFile
+from reportgen.intake.span_store import SpanStore, StoredFile
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
-from reportgen.profile.mapped import forget
 from reportgen.profile.spans import NUMBER_COLUMNS, code_type
 
 _SAY_DUPLICATE = "{n} [event was|events were] there twice and [was|were] kept once"
-_Columns = dict[str, NDArray[Any]]
 _Mask = NDArray[np.bool_]
 _Words = NDArray[np.signedinteger[Any]]
 
@@ -27,7 +25,7 @@ _Words = NDArray[np.signedinteger[Any]]
 def table_of(
     store: SpanStore, problems: Diagnostics, *, extent: ObservedExtent, clock: Clock
 ) -> SpanTable:
-    """Return the events that belong to a job as a table, which takes over the store's memory.
+    """Return the events that belong to a job as a table; the store is empty afterwards.
 
     Those that are there twice or cannot belong to the job are counted.
     """
@@ -35,23 +33,21 @@ def table_of(
     arguments = vocabulary.arguments.table()
     is_kept = belonging(columns, store.files, extent=extent, clock=clock, problems=problems)
     if is_kept is not None:
-        _keep(columns, is_kept)
-    names = _sort_words(vocabulary.names, columns["name"])
-    phases = _sort_words(vocabulary.phases, columns["phase"])
+        columns = _kept(columns, is_kept)
+    names, columns["name"] = _sort_words(vocabulary.names, columns["name"])
+    phases, columns["phase"] = _sort_words(vocabulary.phases, columns["phase"])
     writers = _writers_of(store.files, columns["file"])
     _order_ties(columns, writers, arguments)
     is_new = _is_new(columns, writers, arguments)
     n_duplicates = int(is_new.size - np.count_nonzero(is_new))
     if n_duplicates:
         problems.add(Quality.EVENTS_DROPPED, "", n_duplicates, what=_SAY_DUPLICATE)
-        _keep(columns, is_new)
+        columns = _kept(columns, is_new)
     file = columns.pop("file")
-    for column in (*columns.values(), file):
-        forget(column)
     return SpanTable(
         **columns,
-        source=_translate(file, writers.source, np.empty(file.size, writers.source.dtype)),
-        worker=_translate(file, writers.worker, file),
+        source=writers.source[file],
+        worker=writers.worker[file],
         arguments=arguments,
         names=names,
         phases=phases,
@@ -60,21 +56,11 @@ def table_of(
     )
 
 
-def _sort_words(codes: Codes, column: _Words) -> tuple[str, ...]:
-    """Return the words in use in alphabetical order, and let the column mean them."""
+def _sort_words(codes: Codes, column: _Words) -> tuple[tuple[str, ...], _Words]:
+    """Return the words in use in alphabetical order, and the column as codes of them."""
     known = ["" if word is None else masked(printable(str(word))) for word in codes]
     words, new_codes = _coded(known, column)
-    _translate(column, new_codes, column)
-    return words
-
-
-def _translate(codes: _Words, meaning: _Words, into: _Words) -> _Words:
-    """Write what each code means; in slices, as numpy makes 8-byte indices of all it is given."""
-    for rows in _slices(codes.size):
-        into[rows] = meaning[codes[rows]]
-    forget(codes)
-    forget(into)
-    return into
+    return words, new_codes[column]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +79,14 @@ def _writers_of(files: Sequence[StoredFile], file: _Words) -> _Writers:
 
 def _coded(known: Sequence[str], column: _Words) -> tuple[tuple[str, ...], _Words]:
     is_used = np.zeros(len(known), dtype=np.bool_)
-    for rows in _slices(column.size):
-        is_used[column[rows]] = True
+    is_used[column] = True
     words = sorted({known[code] for code in np.flatnonzero(is_used).tolist()})
     place = {word: index for index, word in enumerate(words)}
     codes = [place.get(word, 0) for word in known]
     return tuple(words), np.array(codes, dtype=code_type(len(words)))
 
 
-def _order_ties(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> None:
+def _order_ties(columns: Columns, writers: _Writers, arguments: SpanArguments) -> None:
     """Order rows with the same start by end, phase, name, worker, step, all else."""
     start_ns = columns["start_ns"]
     is_tie = np.zeros(start_ns.size, dtype=np.bool_)
@@ -117,7 +102,7 @@ def _order_ties(columns: _Columns, writers: _Writers, arguments: SpanArguments) 
         values[places] = values[in_order]
 
 
-def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
+def _is_new(columns: Columns, writers: _Writers, arguments: SpanArguments) -> _Mask:
     start_ns = columns["start_ns"]
     is_new = np.ones(start_ns.size, dtype=np.bool_)
     is_new[1:] = start_ns[1:] != start_ns[:-1]
@@ -134,16 +119,5 @@ def _is_new(columns: _Columns, writers: _Writers, arguments: SpanArguments) -> _
     return is_new
 
 
-def _keep(columns: _Columns, is_kept: _Mask) -> None:
-    for name, values in columns.items():
-        n_kept = 0
-        for rows in _slices(values.size):
-            kept = values[rows][is_kept[rows]]
-            values[n_kept : n_kept + kept.size] = kept
-            n_kept += kept.size
-        columns[name] = values[:n_kept]
-
-
-def _slices(size: int) -> Iterator[slice]:
-    for start in range(0, size, BATCH_ROWS):
-        yield slice(start, start + BATCH_ROWS)
+def _kept(columns: Columns, is_kept: _Mask) -> Columns:
+    return {name: column[is_kept] for name, column in columns.items()}

@@ -15,9 +15,6 @@ from reportgen.intake.system import Progress
 from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
-_EVENT_BYTES = 100
-"""Events are rarely shorter: memory for as many is reserved, and used only if they come."""
-
 
 def read_spans(
     files: Sequence[EventFile],
@@ -32,7 +29,7 @@ def read_spans(
     The samples of ``system`` say when the job ran; ``job`` whether it is finished, and what its
     times are.
     """
-    store = SpanStore(sum(file.size_bytes for file in files) // _EVENT_BYTES)
+    store = SpanStore()
     _read_all(sorted(files, key=_order), store, problems, on_progress)
     if not store.files:
         return empty_spans()

@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT, BoundedCodes, Codes
-from reportgen.formats.kineto.column_buffer import Column, ColumnBuffer, Columns
+from reportgen.formats.columns import ABSENT, BoundedCodes, Codes, Column, Columns, Growing
 from reportgen.formats.kineto.events import COUNTER, NO_ARGS, NO_TEXT, Args, TraceEvent
 from reportgen.formats.kineto.numbers import NumberReader, either, floats
 from reportgen.profile.trace_tables import GpuKind, SliceKind
@@ -108,7 +107,7 @@ class TraceColumns:
     def __init__(self, *, is_whole: bool = False) -> None:
         self.is_whole = is_whole
         self.zero_us: int | None = None if is_whole else 0
-        self.tables: dict[str, ColumnBuffer] = {name: ColumnBuffer() for name in TABLES}
+        self.tables: dict[str, Growing] = {name: Growing() for name in TABLES}
         self.vocabularies = TraceVocabularies()
         if is_whole:
             self.vocabularies.names = BoundedCodes(_ALL_NAMES, FURTHER)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT
-from reportgen.formats.kineto.column_buffer import Column, Columns
+from reportgen.formats.columns import ABSENT, Column, Columns
 from reportgen.profile.trace_tables import FlowKind
 
 

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT
+from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kineto import validate
-from reportgen.formats.kineto.column_buffer import Columns, let_go
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
 from reportgen.formats.kineto.vocabulary import (
@@ -25,7 +24,6 @@ from reportgen.formats.kineto.vocabulary import (
 )
 from reportgen.formats.private_names import masked
 from reportgen.profile import Thread, trace_tables
-from reportgen.profile.mapped import in_file
 from reportgen.units import NS_PER_US
 
 _ANNOTATION = re.compile(r"ProfilerStep|enumerate\(DataLoader\)|Optimizer\.")
@@ -135,7 +133,6 @@ def _recode(
             table["name"][:] = names.of(table["name"])
         if "thread" in table:
             table["thread"][:] = threads.of(table["thread"])
-        let_go(table)
     slices = raw["slices"]
     if slices:
         slices["input_type"] = input_types.of(slices.pop("input_list"))
@@ -214,14 +211,14 @@ def _memory(raw: Columns) -> trace_tables.MemoryEvents:
 
 
 def _table(kind: type[trace_tables.Table], raw: Columns) -> trace_tables.Table:
-    """Return columns as a table, large ones in files; those that nothing needs are dropped."""
+    """Return columns as a table; those that nothing needs are dropped."""
     if not raw:
         return trace_tables.empty_table(kind)
     columns = {item.name: raw.pop(item.name) for item in fields(kind)}
     raw.clear()
     return kind(
         **{
-            name: in_file(column.astype(trace_tables.column_dtype(name), copy=False))
+            name: column.astype(trace_tables.column_dtype(name), copy=False)
             for name, column in columns.items()
         }
     )

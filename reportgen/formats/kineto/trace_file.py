@@ -14,7 +14,6 @@ from reportgen.formats.kineto.header import TraceHeader, read_header
 from reportgen.formats.kineto.salvage import Losses
 from reportgen.formats.kineto.tables import TraceTables, build_tables
 from reportgen.formats.kineto.text import TraceText
-from reportgen.profile.mapped import free_at_once
 
 Progress = Callable[[int, int], None]
 
@@ -74,7 +73,6 @@ def read_events(
     on_progress: Progress | None = None,
 ) -> Reading:
     """Read the events of a trace; see ``read_trace`` and ``TraceColumns``."""
-    free_at_once()
     packing = Packing()
     text = TraceText(
         blocks=until_blank(unpacked(blocks, packing), packing.give_up),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.kineto.column_buffer import Column, Columns, let_go, spilled
+from reportgen.formats.columns import Column, Columns
 from reportgen.units import NS_PER_US
 
 _DAY_US = 86_400e6
@@ -49,7 +49,7 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
         if not table:
             continue
         start_us = table["start_us"]
-        table[ROW] = spilled(np.arange(len(start_us), dtype=np.int32))
+        table[ROW] = np.arange(len(start_us), dtype=np.int32)
         is_near = np.abs(start_us - typical_us) <= MAX_DISTANCE_US  # false for NaN
         is_possible = np.ones_like(is_near)
         if "duration_us" in table:
@@ -61,7 +61,6 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
             take_rows(table, is_near & is_possible)
             if not len(table[ROW]):
                 table.clear()
-        let_go(table)
     return bad_durations, bad_times
 
 
@@ -112,20 +111,19 @@ def to_origin(table: Columns, base_us: int) -> None:
     if not table:
         return
     start_us = table.pop("start_us")
-    table["start_ns"] = spilled(_whole_ns(start_us - base_us))
+    table["start_ns"] = _whole_ns(start_us - base_us)
     if "duration_us" not in table:
         return
     duration_us = table.pop("duration_us")
     if base_us < NS_TOLD_BELOW_US:
         del start_us  # tens of MB of a large trace
-        table["duration_ns"] = spilled(_whole_ns(duration_us))
+        table["duration_ns"] = _whole_ns(duration_us)
         del duration_us
-        table["end_ns"] = spilled(table["start_ns"] + table["duration_ns"])
+        table["end_ns"] = table["start_ns"] + table["duration_ns"]
     else:
-        table["end_ns"] = spilled(_whole_ns((start_us + duration_us) - base_us))
+        table["end_ns"] = _whole_ns((start_us + duration_us) - base_us)
         del start_us
-        table["duration_ns"] = spilled(_whole_ns(duration_us))
-    let_go(table)
+        table["duration_ns"] = _whole_ns(duration_us)
 
 
 def _whole_ns(time_us: Column) -> Column:
@@ -141,7 +139,6 @@ def sort_rows(table: Columns, *, is_outer_first: bool = False) -> None:
     if "end_ns" in table:
         keys.insert(0, -table["end_ns"] if is_outer_first else table["end_ns"])
     order = np.lexsort(keys)
-    let_go(table)
     take_rows(table, order)
 
 
@@ -149,7 +146,7 @@ def take_rows(table: Columns, rows: NDArray[np.bool_] | NDArray[np.int64]) -> No
     """Keep the selected rows, in place: one column at a time, for the memory's sake."""
     kept = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
     for name in list(table):  # the column before is freed with its place
-        table[name] = spilled(np.take(table[name], kept, mode="clip"))
+        table[name] = np.take(table[name], kept, mode="clip")
 
 
 def clip_overruns(table: Columns) -> None:

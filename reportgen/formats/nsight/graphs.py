@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from reportgen.formats.columns import ABSENT
-from reportgen.formats.kineto.column_buffer import Columns
+from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.profile.trace_tables import SliceKind
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT
-from reportgen.formats.kineto.column_buffer import Columns
+from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.kineto.columns import TraceColumns
 from reportgen.formats.kineto.numbers import NumberReader
 from reportgen.formats.nsight.processes import TID_BITS, pid_of

@@ -1,16 +1,18 @@
-"""Columns that grow hold what was added, wherever their pieces begin and end."""
+"""Columns that grow hold what was added, in however many parts it came."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from reportgen.formats.kineto.column_buffer import PIECE_ROWS, ColumnBuffer, mapped
+from reportgen.formats.columns import Growing
+
+N_ROWS = 20
 
 
-def grown(*sizes: int) -> ColumnBuffer:
+def grown(*sizes: int) -> Growing:
     """Return a table of the numbers from 0 on, added in runs of these sizes."""
-    table, n_rows = ColumnBuffer(), 0
+    table, n_rows = Growing(), 0
     for size in sizes:
         numbers = np.arange(n_rows, n_rows + size)
         table.add(number=numbers, is_odd=numbers % 2 == 1)
@@ -20,7 +22,7 @@ def grown(*sizes: int) -> ColumnBuffer:
 
 @pytest.mark.parametrize(
     "sizes",
-    [(1,), (PIECE_ROWS,), (PIECE_ROWS - 1, 2), (3, 2 * PIECE_ROWS, 5), (0, 7, 0)],
+    [(1,), (N_ROWS,), (N_ROWS - 1, 2), (3, 2 * N_ROWS, 5), (0, 7, 0)],
 )
 def test_every_row_is_kept_in_its_order(sizes: tuple[int, ...]) -> None:
     table = grown(*sizes)
@@ -46,20 +48,20 @@ def test_without_rows_there_are_no_columns(sizes: tuple[int, ...]) -> None:
     assert grown(*sizes).tail("number", 0).size == 0
 
 
-@pytest.mark.parametrize("first", [0, 5, PIECE_ROWS - 1, PIECE_ROWS, PIECE_ROWS + 9])
+@pytest.mark.parametrize("first", [0, 5, N_ROWS - 1, N_ROWS, N_ROWS + 9])
 def test_a_tail_begins_behind_the_rows_that_are_left_out(first: int) -> None:
-    n_rows = PIECE_ROWS + 10
+    n_rows = N_ROWS + 10
 
     assert grown(n_rows).tail("number", first).tolist() == list(range(first, n_rows))
 
 
 def test_rows_that_were_cut_are_written_over() -> None:
-    table = grown(PIECE_ROWS + 10)
+    table = grown(N_ROWS + 10)
 
-    assert table.cut(PIECE_ROWS - 2) == 12
+    assert table.cut(N_ROWS - 2) == 12
 
     table.add(number=np.array([7, 8, 9]), is_odd=np.ones(3, dtype=np.bool_))
-    assert table.take()["number"][-4:].tolist() == [PIECE_ROWS - 3, 7, 8, 9]
+    assert table.take()["number"][-4:].tolist() == [N_ROWS - 3, 7, 8, 9]
 
 
 def test_a_table_that_was_emptied_can_grow_again() -> None:
@@ -68,12 +70,3 @@ def test_a_table_that_was_emptied_can_grow_again() -> None:
     table.add(number=np.array([1]), is_odd=np.array([True]))
 
     assert table.take()["number"].tolist() == [1]
-
-
-@pytest.mark.parametrize("n_rows", [0, 1, 100_000])
-def test_a_mapped_column_can_be_written(n_rows: int) -> None:
-    column = mapped(n_rows, np.dtype(np.int64))
-    column[:] = 3
-
-    assert column.shape == (n_rows,)
-    assert column.sum() == 3 * n_rows
