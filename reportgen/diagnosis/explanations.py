@@ -39,7 +39,7 @@ JOINT_RATIO = 0.25
 
 _INPUT = frozenset({
     Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING, Cause.IO_WAIT,
-    Cause.NETWORK_INPUT,
+    Cause.NETWORK_INPUT, Cause.OTHER_PROGRAMS,
 })  # fmt: skip
 """Why a loop may wait for data."""
 _COPIES = frozenset({Cause.UNPINNED_MEMORY})

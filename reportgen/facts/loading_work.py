@@ -32,8 +32,8 @@ class LoadingWork:
         queued_ratio: ready to run while others had the cores; 0 where that is not counted.
         batch_ns: processor time for a batch, a mean.
         wall_ns: how long this was measured: the waits together, or the time of the processes.
-        other_cores: cores that programs outside the job kept busy meanwhile, a mean; ``None``
-            where the job's own processor time was not sampled.
+        own_cores, other_cores: cores that the job and that other programs kept busy meanwhile,
+            means; ``None`` where the job's own processor time was not sampled.
     """
 
     has_processes: bool
@@ -41,6 +41,7 @@ class LoadingWork:
     queued_ratio: float
     wall_ns: int
     batch_ns: float
+    own_cores: float | None = None
     other_cores: float | None = None
 
     @property
@@ -57,6 +58,12 @@ class LoadingWork:
     def is_queued(self) -> bool:
         """Return whether they mostly want a core, and more often than not have none."""
         return not self.rests and self.queued_ratio >= self.computing_ratio
+
+    @property
+    def is_crowded_out(self) -> bool:
+        """Return whether they lack a core, and other programs have more of them than the job."""
+        own, others = self.own_cores, self.other_cores
+        return self.is_queued and own is not None and others is not None and others > own
 
 
 def loading_work_of(part: NodeProfile) -> LoadingWork | None:
@@ -76,21 +83,23 @@ def loading_work_of(part: NodeProfile) -> LoadingWork | None:
         queued_ratio=queued_ns / wall_ns,
         wall_ns=wall_ns,
         batch_ns=cpu_ns / n,
-        other_cores=other_cores(part),
+        **_cores_of(part),
     )
 
 
-def other_cores(part: NodeProfile) -> float | None:
-    """Return how many cores other programs kept busy while a node's loops waited, a mean.
-
-    ``None`` where the job's own processor time was not sampled then.
-    """
+def _cores_of(part: NodeProfile) -> dict[str, float]:
+    """Return the cores of the job and those of others while the loops waited, if sampled then."""
     system, waits = part.system, waits_of(part.spans)
     is_within = overlaps_any(system.tick_ns, system.tick_ns, waits.start_ns, waits.end_ns)
-    of_all, own, waiting = (
+    used, own, waiting = (
         sum_of(system, kind)
         for kind in (SeriesKind.CPU_UTILIZATION, SeriesKind.JOB_CORES, SeriesKind.IO_WAIT)
     )
-    others = of_all / 100 - np.nan_to_num(waiting) / 100 - own
-    found = others[is_within & np.isfinite(others)]
-    return max(float(found.mean()), 0.0) if found.size else None
+    others = used / 100 - np.nan_to_num(waiting) / 100 - own
+    is_known = is_within & np.isfinite(others)
+    if not is_known.any():
+        return {}
+    return {
+        "own_cores": float(own[is_known].mean()),
+        "other_cores": max(float(others[is_known].mean()), 0.0),
+    }

@@ -21,6 +21,8 @@ class Cause(StrEnum):
     CPU_PREPROCESSING = "cpu_preprocessing"
     IO_WAIT = "io_wait"
     NETWORK_INPUT = "network_input"
+    OTHER_PROGRAMS = "other_programs"
+    """Other programs have the cores that loading lacks."""
     SLOW_INPUT = "slow_input"
     """The loop waits for data, and nothing recorded says why."""
     HOST_BOUND = "host_bound"

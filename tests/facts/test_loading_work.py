@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from reportgen.facts.loading_work import LoadingWork, loading_work_of, other_cores
+from reportgen.facts.loading_work import LoadingWork, loading_work_of
 from reportgen.profile import NodeProfile
 from reportgen.recorded_job import RecordedNode, RecordedWork
 from tests.builders import START_S, node_profile, span_table, system_table
 
 
 def part(*work: RecordedWork) -> NodeProfile:
-    """Return a node whose loop waits for a second, with two cores, of which the job keeps one."""
+    """Return a node whose loop waits for a second; of two cores the job keeps 0.4 busy."""
     waits = span_table([("DataLoaderIter", "wait", START_S + 1, START_S + 2)])
     system = system_table(
-        {"cpu0": [100.0] * 6, "cpu1": [0.0, 0.0, 60.0, 60.0, 60.0, 0.0], "job_cores": [1.0] * 6}
+        {"cpu0": [100.0] * 6, "cpu1": [0.0, 0.0, 60.0, 60.0, 60.0, 0.0], "job_cores": [0.4] * 6}
     )
     recorded = RecordedNode(node="algo-1", work=work)
     return replace(node_profile(system=system, spans=waits), recorded=recorded)
@@ -67,6 +67,12 @@ def test_fewer_than_twenty_waits_and_other_recorders_say_nothing() -> None:
     assert loading_work_of(node_profile()) is None
 
 
-def test_cores_that_the_job_does_not_keep_busy_are_others() -> None:
-    assert other_cores(part()) == pytest.approx(0.6)
-    assert other_cores(node_profile()) is None
+@pytest.mark.parametrize(("queued_s", "is_crowded_out"), [(9.0, True), (4.0, False)])
+def test_cores_that_the_job_does_not_keep_busy_are_others(
+    queued_s: float, is_crowded_out: bool
+) -> None:
+    found = loading_work_of(part(work(1, queued_s)))
+
+    assert found is not None
+    assert (round(found.own_cores or 0, 6), round(found.other_cores or 0, 6)) == (0.4, 1.2)
+    assert found.is_crowded_out is is_crowded_out

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from reportgen.facts.input_load import InputLoad
+from reportgen.profile import NodeProfile
+from reportgen.recorded_job import RecordedNode, RecordedWork
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
@@ -84,6 +86,16 @@ def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: 
         assert (found.measured, found.threshold) == (5.0, 4.0)
 
 
+@pytest.mark.parametrize(("waits", "is_judged"), [(19, False), (20, True)])
+def test_twenty_waits_of_a_short_run_are_enough(waits: int, is_judged: bool) -> None:
+    rows = [(*row[:2], START_S + (row[2] - START_S) / 10, START_S + (row[3] - START_S) / 10, row[4])
+            for row in training(wait_s=0.5, n_steps=waits)]  # fmt: skip
+    result = judged(rows, cores=4)
+
+    assert (result.status is not Status.SKIPPED) is is_judged
+    assert bool(result.findings) is is_judged
+
+
 @pytest.mark.parametrize(("n_seconds", "is_judged"), [(10, False), (11, True)])
 def test_it_judges_with_more_than_ten_busy_seconds(n_seconds: int, is_judged: bool) -> None:
     result = judged(training(n_steps=n_seconds, wait_s=0.5), cores=4)
@@ -98,7 +110,7 @@ def test_it_judges_with_more_than_ten_busy_seconds(n_seconds: int, is_judged: bo
 
 
 def test_seconds_count_not_events() -> None:
-    rows = [fetch(index / 10, 0.0) for index in range(100)]
+    rows = [fetch(index / 2, 0.0) for index in range(19)]
 
     assert judged(rows, cores=4).status is Status.SKIPPED
 
@@ -789,6 +801,59 @@ def test_without_loader_processes_the_training_process_computes_what_it_waits_fo
     assert "No loader process" in serial.findings[0].text
     idle = sampled(rows, cores=8, cpu=49 / 8, receive=100e6)
     assert loud(idle) == [("DL-1", Cause.NETWORK_INPUT)]
+
+
+@pytest.mark.parametrize(
+    ("computing", "queued", "job_cores", "cpu", "cause"),
+    [
+        # What was measured of the readers counts, and not what the cores of the machine do: four
+        # loaders that sleep beside other programs are not short of cores, and vice versa.
+        (0.1, 0.1, 1.0, 95.0, Cause.NETWORK_INPUT),
+        (0.6, 0.1, 1.0, 20.0, Cause.TOO_FEW_LOADERS),
+        (0.6, 0.1, 7.0, 95.0, Cause.CPU_PREPROCESSING),
+        (0.2, 0.7, 1.0, 95.0, Cause.OTHER_PROGRAMS),
+        (0.2, 0.7, 7.0, 95.0, Cause.CPU_PREPROCESSING),
+    ],
+)
+def test_what_the_readers_did_decides_where_it_was_measured(
+    computing: float, queued: float, job_cores: float, cpu: float, cause: Cause
+) -> None:
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+    columns = {f"cpu{core}": [cpu] * 601 for core in range(8)}
+    columns |= {"receive": [100e6] * 601, "job_cores": [job_cores] * 601}
+    result = run(RULE, recorded(rows, columns, computing=computing, queued=queued))
+
+    assert [item for _, item in loud(result)] == [cause]
+    assert f"a loader process computed {100 * computing:.1f} %" in result.findings[0].text
+
+
+def recorded(
+    rows: Sequence[tuple[Any, ...]],
+    columns: Mapping[str, Sequence[float]],
+    *,
+    computing: float,
+    queued: float = 0.0,
+) -> NodeProfile:
+    work = RecordedWork(
+        has_processes=True,
+        n=100,
+        wall_ns=10**9,
+        cpu_ns=round(computing * 10**9),
+        queued_ns=round(queued * 10**9),
+    )
+    system = system_table(columns, start_s=START_S, interval_s=1.0)
+    of_node = RecordedNode(node="algo-1", work=(work,))
+    return replace(node(rows, cores=8), system=system, recorded=of_node)
+
+
+def test_cores_that_other_programs_use_do_not_limit_what_more_loaders_save() -> None:
+    rows = training(wait_s=0.5, loaders=4, n_steps=200)
+    columns = {f"cpu{core}": [80.0] * 601 for core in range(8)} | {"job_cores": [1.6] * 601}
+    result = run(RULE, recorded(rows, columns, computing=0.6))
+
+    assert result.findings[0].estimate is not None
+    assert result.findings[0].estimate.share_ratio == pytest.approx(0.5, abs=0.01)
+    assert "busy for 20.0 %" in result.findings[0].text
 
 
 @pytest.mark.parametrize(

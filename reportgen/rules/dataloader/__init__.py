@@ -12,6 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
+from reportgen.facts.loading_work import LEAST_WAITS
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Cause, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
@@ -77,8 +78,9 @@ def _missing(job: NodeLoaders) -> Reason | str | None:
         return kit.WITHOUT_EVENTS
     if not job.n_events:
         return "No framework event is about loading data."
-    if n_seconds <= LEAST_SECONDS:
-        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, least=LEAST_SECONDS)
+    if n_seconds <= LEAST_SECONDS and job.wait_ns.size < LEAST_WAITS:
+        limits = {"least": LEAST_SECONDS, "least_waits": LEAST_WAITS}
+        return kit.too_few(texts.TOO_SHORT, n_seconds=n_seconds, **limits)
     without_cores = kit.too_few("Without system metrics the number of cores is unknown.")
     return None if job.cores else without_cores
 
@@ -148,34 +150,39 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
 
 
 def _cause_of(job: NodeLoaders) -> Cause:
-    """Return why the loop waits, by what its nodes did meanwhile.
+    """Return why the loop waits, by what its readers and its nodes did meanwhile.
 
     The disk and the network come first, as loaders that wait for them leave cores free; more
     loaders help only where cores are free for them.
     """
+    work = job.longest_work
+    if work is not None and work.is_crowded_out:
+        return Cause.OTHER_PROGRAMS
     if not job.load:
         return _cause_by_number(job)
     load, n_loaders = slowest_load(job.load), job.n_loaders if job.has_processes else 0
-    computing_ratio = _computing_ratio(job, load)
-    is_idle = computing_ratio < IDLE_RATIO
+    computing_ratio = work.computing_ratio if work else _computing_ratio(job, load)
+    is_idle = work.rests if work else computing_ratio < IDLE_RATIO
+    is_full = load.is_full and not (work and work.rests)
     has_room = n_loaders + job.n_processes <= load.n_cores
-    if load.waits_for_disk:
+    if load.waits_for_disk and (work is None or is_idle):
         return Cause.IO_WAIT
     # Of the threads of a process one reads at least; how many do is unknown.
     each = 1 if job.has_processes else load.n_cores / max(job.n_processes, 1)
     least_ratio = STEADY_RATIO if each * computing_ratio < HARDLY_RATIO else FLAT_RATIO
     if is_idle and load.flat_ratio >= least_ratio:
         return Cause.NETWORK_INPUT
-    if _is_crowded(job, TURNS_RATIO) and (load.is_full or not is_idle):
+    if _is_crowded(job, TURNS_RATIO) and (is_full or not is_idle):
         return Cause.TOO_MANY_LOADERS
-    if load.is_full or not (has_room or is_idle):
+    if is_full or not (has_room or is_idle):
         return Cause.CPU_PREPROCESSING
     return Cause.TOO_FEW_LOADERS if job.has_processes and has_room else Cause.SLOW_INPUT
 
 
 def _cause_by_number(job: NodeLoaders) -> Cause:
     """Return why the loop waits where the work of the node is unknown: the number of loaders."""
-    if _is_crowded(job):
+    work = job.longest_work
+    if _is_crowded(job) and not (work and work.rests):
         return Cause.TOO_MANY_LOADERS
     has_room = job.has_processes and job.n_loaders + job.n_processes <= len(job.cores)
     return Cause.TOO_FEW_LOADERS if has_room else Cause.SLOW_INPUT
@@ -216,7 +223,9 @@ def _waits(
     advice, share, bound = why.advice, job.ratio, ""
     is_early = job.worst is not None and job.worst.is_early
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
-        busy_ratio = max(load.busy_cores / load.n_cores for load in job.loop_load)
+        others = (job.longest_work and job.longest_work.other_cores) or 0.0
+        used = (max(load.busy_cores - others, 0.0) / load.n_cores for load in job.loop_load)
+        busy_ratio = max(used)
         share = min(share, 1 - busy_ratio)
         bound = write(texts.CORES_TRAIN, busy_pct=100 * busy_ratio)
     if not job.has_processes and cause is Cause.SLOW_INPUT:
@@ -227,10 +236,26 @@ def _waits(
         params,
         severity=kit.fault_severity(share),
         share=share,
-        why=f"{write(why.text, **values)}{bound}" if job.load else "",
+        why=f"{_why(job, why, values)}{bound}",
         **values,
         **limits,
     )
+
+
+def _why(job: NodeLoaders, why: texts.Why, values: Mapping[str, Any]) -> str:
+    """Return what was measured while the loop waited, as sentences."""
+    work = job.longest_work
+    if work is None:
+        return write(why.text, **values) if job.load else ""
+    told = write(
+        texts.READERS,
+        who=texts.PROCESSES if work.has_processes else texts.ITSELF,
+        computing_pct=100 * work.computing_ratio,
+        queued_pct=100 * work.queued_ratio,
+        resting_pct=100 * work.resting_ratio,
+    )
+    is_told = job.load or why is texts.WHY[Cause.OTHER_PROGRAMS]
+    return told + (write(why.text, work=work, **values) if is_told else "")
 
 
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:

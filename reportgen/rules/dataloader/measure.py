@@ -14,6 +14,7 @@ from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
+from reportgen.facts.loading_work import LoadingWork, loading_work_of
 from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
@@ -75,6 +76,7 @@ class NodeLoaders:
         waiting: per training process, how its loop waited.
         load: the work of each node while its loop waited, where known.
         loop_load: the same in its whole loop.
+        work: of each node, what those who load did meanwhile, where the recorder measured it.
         step_wait_ns: of each step, the longest wait of all workers.
         steps_ns: from the first to the last begin of a step, of the worker with the longest time.
         least_cycle_ns: from step to step without waits for data, of the worker with the least.
@@ -98,6 +100,7 @@ class NodeLoaders:
     waiting: tuple[Waiting, ...] = merging.merged(merging.concat)
     load: tuple[InputLoad, ...] = merging.merged(merging.concat)
     loop_load: tuple[InputLoad, ...] = merging.merged(merging.concat)
+    work: tuple[LoadingWork, ...] = merging.merged(merging.concat)
     step_wait_ns: Instants = merging.merged(loading.greater_of)
     steps_ns: int = merging.merged(max)
     least_cycle_ns: Instants = merging.merged(loading.least_of)
@@ -130,6 +133,11 @@ class NodeLoaders:
         if not self.has_processes:
             return None
         return 0.0 if self.told_loaders == 0 else self.median_loaders
+
+    @property
+    def longest_work(self) -> LoadingWork | None:
+        """Return the work of the node that was waited for longest, ``None`` where unknown."""
+        return max(self.work, key=lambda work: work.wall_ns, default=None)
 
     @property
     def worst(self) -> Waiting | None:
@@ -215,6 +223,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         wait_ns=np.sort(waits.duration_ns),
         waiting=waiting,
         load=input_load_of(system, (waits.start_ns, waits.end_ns), loop_ns),
+        work=() if (work := loading_work_of(part)) is None else (work,),
         step_wait_ns=loading.step_waits_ns(spans),
         steps_ns=max(lasts_ns, default=0),
         least_cycle_ns=loading.least_of(loading.cycles_without_waits_ns(spans)),

@@ -8,8 +8,11 @@ from dataclasses import dataclass, replace
 from reportgen.results import Cause, Severity
 from reportgen.rules.kit import Message
 
-TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}, more than
-    {least} are needed."""
+TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}; more than
+    {least}, or {least_waits} recorded waits, are needed."""
+READERS = """ While it waited, {who} computed {computing_pct:pct} of the time, was ready but without
+    a core {queued_pct:pct} of it, and slept or read the remaining {resting_pct:pct}."""
+PROCESSES, ITSELF = "a loader process", "the training process, which loads the batches itself,"
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
     {worst.n_waits:count recorded wait}"""
 _LOOP = """{share_pct:pct} of the {worst.loop_ns:ns} from its first to its last step, evaluation
@@ -64,6 +67,12 @@ WHY: Mapping[Cause, Why] = {
     Cause.TOO_FEW_LOADERS: Why(
         text=" While it waited, only {load.busy_cores:.1f} cores were busy (mean).",
         advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
+    ),
+    Cause.OTHER_PROGRAMS: Why(
+        text=""" Other programs kept {work.other_cores:.1f} cores busy then, this job
+            {work.own_cores:.1f} (means).""",
+        advice="""Run the training where no other program uses its cores, or reserve cores for it
+            (cgroups, taskset, exclusive nodes).""",
     ),
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }
