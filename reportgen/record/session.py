@@ -19,7 +19,14 @@ from itertools import count
 from pathlib import Path
 
 from reportgen.record import OWN_COMMAND
-from reportgen.record.folder import Recording, boot_token, is_alive, open_recording, process_start
+from reportgen.record.folder import (
+    Recording,
+    boot_token,
+    is_alive,
+    open_recording,
+    process_start,
+    read_json,
+)
 from reportgen.record.runs import Run, is_free, isolated_by, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Command, NotStartedError
@@ -241,11 +248,29 @@ def _say_end(
             else "no step was seen; for a loop without a framework: for batch in "
             "reportgen.steps(loader); python -I, -E, -S and env -i keep the recorder out"
         )
+    if numbers := _numbers(recording.root):
+        say(numbers)
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
     command = f"reportgen report {folder} --output {page}"
     how = f"now the report is written to {page}" if is_reported else f"for the report: {command}"
     say(f"recorded into {folder}; {how}")
+
+
+def _numbers(root: Path) -> str:
+    """Return steps, speed and waiting of the rank with most steps; empty without a step."""
+    cards = (read_json(path) for path in sorted((root / "recorder" / "ranks").glob("*.json")))
+    loops = [loop for card in cards if isinstance(loop := card.get("loop"), dict)]
+    loop = max(loops, key=lambda loop: int(loop["n_steps"]), default={})
+    n_steps, lasted_ns, waited_ns = map(loop.get, ("n_steps", "lasted_ns", "waited_ns"))
+    if not n_steps or not lasted_ns:
+        return ""
+    waits = (
+        "waits for data unknown"
+        if waited_ns is None
+        else (f"{min(100 * waited_ns / lasted_ns, 100):.1f} % of the time waiting for data")
+    )
+    return f"{n_steps:,} steps, {n_steps / (lasted_ns / 1e9):.3g} steps/s, {waits}"
 
 
 def report_folder(root: Path) -> Path:

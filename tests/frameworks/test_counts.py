@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import stat
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,40 @@ def test_files_are_private(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
         assert token.encode() not in content, path
         assert str(SCRIPTS).encode() not in content, path
+
+
+@pytest.mark.parametrize(("kind", "n_passes"), [("dict", 1), ("checkpoint", 1), ("twice", 2)])
+def test_each_backward_pass_is_a_part_of_its_step(kind: str, n_passes: int, tmp_path: Path) -> None:
+    run = record([PYTHON, "parts.py", kind], out=tmp_path)
+    expect_true_counts(run)
+    phases = Counter(event["phase"] for event in run.events())
+    assert phases["Forward"] == 11  # the outermost module is known after the first step
+    assert phases["Backward(post-forward)"] == 11 * n_passes
+    assert phases["AfterForward"] == 11
+    assert phases["AfterStep"] == 12
+    assert phases["EpochEnd"] == 0  # nothing follows the only epoch
+
+
+@pytest.mark.parametrize(
+    ("how", "workers", "kind"),
+    [("sleep", 0, "waits"), ("compute", 0, "waits"), ("sleep", 2, "loaders"),
+     ("compute", 2, "loaders")],
+)  # fmt: skip
+def test_what_loads_is_seen_to_sleep_or_to_want_a_core(
+    how: str, workers: int, kind: str, tmp_path: Path
+) -> None:
+    run = record([PYTHON, "loading.py", how, str(workers)], out=tmp_path)
+    (card,) = run.cards
+    work = card[kind]
+    assert work["n"] >= 20
+    wants = (work["cpu_ns"] + work["queued_ns"]) / work["wall_ns"]
+    assert wants > 0.7 if how == "compute" else wants < 0.5
+    assert run.faults == []
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_keras_waits_for_its_iterator(backend: str, tmp_path: Path) -> None:
+    run = record([PYTHON, "keras_fit.py", backend], out=tmp_path)
+    waits = [event for event in run.events() if event["phase"] == "DataLoaderIter"]
+    assert len(waits) >= 34  # 26 batches of training, 8 of validation, and what builds the model
+    assert run.faults == []

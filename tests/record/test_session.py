@@ -98,6 +98,25 @@ def test_the_end_says_the_folder_and_the_command_for_the_report(tmp_path: Path) 
     )
 
 
+def test_the_end_says_steps_speed_and_waiting(tmp_path: Path) -> None:
+    loop = """
+import reportgen, time
+def batches():
+    for _ in range(10):
+        time.sleep(0.03)
+        yield 0
+for _ in reportgen.steps(batches()): time.sleep(0.01)
+"""
+    stderr = record("--out", "out", *python(loop), cwd=tmp_path).stderr
+    found = re.search(
+        r"reportgen: 10 steps, ([\d.]+) steps/s, ([\d.]+) % of the time waiting", stderr
+    )
+
+    assert found is not None, stderr
+    assert 0 < float(found[1]) < 40
+    assert 40 < float(found[2]) < 95
+
+
 def test_a_program_without_steps_is_told_how_to_mark_them(tmp_path: Path) -> None:
     loop = "import reportgen\nfor _ in reportgen.steps(range(4)): pass"
     silent, told = (

@@ -141,3 +141,38 @@ def test_another_machine_records_nothing_and_says_so(torch: Path, tmp_path: Path
     assert done.returncode == 0, done.stderr
     (path,) = out.glob("recorder/faults/*.jsonl")
     assert '"kind": "other_machine"' in path.read_text()
+
+
+MARKS = """
+import os, sys
+sys.path[:] = [path for path in sys.path if not os.path.exists(os.path.join(path, "reportgen"))]
+import reportgen
+for batch in reportgen.steps(range(4)):
+    with reportgen.annotate("update"):
+        pass
+print(reportgen.__file__)
+try:
+    reportgen.open
+except AttributeError as error:
+    print(error)
+"""
+
+
+def test_a_program_without_the_package_marks_its_steps_all_the_same(tmp_path: Path) -> None:
+    done = start(MARKS, folders=[], out=tmp_path)
+    where, told = done.stdout.splitlines()
+
+    assert done.stderr == ""
+    assert where.endswith("stand_in.py")
+    assert told.endswith("pip install --no-deps make-profiler-report")
+    assert '"n_steps": 4' in next(tmp_path.glob("recorder/ranks/*.json")).read_text()
+
+
+def test_the_package_itself_comes_before_its_stand_in(tmp_path: Path) -> None:
+    (tmp_path / "own" / "reportgen").mkdir(parents=True)
+    (tmp_path / "own" / "reportgen" / "__init__.py").write_text("")
+    done = start(
+        "import reportgen; print(reportgen.__file__)", folders=[tmp_path / "own"], out=tmp_path
+    )
+
+    assert done.stdout.strip().endswith("__init__.py")

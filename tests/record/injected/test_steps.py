@@ -137,8 +137,8 @@ def test_evaluation_is_between_training_steps(loop: Loop) -> None:
     loop.optimizer(450)
     assert loop.finish() == [
         ("TRAIN", 0, 110, 160),
-        ("EVAL", 0, 220, 230),
-        ("EVAL", 1, 320, 330),
+        ("EVAL", 0, 210, 300),
+        ("EVAL", 1, 310, 400),
         ("TRAIN", 1, 410, 460),
     ]
 
@@ -243,3 +243,47 @@ def test_boundaries_give_the_number_of_the_next_step(loop: Loop) -> None:
         loop.optimizer(at + 40)
     loop.finish()
     assert loop.boundaries == [1, 2, 3]
+
+
+def test_the_backward_pass_lasts_from_the_output_to_its_end(loop: Loop) -> None:
+    loop.wait(100)
+    loop.forward(120)
+    loop.steps.backward_began(140)
+    loop.steps.backward_ended(170)
+    loop.optimizer(200)
+    loop.wait(300)
+
+    assert [phase for phase in loop.phases() if phase[0] != "DataLoaderIter"] == [
+        ("Forward", 120, 130),
+        ("Backward(post-forward)", 130, 170),
+        ("AfterForward", 170, 200),
+        ("Optimizer", 200, 210),
+        ("AfterStep", 210, 300),
+    ]
+
+
+def test_a_backward_pass_through_nothing_that_was_seen_is_no_part(loop: Loop) -> None:
+    loop.steps.backward_began(140)
+    loop.steps.backward_ended(170)
+    loop.wait(200)
+
+    assert [phase for phase, *_ in loop.phases()] == ["DataLoaderIter"]
+
+
+def test_between_two_epochs_lies_what_follows_the_batch_that_never_came(loop: Loop) -> None:
+    loop.wait(100)
+    loop.optimizer(150)
+    loop.steps.wait_began(200)
+    loop.steps.epoch_ended(200)
+    loop.wait(500)
+
+    assert ("EpochEnd", 200, 500) in loop.phases()
+
+
+def test_the_waits_of_the_loop_are_those_behind_its_first_step(loop: Loop) -> None:
+    for at in (100, 200, 300):
+        loop.wait(at)
+        loop.optimizer(at + 50)
+    loop.finish()
+
+    assert (loop.steps.n_counted, loop.steps.loop_ns, loop.steps.waited_ns) == (3, 250, 20)

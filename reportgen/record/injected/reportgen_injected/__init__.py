@@ -27,6 +27,7 @@ FRAMEWORKS = (
     "transformers.trainer",
     "keras.src.callbacks.callback_list",
     "keras.src.callbacks",
+    "keras.src.trainers.epoch_iterator",
 )
 
 
@@ -157,6 +158,12 @@ def _install(name: str, module: ModuleType) -> None:
         from .trainers import install_transformers
 
         install_transformers(module, _part("trainers"))
+    elif name == "keras.src.trainers.epoch_iterator":
+        from .trainers import install_epoch_iterator
+
+        own = active()
+        assert own is not None
+        install_epoch_iterator(module, own)
     elif module.CallbackList.__module__ == name:
         from .trainers import install_keras
 

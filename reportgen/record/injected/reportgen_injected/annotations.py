@@ -33,7 +33,7 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
     if own is None:
         yield from loader
         return
-    marks, batches = _Loop(own, type(loader).__name__), iter(loader)
+    marks, batches = Loop(own, type(loader).__name__), iter(loader)
     while True:
         began_ns = marks.ask()
         try:
@@ -49,8 +49,8 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
             marks.end(is_whole)
 
 
-class _Loop:
-    """The marks of one loop over ``steps(loader)``; none of them raises."""
+class Loop:
+    """The marks of one loop over ``steps(loader)``, or of Keras's; none of them raises."""
 
     def __init__(self, own: Any, name: str) -> None:
         fence = own.fence("steps")
@@ -60,6 +60,7 @@ class _Loop:
         self._loader, self._n_waits, self._began_ns = _part("loader"), 0, 0
 
     def ask(self) -> int:
+        """Begin to wait; return when."""
         self._ask(now_ns())
         self._n_waits = self._loader.n_waits
         return now_ns()

@@ -21,6 +21,8 @@ from .work import ProcessWork, WaitWork
 _HOOKS = {
     "optimizer": "torch.optimizer",
     "forward": "torch.forward",
+    "backward": "torch.forward",
+    "epoch": "torch.loader",
     "wait": "torch.loader",
     "trainer": "trainer",
 }
@@ -209,6 +211,11 @@ class Recorder:
         card.update(
             step_source=SOURCE_NAMES[self.steps.step_source],
             n_steps=self.steps.n_steps,
+            loop={
+                "n_steps": self.steps.n_counted,
+                "lasted_ns": self.steps.loop_ns,
+                "waited_ns": self.steps.waited_ns,
+            },
             samples_per_step=self.steps.samples_per_step() or None,
             frameworks={name: str(version) for name, version in found.items() if version},
             lost_events=self.output.n_lost,

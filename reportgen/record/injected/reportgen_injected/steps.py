@@ -24,6 +24,11 @@ begin with ``Step:``, so that no statistic of steps contains them."""
 
 FORWARD, OPTIMIZER_PHASE, REST = "Forward", "Optimizer", "AfterForward"
 REST_NAME = "backward pass and rest of the iteration"
+BACKWARD = "Backward(post-forward)"
+"""The name that SageMaker's hook gives it, which our reader pairs with ``Forward``."""
+BACKWARD_NAME, REST_AFTER_BACKWARD = "loss and backward pass", "rest of the iteration"
+AFTER_STEP, AFTER_STEP_NAME = "AfterStep", "logging and rest of the turn"
+EPOCH_END, EPOCH_END_NAME = "EpochEnd", "between two epochs"
 WAIT, ANNOTATION = "DataLoaderIter", "annotation"
 SURELY_NO_TRAINING = 50
 """So many batches without an optimizer are taken for steps; before that it may still come."""
@@ -60,7 +65,9 @@ class Steps:
         self._mark_ns: Optional[int] = None  # first mark after the last optimizer step
         self._backward = -1
         self._has_forwards = self._has_forward = False  # ever; in the running step
-        self._rest_ns = 0  # end of the forward pass that nothing has followed yet
+        self._rest_ns = 0  # end of the forward or backward pass that nothing has followed yet
+        self._is_backward = self._has_backward = False  # one runs; one has followed that pass
+        self._epoch_end_ns = 0  # since when there was no batch
         self._evals: list[tuple[int, int]] = []
         self._arrival_ns = 0
         self._held: list[tuple[int, int]] = []
@@ -68,6 +75,11 @@ class Steps:
         self._trainer_evaluates = False
         self.step_source = NONE  # of the last step
         self._provisional: Optional[list[tuple[Event, str]]] = []
+        self.n_counted = self.loop_ns = 0  # steps of training or of unknown mode, and their loop
+        self.waited_ns: Optional[int] = None  # for data, in it; None where no wait was seen
+        self._first_ns: Optional[int] = None
+        self._waits_ns: Optional[int] = None
+        self._waits_before_ns = 0
         self._n_samples = 0  # that loaders delivered since the last training step
         self._sizes: dict[int, int] = {}  # number of steps by their samples
 
@@ -75,10 +87,13 @@ class Steps:
 
     def wait_began(self, now_ns: int) -> None:
         """The loop asks for a batch: what ran before is complete."""
+        if self._epoch_end_ns:
+            self._end_epoch(now_ns)
         if self._group:
+            self._after_step(now_ns)
             self.close()
         if self._evals:
-            self._flush_evals()
+            self._flush_evals(now_ns)
         if self._rest_ns:
             self._end_rest(now_ns)
         if self._arrival_ns and self.source <= LOADER:
@@ -90,11 +105,25 @@ class Steps:
     ) -> None:
         """The loop has got a batch."""
         self._n_samples += n_samples
+        self._waits_ns = (self._waits_ns or 0) + now_ns - began_ns
         self._add(Event(WAIT, name, began_ns, now_ns, self.n_steps, more))
         self._arrival_ns = now_ns
         # Where forward passes are seen, a batch without one was not for this step.
         if self._begin_ns is None or (self._has_forwards and not self._has_forward):
             self._begin_ns = now_ns
+
+    def epoch_ended(self, began_ns: int) -> None:
+        """The loop asked for a batch and there was none: an epoch is over."""
+        self._epoch_end_ns = began_ns
+
+    def _end_epoch(self, now_ns: int) -> None:
+        """Take what lay between two epochs, up to the first thing that is seen of the next one."""
+        self._add(Event(EPOCH_END, EPOCH_END_NAME, self._epoch_end_ns, now_ns))
+        self._epoch_end_ns = 0
+
+    def _after_step(self, now_ns: int) -> None:
+        if self.source <= OPTIMIZER:
+            self._add(Event(AFTER_STEP, AFTER_STEP_NAME, self._end_ns, now_ns, self.n_steps))
 
     def _hold(self, start_ns: int, end_ns: int) -> None:
         self._held.append((start_ns, end_ns))
@@ -112,6 +141,8 @@ class Steps:
 
     def forward_began(self, now_ns: int, is_training: bool) -> None:
         """The outermost module is called."""
+        if self._epoch_end_ns:
+            self._end_epoch(now_ns)
         if not is_training:
             return
         if self._evals:
@@ -128,21 +159,40 @@ class Steps:
         """The outermost module has returned."""
         if is_training:
             self._add(Event(FORWARD, name, began_ns, now_ns, self.n_steps))
-            self._rest_ns = now_ns
+            self._rest_ns, self._has_backward = now_ns, False
         elif not self._trainer_evaluates:
+            if not self._evals and self._arrival_ns:
+                began_ns = max(self._arrival_ns, self._end_ns)
             self._evals.append((began_ns, now_ns))
 
-    def _flush_evals(self) -> None:
-        """Take forward passes in eval mode, which no optimizer step followed, for evaluation."""
+    def _flush_evals(self, now_ns: int = 0) -> None:
+        """Take forward passes in eval mode, which no optimizer step followed, for evaluation.
+
+        Each lasts until the next one begins, the last one until the loop asks for a batch.
+        """
         evals, self._evals = self._evals, []
         if evals and not self._group and not self._has_forward:
             self._begin_ns = None
-        for began_ns, ended_ns in evals:
-            self._emit(OPTIMIZER, EVAL, began_ns, ended_ns)
+        following = [began_ns for began_ns, _ in evals[1:]] + [now_ns]
+        for (began_ns, ended_ns), next_ns in zip(evals, following):
+            self._emit(OPTIMIZER, EVAL, began_ns, max(ended_ns, next_ns))
+
+    def backward_began(self, _now_ns: int) -> None:
+        """A gradient has reached the output of the outermost module."""
+        self._is_backward = bool(self._rest_ns)
+
+    def backward_ended(self, now_ns: int) -> None:
+        """A backward pass through the outermost module is complete."""
+        if self._is_backward and self._rest_ns:
+            self._add(Event(BACKWARD, BACKWARD_NAME, self._rest_ns, now_ns, self.n_steps))
+            self._rest_ns = now_ns
+            self._has_backward = True
+        self._is_backward = False
 
     def _end_rest(self, now_ns: int) -> None:
-        self._add(Event(REST, REST_NAME, self._rest_ns, now_ns, self.n_steps))
-        self._rest_ns = 0
+        name = REST_AFTER_BACKWARD if self._has_backward else REST_NAME
+        self._add(Event(REST, name, self._rest_ns, now_ns, self.n_steps))
+        self._rest_ns, self._has_backward = 0, False
 
     # Optimizers
 
@@ -230,6 +280,8 @@ class Steps:
         if self.source < EXPLICIT:  # the optimizer of this step has spoken before
             self._group.clear()
             self.source, self._provisional, self.n_steps = EXPLICIT, None, 0
+            self.n_counted = self.loop_ns = 0
+            self._first_ns = None
         if began_ns is None:
             began_ns = self._begin_ns
         self._at_boundary(self.n_steps + 1)
@@ -263,6 +315,7 @@ class Steps:
         event = Event(phase, phase, start_ns, max(start_ns, end_ns), number)
         if mode != EVAL:
             self.step_source = source
+            self._count(start_ns, end_ns)
         if source < EXPLICIT and self._provisional is not None and _API in sys.modules:
             self._provisional.append((event, mode))
             if len(self._provisional) >= SURELY_NOT_EXPLICIT:
@@ -275,6 +328,14 @@ class Steps:
             self._n_samples = 0
         else:
             self._numbers[mode] += 1
+
+    def _count(self, start_ns: int, end_ns: int) -> None:
+        if self._first_ns is None:
+            self._first_ns, self._waits_before_ns = start_ns, self._waits_ns or 0
+        self.n_counted += 1
+        self.loop_ns = max(self.loop_ns, end_ns - self._first_ns)
+        if self._waits_ns is not None:
+            self.waited_ns = self._waits_ns - self._waits_before_ns
 
     def _flush_provisional(self) -> None:
         steps, self._provisional = self._provisional or [], None

@@ -15,7 +15,7 @@ import gc
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from types import FrameType, ModuleType
 from typing import TYPE_CHECKING, Any, Callable, Optional
 
@@ -209,9 +209,9 @@ class _ModuleHook:
     def __init__(self, call: Callable[..., None], is_compiling: Callable[[], bool]) -> None:
         self._call, self._is_compiling = call, is_compiling
 
-    def __call__(self, module: Any, *_values: Any) -> None:
+    def __call__(self, module: Any, *values: Any) -> None:
         if not self._is_compiling():
-            self._call(module)
+            self._call(module, *values[1:])
 
     def __reduce__(self) -> Any:
         return getattr, (contextlib.nullcontext(), "__exit__")
@@ -229,6 +229,8 @@ class ModuleHooks:
         self._began, self._ended = fence(self._on_begin), fence(self._on_end)
         self.search = fence(self._search)
         self._handles: dict[int, list[Any]] = {}
+        self._begins, self._ends = fence(self._on_backward), fence(self._on_backward_end)
+        self._begins.__torch_unserializable__ = True  # type: ignore[attr-defined]  # no warning
         self._running: Optional[int] = None
         self._began_ns = 0
 
@@ -260,22 +262,33 @@ class ModuleHooks:
 
     def _on_begin(self, module: Any) -> None:
         at_ns = now_ns()
-        if self._running not in {None, id(module)}:
-            return
+        if self._running not in {None, id(module)} or _is_in_backward():
+            return  # a checkpoint runs its forward pass again
         self._running, self._began_ns = id(module), at_ns
         recorder = self._recorder
         recorder.look()
         recorder.mark(("forward_began", at_ns, module.training))
         recorder.spent(now_ns() - at_ns)
 
-    def _on_end(self, module: Any) -> None:
+    def _on_end(self, module: Any, output: Any = None) -> None:
         at_ns = now_ns()
         if self._running != id(module):
             return
         self._running = None
+        if module.training and (tensor := _with_gradient(output)) is not None:
+            with contextlib.suppress(RuntimeError):  # of transforms (vmap) and the like
+                tensor.register_hook(self._begins)
         recorder, name = self._recorder, type(module).__name__
         recorder.mark(("forward_ended", self._began_ns, at_ns, name, module.training))
         recorder.spent(now_ns() - at_ns)
+
+    def _on_backward(self, _gradient: Any) -> None:
+        """A gradient has reached the module's output: the pass below it begins, and ends later."""
+        self._recorder.mark(("backward_began", now_ns()))
+        sys.modules["torch"].autograd.Variable._execution_engine.queue_callback(self._ends)  # noqa: SLF001
+
+    def _on_backward_end(self) -> None:
+        self._recorder.mark(("backward_ended", now_ns()))
 
     def install_before(self, module: ModuleType, name: str) -> None:
         """Let a function of torch run without our hooks: it refuses modules that have any."""
@@ -288,6 +301,22 @@ class ModuleHooks:
             return function(*args, **kwargs)
 
         setattr(module, name, without_hooks)
+
+
+def _is_in_backward() -> bool:
+    return bool(sys.modules["torch"]._C._current_graph_task_id() != -1)  # noqa: SLF001
+
+
+def _with_gradient(output: Any, depth: int = 3) -> Any:
+    """Return the first tensor of an output through which gradients flow; ``None`` without one."""
+    if getattr(output, "requires_grad", False) is True:
+        return output
+    if depth and isinstance(output, (Mapping, list, tuple)):
+        values = output.values() if isinstance(output, Mapping) else output
+        for value in list(values)[:MOST_ELEMENTS]:
+            if (found := _with_gradient(value, depth - 1)) is not None:
+                return found
+    return None
 
 
 def _modules_near(frame: Optional[FrameType], base: type) -> list[Any]:

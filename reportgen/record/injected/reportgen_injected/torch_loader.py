@@ -26,7 +26,7 @@ class LoaderHooks:
         self._recorder = recorder
         fence = recorder.fence("torch.loader")
         self._before, self._after = fence(self._wait_began), fence(self._wait_ended)
-        self._made = fence(self._initialized)
+        self._over, self._made = fence(self._epoch_ended), fence(self._initialized)
         self._ended = fence(self._shut_down)
         self._lives: dict[int, tuple[int, list[int]]] = {}
         self._waited: set[int] = set()
@@ -42,11 +42,16 @@ class LoaderHooks:
         """Wrap ``__next__`` and the constructors of both iterators."""
         base: Any = module._BaseDataLoaderIter  # noqa: SLF001
         following, before, after = base.__next__, self._before, self._after
+        over = self._over
 
         @functools.wraps(following)
         def wait(self: Any) -> Any:
             began_ns = before(self)
-            batch = following(self)
+            try:
+                batch = following(self)
+            except StopIteration:
+                over(began_ns)
+                raise
             after(self, began_ns)
             return batch
 
@@ -105,6 +110,11 @@ class LoaderHooks:
         name, size = f"{type(iterator).__name__}::GetNext", _batch_size(iterator)
         recorder.mark(("wait_ended", began_ns, at_ns, name, "", size))
         recorder.spent(now_ns() - at_ns)
+
+    def _epoch_ended(self, began_ns: int) -> None:
+        self._asked = None
+        if began_ns:
+            self._recorder.take("epoch_ended", began_ns)
 
     def _batch_made(self, iterator: int, waited_ns: int) -> None:
         """Count a batch of loader processes; what they do before their first one is a start."""

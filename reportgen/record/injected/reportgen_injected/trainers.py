@@ -6,6 +6,7 @@ import time
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Callable
 
+from .annotations import Loop
 from .steps import EVAL, PREDICT, TRAIN
 
 if TYPE_CHECKING:
@@ -63,6 +64,47 @@ def install_keras(module: ModuleType, marks: TrainerMarks) -> None:
     """Wrap the batch methods of Keras's ``CallbackList``."""
     for word, mode in (("train", TRAIN), ("test", EVAL), ("predict", PREDICT)):
         _wrap_batches(module.CallbackList, word, mode, marks)
+
+
+class _Batches:
+    """The iterator from which Keras takes batches; each request is a wait."""
+
+    def __init__(self, iterator: Any, loop: Loop) -> None:
+        self._iterator, self._loop = iterator, loop
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __next__(self) -> Any:
+        began_ns = self._loop.ask()
+        batch = next(self._iterator)
+        self._loop.take(began_ns)
+        return batch
+
+
+def install_epoch_iterator(module: ModuleType, recorder: Recorder) -> None:
+    """Wrap the iterators that Keras's ``EpochIterator`` hands to a training function.
+
+    On TensorFlow that function is compiled, and asks for batches where nobody can look.
+    """
+    kind = module.EpochIterator
+    enumerate_iterator, loop = kind._enumerate_iterator, Loop(recorder, kind.__name__)  # noqa: SLF001
+    not_seen = [lambda: recorder.remark("not_seen", "waits for data of Keras on TensorFlow")]
+
+    def enumerate_timed(self: Any) -> Any:
+        is_compiled = type(self).__name__.startswith("TF")
+        if is_compiled and not_seen:
+            not_seen.pop()()
+        timed: Any = None
+        for begin, end, iterator in enumerate_iterator(self):
+            if is_compiled:
+                yield begin, end, iterator
+                continue
+            if timed is None or timed[0] is not iterator:
+                timed = iterator, _Batches(iterator, loop)
+            yield begin, end, timed[1]
+
+    kind._enumerate_iterator = enumerate_timed  # noqa: SLF001
 
 
 def _wrap_batches(kind: Any, word: str, mode: str, marks: TrainerMarks) -> None:
