@@ -76,6 +76,18 @@ class _Report(Grouped):
         return super().parse_args(ctx, args)
 
 
+class _Severity(click.Choice[str]):
+    """A severity; the id of a finding that new reports do not have is answered with its place."""
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the severity, or say what replaced a finding."""
+        from reportgen.report.replaced import said_of
+
+        if said := said_of(value):
+            self.fail(f"{said} Give the least severity of a finding.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 @click.command(cls=_Report, groups=_GROUPS)
 @click.argument("path")
 @output_option(
@@ -203,7 +215,7 @@ class _Report(Grouped):
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
 @click.option(
     "--fail-on",
-    type=click.Choice(_WORST_FIRST),
+    type=_Severity(_WORST_FIRST),
     help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
 )
 @bucket_options

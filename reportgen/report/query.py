@@ -16,6 +16,7 @@ import msgspec
 
 from reportgen.errors import ConfigError
 from reportgen.report.model import RankedFinding, Report
+from reportgen.report.replaced import said_of
 from reportgen.results import Exhibit, RuleId, Scalar
 
 
@@ -277,4 +278,5 @@ def _unknown(name: str, known: Any, *, noun: str, hint: str) -> ConfigError:
     lowered = {item.lower(): item for item in names}
     near = difflib.get_close_matches(name.lower(), list(lowered), n=1, cutoff=0.5)
     nearest = f" Did you mean {lowered[near[0]]}?" if near else ""
+    nearest = f" {said}" if (said := said_of(name)) else nearest
     return ConfigError(f"There is no {noun} {name!r}.{nearest}", hint=hint.format(", ".join(names)))

@@ -84,16 +84,6 @@ SLOWER = replace(
 )
 ALIKE_RATIO = 0.02
 """Numbers of kernels that differ by less are equal: steps at the edge of a recording do."""
-READING = kit.Message(
-    id="ACT-3",
-    title="{gpus} active {measured:pct} of {window}",
-    text="""In {measured:pct} of this time at least one GPU operation (kernel, copy or memset) ran,
-        in {kernel:pct} at least one kernel; tools such as nvidia-smi show the second number
-        as utilization. There were {n_ops:count GPU operation}.""",
-    advice="If the idle part is large, see “Idle time” for its causes.",
-    exhibit="active_time",
-)
-
 WITHOUT_WAITING = """ The {waited:ns} in which ranks only wait for the last one are not included:
     see “Communication”."""
 WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see “Communication”."
@@ -101,8 +91,9 @@ WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see “Comm
 SHARES = {
     "active_time": (
         "GPU active time",
-        """Shares of {window}. A GPU is active while a kernel, copy or memset runs. Kernels run
-            {kernel:pct} of the time; tools such as nvidia-smi show this number as utilization.""",
+        """Shares of {window}, with {n_ops:count GPU operation}. A GPU is active while a kernel,
+            copy or memset runs. Kernels run {kernel:pct} of the time; tools such as nvidia-smi show
+            this number as utilization.""",
     ),
     "activity_split": (
         "Work of the GPUs",
@@ -237,13 +228,6 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         findings=[
             _exposed(ranks, total, window, params.threshold_exposed_pct),
             _uneven(ranks, rows, window, params.threshold_imbalance_pct),
-            READING.finding(
-                measured=pct_of(total.busy_ns, total.window_ns),
-                gpus="The GPU was" if len(rows) == 1 else f"{len(rows)} GPUs were",
-                window=window,
-                n_ops=sum(rank.n_ops for rank in ranks),
-                kernel=pct_of(total.kernel_ns, total.window_ns),
-            ),
         ],
         exhibits=_exhibits(ranks, total, window),
         metrics={
@@ -273,6 +257,7 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
     both, alone = total.overlap_ns, total.exposed_communication_ns
     values = {
         "window": window,
+        "n_ops": sum(rank.n_ops for rank in ranks),
         "kernel": pct_of(total.kernel_ns, total.window_ns),
         "communication": both + alone,
         "share": pct_of(both + alone, total.window_ns),

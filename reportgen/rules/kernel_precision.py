@@ -65,17 +65,6 @@ ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (B
     allow TF32."""
 ADVICE_FOR_AMD = """If the GPU has matrix cores, train in mixed precision (torch.autocast in BF16 or
     FP16)."""
-READING = kit.Message(
-    id="PREC-2",
-    title="{main_pct:pct} of kernel time is {main}; {measured:pct} is on {units}",
-    text="""Shares of the {kernels:ns} of all kernels except communication. For {unknown_pct:pct} of
-        this time the precision is unknown.""",
-    advice="Try a lower precision (BF16 or FP16), if the accuracy of the model allows it.",
-    exhibit="precision_shares",
-)
-LOW = frozenset({Precision.BF16, Precision.FP16, Precision.FP8, Precision.FP4, Precision.INT8})
-LOW_ADVICE = """The model already runs in a reduced precision; fuse kernels that are limited by
-    memory instead."""
 PIES = {
     "precision_shares": (
         "Kernel time by precision",
@@ -188,20 +177,11 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     missing, totals = kit.reason_without_gpu(job.n_ops), _by_precision(job)
     if not totals:
         return Outcome(missing=missing)
-    every_ns, main = sum(totals.values()), next(iter(totals))
+    every_ns = sum(totals.values())
     matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
-    reading = READING.finding(
-        measured=pct_of(matrix_ns, every_ns),
-        advice=LOW_ADVICE if main in LOW else None,
-        main=main.value,
-        units=job.units,
-        main_pct=pct_of(totals[main], every_ns),
-        kernels=every_ns,
-        unknown_pct=pct_of(totals.get(Precision.UNKNOWN, 0), every_ns),
-    )
     return Outcome(
         missing=missing,
-        findings=[_fault(job, every_ns, params), reading],
+        findings=[_fault(job, every_ns, params)],
         exhibits=_exhibits(job, totals, matrix_ns, top=params.top),
         metrics={
             **{f"{item.lower()}_ratio": ratio_of(ns, every_ns) for item, ns in totals.items()},

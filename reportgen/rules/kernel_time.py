@@ -50,18 +50,14 @@ TINY = kit.Message(
     advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
-LARGEST = kit.Message(
-    id="KERN-2",
-    title="The largest kernel takes {measured:pct} of the time of all kernels",
-    text="""The kernel {name} ran {first.count:count time}, {first.mean_ns:ns} each on average:
-        {first.sum_ns:ns} in all. All kernels together take {every}. The trace has {n_names:count
-        different kernel}.{avoidable}""",
-    advice="Speed up the first kernels of the table: they take most of the time.",
+AVOIDED = kit.Message(
+    id="KERN-3",
+    title="{who} take {measured:pct} of the computing time of the GPU",
+    text="""{who} run for {its:ns}: {measured:pct} of the time of all kernels that compute; more
+        than {threshold:pct} is worth a change.""",
+    advice="",
     exhibit="top_by_time",
 )
-COMMUNICATION_ADVICE = """This kernel communicates, and part of its time may be waiting for other
-    ranks: see “Communication”. Of the kernels that compute, the first few of the table are worth
-    the most work."""
 
 TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
@@ -73,19 +69,18 @@ AVOIDABLE = (
     (
         re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
         5.0,
-        """ Kernels that only change the layout of tensors for convolutions take {share:pct} of the
-            time of those that compute.""",
-        " Use memory_format=torch.channels_last for the model and its inputs.",
+        "Kernels that only change the layout of tensors",
+        "Use memory_format=torch.channels_last for the model and its inputs.",
     ),
     (
         re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
         40.0,
-        """ Kernels that compute elementwise or copy take {share:pct} of the time of those
-            that compute; each reads and writes whole tensors.""",
-        " Fuse them with torch.compile.",
+        "Kernels that compute elementwise or copy",
+        "Fuse them with torch.compile: each reads and writes whole tensors.",
     ),
 )
-"""Kernels that a setting avoids: their names, the least share of the computing time, sentences."""
+"""Kernels that a setting avoids: their names, the least share of the computing time, who they are,
+and the remedy."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
@@ -295,22 +290,10 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     kernels = groups[Grouping.NAME]
     if not kernels:
         return Outcome(missing=missing)
-    first, every_ns = kernels[0], sum(item.sum_ns for item in kernels)
-    is_main = _category(Grouping.NAME, first, job) == COMMUNICATION
-    avoidable, remedies = _avoidable(kernels, job)
-    advice = COMMUNICATION_ADVICE if is_main else LARGEST.advice
-    largest = LARGEST.finding(
-        measured=pct_of(first.sum_ns, every_ns),
-        advice=f"{advice}{remedies}",
-        avoidable=avoidable,
-        first=first,
-        name=short_names(first.key)[0],
-        every=_time(kernels, n_ranks=len(ranks)),
-        n_names=len(kernels),
-    )
+    every_ns = sum(item.sum_ns for item in kernels)
     return Outcome(
         missing=missing,
-        findings=[_tiny(job, params), largest],
+        findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
             *_rankings(groups, job, top=params.top),
             *(_table(way, rows, job) for way, rows in groups.items()),
@@ -324,16 +307,17 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
     )
 
 
-def _avoidable(kernels: Rows, job: RankKernels) -> tuple[str, str]:
-    """Return sentences on kernels that take much of the computing time, and the remedies."""
+def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
+    """Yield the kinds of kernels that take much of the computing time and that a setting avoids."""
     compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
-    every_ns, texts, remedies = sum(row.sum_ns for row in compute), "", ""
-    for pattern, from_pct, text, remedy in AVOIDABLE:
+    every_ns = sum(row.sum_ns for row in compute)
+    for pattern, from_pct, who, remedy in AVOIDABLE:
         its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
-        if pct_of(its_ns, every_ns) >= from_pct:
-            texts += write(text, share=pct_of(its_ns, every_ns))
-            remedies += remedy
-    return texts, remedies
+        share_pct = pct_of(its_ns, every_ns)
+        if share_pct >= from_pct:
+            yield AVOIDED.finding(
+                measured=share_pct, threshold=from_pct, advice=remedy, who=who, its=its_ns
+            )
 
 
 def _tiny(job: RankKernels, params: Params) -> Finding | None:

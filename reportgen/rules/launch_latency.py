@@ -30,17 +30,6 @@ ABOUT = About(
         torch.compile or CUDA graphs.""",
     section=results.Section(id="launches", title="Launches", order=100),
 )
-READING = kit.Message(
-    id="LAUNCH-1",
-    title="Operations begin {begin} their launch (median){on}",
-    text="""95 % of them begin within {most.p95_ns:ns} of the launch call; the longest delay is
-        {most.max_ns:ns}.{early}{unseen}""",
-    advice="Nothing to do if the delay is long; if it is only a few µs, see “Idle time”.",
-    unit="us",
-    exhibit="launch_delays",
-)
-ON_RANK = " on rank {rank} (the longest of {n_ranks} ranks)"
-UNSEEN = " The launch of {orphans:count operation} was not recorded."
 EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU
     differ, so delays and causes of idle time are wrong by as much."""
 BOXES_CAPTION = """“launch” is the time from the start of the launch call to the start on the GPU.
@@ -133,38 +122,26 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
     if missing:
         return Outcome(missing=missing)
     rows = kit.concat(rank.delays for rank in ranks)
+    n_early = sum(item.negative for item in rows if item.delay == LAUNCH)
+    early = write(EARLY, n=n_early) if n_early else ""
     by_rank = kit.table(
         "launch_latency",
         rows,
         Delays,
         title="Launch delays by rank",
-        caption="""launch is the time from the start of a call to the start of its first operation
+        caption=f"""launch is the time from the start of a call to the start of its first operation
             on the GPU. queue is the time from the end of the call to the start of each of its
-            operations; it may be negative. orphans are operations whose call was not recorded.""",
+            operations; it may be negative. orphans are operations whose call was not
+            recorded.{early}""",
     )
     if not rows:
         return Outcome(exhibits=[by_rank])
     return Outcome(
-        findings=[_reading([item for item in rows if item.delay == LAUNCH])],
         exhibits=[_boxes(rows), _slowest(ranks, params.top), by_rank],
         metrics={
             f"{delay}_p50_max_us": max(r.p50_ns for r in rows if r.delay == delay) / NS_PER_US
             for delay in (LAUNCH, QUEUE)
         },
-    )
-
-
-def _reading(rows: Sequence[Delays]) -> results.Finding:
-    most = max(rows, key=lambda item: item.p50_ns)
-    orphans, n_early = sum(item.orphans for item in rows), sum(item.negative for item in rows)
-    begin = "{delay:ns} before" if most.p50_ns < 0 else "{delay:ns} after"
-    return READING.finding(
-        measured=round(most.p50_ns / NS_PER_US, 3),
-        begin=write(begin, delay=abs(most.p50_ns)),
-        on=write(ON_RANK, rank=most.rank, n_ranks=len(rows)) if len(rows) > 1 else "",
-        most=most,
-        early=write(EARLY, n=n_early) if n_early else "",
-        unseen=write(UNSEEN, orphans=orphans) if orphans else "",
     )
 
 

@@ -35,18 +35,6 @@ ABOUT = About(
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
-READING = kit.Message(
-    id="OPER-1",
-    title="{first.name} takes {measured:pct} of the host's time in operators",
-    text="""{first.count:count call} took {first.self_ns:ns} of the {every:ns} of all operators,
-        counted without the operators inside. {n:count different operator} ran.""",
-    advice="If the host is too slow for the GPU, call it less often or on larger tensors.",
-    exhibit="top_by_self_time",
-)
-WAITING = frozenset({"aten::_local_scalar_dense", "aten::item", "aten::is_nonzero"})
-WAITING_ADVICE = """This operator copies a value from the GPU, for example by .item() or
-    float(tensor), and waits until the GPU has computed it: read values less often, or launch the
-    next work before you read them."""
 BY_SELF_TIME = (
     "Operators by self time on the host",
     "Shares of the self time of all operators on all threads ({every:ns}).",
@@ -217,15 +205,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             the self time of all operators. gpu_time_us adds up the durations of the GPU operations
             that the operator launched directly.""",
     )
-    reading = READING.finding(
-        measured=rows[0].pct_of_self_time,
-        advice=WAITING_ADVICE if rows[0].name in WAITING and gpu_time_ns > 0 else None,
-        first=rows[0],
-        every=self_time_ns,
-        n=len(rows),
-    )
     return Outcome(
-        findings=[reading],
         exhibits=[
             by_host,
             *([by_gpu] if gpu_time_ns > 0 else []),

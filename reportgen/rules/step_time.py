@@ -12,7 +12,7 @@ from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.device_busy import own_clock_ns
 from reportgen.facts.distributions import bin_together, tally_values
-from reportgen.facts.traced_steps import StepRows, StepSource, step_rows
+from reportgen.facts.traced_steps import StepRows, step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import Times
 from reportgen.results import many_ranks
@@ -52,20 +52,6 @@ SLOW = kit.Message(
     unit="times the median",
     exhibit="steps",
 )
-READING = kit.Message(
-    id="STEPT-2",
-    title="A step takes {p50_ns:ns} (median)",
-    text="""Of {count:count step}{on_ranks}, 95 % take up to {p95_ns:ns}, and the longest takes
-        {max_ns:ns}.{on_gpu}{guessed}""",
-    advice="Use this value to compare later runs of the same job.",
-    unit="us",
-    exhibit="step_times",
-)
-ONE_STEP = replace(READING, text="One step was recorded.{on_gpu}")
-ON_GPU = """ From the start of the first GPU operation of a step to the end of the last one it takes
-    {p50_ns:ns} (median), in 95 % of the steps up to {p95_ns:ns}."""
-ONE_ON_GPU = """ From the start of its first GPU operation to the end of the last one it takes
-    {p50_ns:ns}."""
 LOADER = replace(
     SLOW,
     cause=results.Cause.SLOW_INPUT,
@@ -75,7 +61,6 @@ LOADER = replace(
     advice="""Make the slow batches cheaper to load, or load further ahead: num_workers and
         prefetch_factor of the DataLoader.""",
 )
-GUESSED = " They are marked by {source}."
 PERIODS = "Time from step to step: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 GPU_TIMES = "Step durations on the GPU: median {p50_ns:ns}, p95 {p95_ns:ns}, p99 {p99_ns:ns}"
 FROM_TO = "From the start of a step to the start of the next one."
@@ -206,16 +191,6 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
     n_steps = sum(rank.count for rank in traced)
     every = _percentiles(np.concatenate([rank.steps.period_ns for rank in traced]))
     on_gpu = _percentiles(np.concatenate([rank.steps.on_gpu_ns for rank in traced]))
-    source = traced[0].steps.source
-    is_one = n_steps == 1
-    reading = (ONE_STEP if is_one else READING).finding(
-        measured=round(every["p50_ns"] / NS_PER_US, 3),
-        on_gpu=write(ONE_ON_GPU if is_one else ON_GPU, **on_gpu) if on_gpu["p50_ns"] else "",
-        guessed="" if source is StepSource.PROFILER else write(GUESSED, source=source),
-        on_ranks=f" on {len(traced):,} ranks" if len(traced) > 1 else "",
-        count=n_steps,
-        **every,
-    )
     by_rank = kit.table(
         "step_percentiles",
         traced,
@@ -228,7 +203,7 @@ def judge(ranks: Sequence[tuple[int, RankSteps | None]], params: Params) -> Outc
             last columns count the operations that a step launched.""",
     )
     return Outcome(
-        findings=[_slow(traced, params), _incomplete(traced), reading],
+        findings=[_slow(traced, params), _incomplete(traced)],
         exhibits=[
             *_histograms(traced, every, on_gpu),
             by_rank,

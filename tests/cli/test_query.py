@@ -242,3 +242,17 @@ def test_the_questions_of_the_file_for_assistants_have_answers(report: Path) -> 
     for line in commands:
         words = shlex.split(line, comments=True)[3:]
         assert said(report, *words), line
+
+
+@pytest.mark.parametrize("finding", ["sys-3", "KERN-2"])
+def test_a_finding_that_is_none_any_more_is_answered_with_its_place(
+    report: Path, finding: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"{finding.upper()} is no finding any more: see "):
+        said(report, finding)
+
+
+def test_the_gate_says_what_replaced_a_finding(report: Path) -> None:
+    run = run_command(report / "profiler-report", "--fail-on", "SYS-1", cwd=report)
+    assert run.code == 2
+    assert "SYS-1 is no finding any more: see OverallSystemUsage.usage" in run.stderr

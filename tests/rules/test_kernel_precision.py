@@ -29,7 +29,6 @@ def test_what_a_name_does_not_say_is_unknown_whatever_stands_beside_it() -> None
     assert column(result, "precision", "precision") == ["BF16", "Unknown", "INT64"]
     assert column(result, "precision", "time_us") == [95.0, 4.0, 1.0]
     assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
-    assert "For 4.0 % of this time the precision is unknown" in result.findings[0].text
     names = column(run(kernel_time.RULE, trace), "kernels", "name")
     labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
     assert dict(zip(names, labels, strict=True))["triton_poi_0"] == "Unknown"
@@ -47,15 +46,6 @@ def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
 
     assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
     assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "is_low"), [("k<__nv_bfloat16>", True), ("k<float>", False), ("sgemm_", False)]
-)
-def test_lower_precision_is_not_advised_where_it_is_low(name: str, is_low: bool) -> None:
-    found = {item.id: item for item in run(RULE, rank_trace(gpu=[(name, 0.0, 9.0)])).findings}
-
-    assert ("already runs in a reduced" in found["PREC-2"].advice) is is_low
 
 
 def test_communication_has_no_precision() -> None:

@@ -41,16 +41,6 @@ def test_kernels_of_all_ranks_are_joined_by_name() -> None:
         assert column(result, "kernels", name) == [pytest.approx(value)]
 
 
-@pytest.mark.parametrize(
-    ("name", "advice"),
-    [("ncclDevKernel_AllReduce", "see “Communication”"), ("k", "Speed up the first kernels")],
-)
-def test_a_kernel_that_communicates_is_not_to_be_made_faster(name: str, advice: str) -> None:
-    found = {item.id: item for item in run(RULE, kernels(9.0, name=name)).findings}
-
-    assert advice in found["KERN-2"].advice
-
-
 @pytest.mark.parametrize(("each_us", "is_told"), [(39.0, False), (41.0, True)])
 def test_kernels_that_could_be_fused_are_told_with_their_share(
     each_us: float, is_told: bool
@@ -59,8 +49,10 @@ def test_kernels_that_could_be_fused_are_told_with_their_share(
     gpu = [("gemm", 0.0, 100.0 - each_us), (name, 100.0, each_us)]
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}
 
-    assert ("torch.compile" in found["KERN-2"].advice) is is_told
-    assert ("or copy take 41.0 %" in found["KERN-2"].text) is is_told
+    assert ("KERN-3" in found) is is_told
+    if is_told:
+        assert "torch.compile" in found["KERN-3"].advice
+        assert "or copy take 41.0 %" in found["KERN-3"].title
 
 
 @pytest.mark.parametrize(("changing_us", "is_told"), [(4.0, False), (6.0, True)])
@@ -74,8 +66,10 @@ def test_kernels_that_only_change_layouts_are_told_with_their_share(
     ]
     found = {item.id: item for item in run(RULE, rank_trace(gpu=gpu)).findings}
 
-    assert ("channels_last" in found["KERN-2"].advice) is is_told
-    assert ("convolutions take 6.0 %" in found["KERN-2"].text) is is_told
+    assert ("KERN-3" in found) is is_told
+    if is_told:
+        assert "channels_last" in found["KERN-3"].advice
+        assert "tensors take 6.0 %" in found["KERN-3"].title
 
 
 def test_a_kernel_that_ran_once_has_no_deviation() -> None:

@@ -30,21 +30,6 @@ def test_operators_have_times_of_their_own_and_of_what_they_launched() -> None:
     assert column(result, "top_by_gpu_time", "operator") == column(result, "operators", "name")
 
 
-@pytest.mark.parametrize(
-    ("operator", "advice"),
-    [("aten::_local_scalar_dense", "read values less often"), ("aten::mm", "larger tensors")],
-)
-def test_an_operator_that_waits_for_a_value_is_advised_to_wait_less(
-    operator: str, advice: str
-) -> None:
-    calls = [("cudaLaunchKernel", 30.0, 5.0, {"correlation": 1})]
-    gpu: list[Any] = [("k", 40.0, 1.0, {"correlation": 1})]
-
-    result = run(RULE, rank_trace(gpu=gpu, calls=calls, slices=[(operator, 0.0, 100.0)]))
-
-    assert advice in result.findings[0].advice
-
-
 def test_a_launch_at_the_rounded_end_of_an_operator_is_not_inside() -> None:
     slices = [("outer", 0.0, 100.0), ("inner", 10.0, 20.000001), ("next", 60.000001, 20.0)]
     calls = [("cudaLaunchKernel", at, 5.0, {"correlation": at}) for at in (30.0, 60.0)]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import Counters, ExhibitKind, Severity, Status
+from reportgen.results import Counters, ExhibitKind, Status
 from reportgen.rules.overall_system_usage import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, run, sampled_again
@@ -90,56 +90,6 @@ def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said(
     assert result.details["Network"]["algo-1"]["max"] == 9.0  # type: ignore[index, call-overload]
     assert usage is not None
     assert "Network on algo-1 is SageMaker's own traffic" in usage.caption
-
-
-@pytest.mark.parametrize(
-    ("gpu", "cpu", "expected"),
-    [
-        (69.99, 69.99, "SYS-1"),
-        (69.99, 70.0, "SYS-2"),
-        (0.0, None, "SYS-1"),
-        (70.0, 20.0, "SYS-6"),
-        (70.01, 20.0, "SYS-3"),
-        (None, 70.0, "SYS-4"),
-        (None, 69.99, "SYS-4"),
-    ],
-)
-def test_each_node_gets_the_reading_that_fits(
-    gpu: float | None, cpu: float | None, expected: str
-) -> None:
-    findings = run(RULE, steady(gpu=gpu, cpu=cpu)).findings
-
-    assert [item.id for item in findings] == [expected]
-    assert all(item.severity is Severity.INFO for item in findings)
-
-
-def test_gpus_that_are_busy_together_are_not_each_called_well_used() -> None:
-    (found,) = run(RULE, node(gpu0=[98.0] * 10, gpu1=[45.0] * 10, cpu0=[30.0] * 10)).findings
-
-    assert found.title == "GPUs are busy most of the time: median utilization 71.5 %"
-    assert "the GPUs together: median 71.5 %" in found.text
-
-
-def test_a_cpu_only_job_is_told_whether_its_cpus_have_room() -> None:
-    used, room = (run(RULE, steady(gpu=None, cpu=cpu)).findings[0] for cpu in (70.0, 69.0))
-
-    assert "the CPU cores are busy" in used.title
-    assert "all programs" in used.text
-    assert "not fully used" in room.title
-
-
-def test_one_reading_stands_for_all_nodes_it_fits() -> None:
-    result = run(
-        RULE, steady("algo-1", gpu=60.0), steady("algo-2", gpu=30.0), steady("algo-3", gpu=95.0)
-    )
-    found = finding(result, "SYS-1")
-
-    assert [item.id for item in result.findings] == ["SYS-1", "SYS-3"]
-    assert found is not None
-    assert found.text.startswith(
-        "This holds for 2 of 3 nodes; algo-2 has the lowest values. On algo-2, the GPUs together: "
-    )
-    assert (found.where.node, found.measured) == ("algo-2", 30.0)
 
 
 def test_samples_at_zero_and_below_fifty_are_counted_per_gpu_per_core_and_in_all() -> None:

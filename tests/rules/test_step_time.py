@@ -97,7 +97,6 @@ def test_steps_are_told_by_annotations_where_the_profiler_told_none(
         assert result.status is Status.SKIPPED
     else:
         assert column(result, "steps", "step") == numbers
-        assert "They are marked by" in result.findings[-1].text
 
 
 def test_numbered_marks_are_steps_that_the_script_tells() -> None:
@@ -106,7 +105,6 @@ def test_numbered_marks_are_steps_that_the_script_tells() -> None:
     result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices, steps=marks))
 
     assert column(result, "steps", "step") == [41, 42]
-    assert "They are marked by numbered annotations" in result.findings[-1].text
 
 
 def test_a_host_that_runs_ahead_makes_no_step_slow() -> None:
@@ -137,7 +135,6 @@ def test_a_step_on_the_gpu_lasts_from_its_first_to_its_last_operation() -> None:
 
     assert column(result, "steps", "gpu_span_us") == [150.0 - 30.0, 172.0 - 155.0, 0.0]
     assert column(result, "step_percentiles", "gpu_span_p50_us") == [68.5]
-    assert "it takes 68 µs (median)" in result.findings[-1].text
 
 
 def test_times_on_the_gpu_and_from_step_to_step_have_a_histogram_and_percentiles_each() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from statistics import fmean
 
 from reportgen import results
@@ -24,11 +23,8 @@ from reportgen.rules.overall_system_usage.measure import (
     measure,
 )
 from reportgen.rules.overall_system_usage.tables import Totals, exhibits_of, totals_of
-from reportgen.text import format_ns, join_names, part_of, plural, write
+from reportgen.text import format_ns, join_names, part_of, plural
 from reportgen.units import NS_PER_S
-
-HIGH_PCT = 70.0
-"""At this level AWS's report calls a resource well used (docs/rules.md)."""
 
 ABOUT = About(
     checks="How much of GPU, CPU, memory, I/O and network each node used.",
@@ -51,54 +47,6 @@ ABOUT = About(
     ),
     has_counters=True,
 )
-BOTH_HAVE_ROOM = kit.Message(
-    id="SYS-1",
-    cause=results.Cause.HEADROOM,
-    title="GPU and CPU{on} are not fully used: 95th percentile of the GPUs {measured:pct}",
-    text="{scope}On {node}, {levels}.",
-    advice="Raise the batch size, load more batches in parallel, or take a smaller instance.",
-    exhibit="usage",
-)
-GPUS_HAVE_ROOM = replace(
-    BOTH_HAVE_ROOM,
-    title="GPUs{on} are not fully used: 95th percentile {measured:pct}",
-    advice="Raise the batch size, or take a smaller GPU.",
-)
-CPU_IS_BUSY = replace(
-    BOTH_HAVE_ROOM,
-    id="SYS-2",
-    cause=results.Cause.HEADROOM,
-    title="GPUs{on} are not fully used while the CPU is busy: 95th percentile {measured:pct}",
-    advice="Take work off the CPU: load data more efficiently, prefetch, preprocess on the GPU.",
-)
-WELL_USED = replace(
-    BOTH_HAVE_ROOM,
-    id="SYS-3",
-    cause=results.Cause.OBSERVATION,
-    title="GPUs{on} are busy most of the time: median utilization {measured:pct}",
-    advice="To save more, shorten the operators that take most of the GPU time.",
-)
-CPUS_WELL_USED = replace(
-    BOTH_HAVE_ROOM,
-    id="SYS-4",
-    cause=results.Cause.OBSERVATION,
-    title="No GPU was recorded, and the CPU cores{on} are busy: 95th percentile {measured:pct}",
-    text="{scope}On {node}, {levels}. This is the work of all programs on it.",
-    advice="""If other programs share the machine, look at their use first. Otherwise try an
-        instance with a GPU or with more cores, and compare the cost of a step.""",
-)
-CPUS_HAVE_ROOM = replace(
-    CPUS_WELL_USED,
-    title="The job runs on CPUs, which{on} are not fully used: 95th percentile {measured:pct}",
-    advice="Use more threads, load more batches in parallel, or take a smaller instance.",
-)
-BUSY_AT_TIMES = replace(
-    BOTH_HAVE_ROOM,
-    id="SYS-6",
-    cause=results.Cause.GPU_SWINGS,
-    title="GPUs{on} work only part of the time: median utilization {measured:pct}",
-    advice="Find the times of low GPU utilization in the timeline, and see what ran on the host.",
-)
 NOT_SAMPLED = kit.Message(
     id="SYS-7",
     title="{node} was not sampled for {lost_ns:ns} of the job",
@@ -109,7 +57,6 @@ NOT_SAMPLED = kit.Message(
         interruption or a node that stopped; compare the clocks of the nodes.""",
     exhibit="not_sampled",
 )
-_TOGETHER = {Quantity.GPU: "the GPUs together", Quantity.CPU: "the cores together"}
 LATE, PAUSE, LOST = "before its first sample", "between its samples", "after its last sample"
 
 
@@ -149,7 +96,7 @@ def judge(nodes: Sequence[NodeUsage], _params: NoParams) -> Outcome:
         missing=kit.reason_to_skip(n_ticks=n_ticks, n_gpus=None, n_samples=n_ticks, patience=0),
         counters=results.Counters(datapoints=n_samples),
         details=details,
-        findings=[*_readings(rows), _not_sampled(absences, recordings) if absences else None],
+        findings=[_not_sampled(absences, recordings)] if absences else [],
         exhibits=[*_tables(rows, absences, platform), *exhibits_of(nodes, totals)] if rows else (),
         metrics=_metrics(nodes, totals),
     )
@@ -191,46 +138,6 @@ def _tables(
         caption = """Intervals longer than 3 minutes and 5 samples, between the first and the last
             sample of the job."""
         yield kit.table("not_sampled", absences, Absence, title=title, caption=caption)
-
-
-def _readings(rows: Sequence[UsageRow]) -> Iterator[results.Finding]:
-    """Yield the readings SYS-1 to SYS-4 and SYS-6, each once for all nodes it holds for."""
-    nodes: dict[str, dict[str, UsageRow]] = {}
-    for item in rows:
-        nodes.setdefault(item.node, {})[item.metric] = item
-    by_id: dict[str, list[tuple[float, kit.Message, str]]] = {}
-    for node, levels in nodes.items():
-        for message, level_pct in _reading(levels.get(Quantity.GPU), levels.get(Quantity.CPU)):
-            by_id.setdefault(message.id, []).append((level_pct, message, node))
-    for _, found in sorted(by_id.items()):
-        level_pct, message, node = min(found, key=lambda item: item[0])
-        which = part_of(len(found), len(nodes), "node")
-        lowest = f"; {node} has the lowest values. " if len(found) > 1 else ". "
-        words = [
-            write(f"{who}: median {{its.p50:pct}}, 95th percentile {{its.p95:pct}}", its=its)
-            for name, who in _TOGETHER.items()
-            if (its := nodes[node].get(name))
-        ]
-        yield message.finding(
-            measured=level_pct,
-            threshold=HIGH_PCT,
-            where=results.Where(node=node),
-            scope=f"This holds for {which}{lowest}" if len(nodes) > 1 else "",
-            on=f" on {node if len(found) == 1 else which}" if len(nodes) > 1 else "",
-            node=node,
-            levels="; ".join(words),
-        )
-
-
-def _reading(gpu: UsageRow | None, cpu: UsageRow | None) -> Iterator[tuple[kit.Message, float]]:
-    if gpu is None:
-        if cpu:
-            yield CPUS_WELL_USED if cpu.p95 >= HIGH_PCT else CPUS_HAVE_ROOM, cpu.p95
-    elif gpu.p95 < HIGH_PCT:
-        is_busy = cpu is not None and cpu.p95 >= HIGH_PCT
-        yield CPU_IS_BUSY if is_busy else BOTH_HAVE_ROOM if cpu else GPUS_HAVE_ROOM, gpu.p95
-    else:
-        yield WELL_USED if gpu.p50 > HIGH_PCT else BUSY_AT_TIMES, gpu.p50
 
 
 def _absences(recordings: Mapping[str, Recording]) -> list[Absence]:

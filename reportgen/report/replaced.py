@@ -1,0 +1,25 @@
+"""Findings that older reports have and new ones do not: what holds their numbers now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+REPLACED: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("SYS-1", "SYS-2", "SYS-3", "SYS-4", "SYS-6"),
+        "OverallSystemUsage.usage and the metrics of OverallSystemUsage",
+    ),
+    "ACT-3": "GpuActivity.active_time and the metric gpu_active_ratio",
+    "KERN-2": "KernelTime.top_by_time; KERN-3 names kernels that a setting avoids",
+    "LAUNCH-1": "LaunchLatency.launch_delays and its metrics",
+    "OPER-1": "OperatorTime.top_by_self_time",
+    "PREC-2": "KernelPrecision.precision_shares and the metrics of KernelPrecision",
+    "STEPT-2": "StepTime.step_times and the metric step_p50_us",
+}
+"""Ids of findings that said what an exhibit beside them shows, and that exhibit."""
+
+
+def said_of(name: str) -> str:
+    """Return a sentence on what replaced a finding; empty for any other name."""
+    now = REPLACED.get(name.upper())
+    return f"{name.upper()} is no finding any more: see {now}." if now else ""
