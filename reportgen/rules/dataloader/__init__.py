@@ -222,6 +222,8 @@ def _waits(
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""
     is_early = job.worst is not None and job.worst.is_early
+    if cause is Cause.OTHER_PROGRAMS and job.longest_work is not None:
+        share *= job.longest_work.queued_ratio
     if cause is Cause.TOO_FEW_LOADERS and job.loop_load and not job.has_gpu:
         others = (job.longest_work and job.longest_work.other_cores) or 0.0
         used = (max(load.busy_cores - others, 0.0) / load.n_cores for load in job.loop_load)
