@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from reportgen.comparison.changes import finding_changes, metric_changes, moved
 from reportgen.comparison.conditions import changed_settings, conditions_of, warnings_of, why_not
 from reportgen.comparison.model import (
@@ -18,9 +16,19 @@ from reportgen.comparison.model import (
     Verdict,
     WaterfallPart,
 )
-from reportgen.comparison.resources import cost_changes, samples_per_s, usage_changes
+from reportgen.comparison.resources import (
+    cost_changes,
+    samples_per_s,
+    samples_ratio,
+    usage_changes,
+)
 from reportgen.comparison.runs import Run, run_of
-from reportgen.comparison.steps import LEAST_RATIO, choose, difference_of_steps
+from reportgen.comparison.steps import (
+    LEAST_RATIO,
+    choose,
+    difference_of_samples,
+    difference_of_steps,
+)
 from reportgen.comparison.waterfall import WORDS, waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
@@ -31,6 +39,9 @@ _TELLING_RATIO, _EXPLAINING_RATIO = 0.2, 0.5
 """A part that makes less than a fifth of a difference is not in its sentence; one that makes half
 of it is its reason."""
 _CONFIRMING_RATIO = 0.5
+_SAME_BATCH = 1e-6
+_AGREE_WITHIN = 1.1
+"""Ratios of medians and of means that differ by a tenth are told: the reader may know only one."""
 _LONGEST_NAME = 40
 """A longer name would hide the rest of the sentence of the verdict."""
 
@@ -39,9 +50,9 @@ def compare(before: Report, after: Report, *, labels: tuple[str, str] | None = N
     """Return how ``after`` differs from ``before``; ``labels`` are by default the jobs' names.
 
     The verdict is one of four words. It is *faster* or *slower* only where the 99.8 % interval of
-    the difference of medians leaves out zero (of few steps 99 %), and where the difference is
-    larger than that of two runs of one job; else where the same holds for the means, or for a part
-    of the steps that the means confirm.
+    the difference of means leaves out zero, and where the difference is larger than that of two
+    runs of one job; else where the same holds for a part of the steps that the means confirm, or
+    for the medians. Where both batch sizes are known, equally many samples are compared.
     """
     labels = labels or _names(before, after)
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
@@ -53,7 +64,7 @@ def compare(before: Report, after: Report, *, labels: tuple[str, str] | None = N
     if step is not None and min(step.before_p50_s, step.after_p50_s) <= 0:
         reason, step, parts = "Most of the recorded steps take no time.", None, ()
     conditions = conditions_of(*runs, compared=how)
-    verdict = Verdict.NOT_COMPARABLE if step is None else verdict_of(step)
+    verdict = Verdict.NOT_COMPARABLE if step is None else verdict_of(_of_equal_work(*runs, step))
     return Comparison(
         before=_job(runs[0]),
         after=_job(runs[1]),
@@ -82,17 +93,27 @@ def _names(*reports: Report) -> tuple[str, str]:
 def verdict_of(step: StepDifference) -> Verdict:
     """Return whether a difference is beyond noise, and in which direction.
 
-    The medians decide. Where they do not differ the means do: what costs only some of the steps,
-    such as a loader that delivers in bursts, leaves the median as it is. Where the whole varies too
-    much, a part of the steps can still differ surely, and the mean of the whole as it does.
+    The means decide, which a clock on the wall shows: what costs only some of the steps, such as a
+    loader that delivers in bursts, leaves the median as it is. Where the whole varies too much, a
+    part of the steps can still differ surely, and the mean of the whole as it does; or the medians
+    do, if the means changed in the same direction.
     """
-    if is_median_beyond_noise(step):
-        difference_s = step.difference_s
-    elif is_mean_beyond_noise(step) or sure_part(step) is not None:
-        difference_s = step.step_mean_difference_s
-    else:
+    whole_s = step.step_mean_difference_s
+    is_median_sure = is_median_beyond_noise(step) and whole_s * step.difference_s > 0
+    if not (is_mean_beyond_noise(step) or sure_part(step) is not None or is_median_sure):
         return Verdict.NO_DIFFERENCE
-    return Verdict.SLOWER if difference_s > 0 else Verdict.FASTER
+    return Verdict.SLOWER if whole_s > 0 else Verdict.FASTER
+
+
+def _of_equal_work(before: Run, after: Run, step: StepDifference) -> StepDifference:
+    """Return the difference for equally many samples, where both batch sizes are known."""
+    scale = samples_ratio(step)
+    if scale is None or abs(scale - 1) < _SAME_BATCH:
+        return step
+    assert before.steps is not None
+    assert after.steps is not None
+    chosen = choose(before.steps, after.steps)
+    return difference_of_samples(before.steps, after.steps, chosen, scale=scale)
 
 
 def is_median_beyond_noise(step: StepDifference) -> bool:
@@ -160,15 +181,18 @@ def _headline(
 ) -> str:
     if step is None:
         return "These two jobs cannot be compared in time."
-    times_s, which = (step.before_p50_s, step.after_p50_s), ""
-    if verdict is not Verdict.NO_DIFFERENCE and not is_median_beyond_noise(step):
-        times_s, which = (step.before_mean_s, step.after_mean_s), " in the mean"
+    times_s = step.before_mean_s, step.after_mean_s
     then, now = map(format_duration, times_s)
     both = "in both jobs" if now == then else f"instead of {then}"
-    times = f"a step takes {now} {both}{which}{_rates(step)}"
+    times = f"a step takes {now} {both} in the mean{_rates(step)}"
     if verdict is Verdict.NO_DIFFERENCE:
         return f"No difference beyond noise: {times}."
-    factor = max(times_s) / min(times_s) if min(times_s) else np.inf
+    scale = samples_ratio(step)
+    ratio = times_s[1] / times_s[0] * (scale or 1.0)
+    factor = max(ratio, 1 / ratio)
+    if scale is not None and abs(scale - 1) >= _SAME_BATCH:
+        which = f"{factor:.2f}× {verdict.value} by samples per second, with another batch size"
+        return f"“{labels[1]}” is {which}: {times}."
     return f"“{labels[1]}” is {factor:.2f}× {verdict.value}: {times}{_why(verdict, step, parts)}."
 
 
@@ -227,7 +251,16 @@ def _lead(verdict: Verdict, step: StepDifference, parts: tuple[WaterfallPart, ..
     if not is_median_beyond_noise(step):
         part = None if is_mean_beyond_noise(step) else sure_part(step)
         sure = f"{sure} {_of_part(part) if part else _certainty_of_means(step)}"
-    return f"{sure} {_of_means(step, parts)}"
+    return f"{sure}{_disagreement(step)} {_of_means(step, parts)}"
+
+
+def _disagreement(step: StepDifference) -> str:
+    """Say that medians and means do not agree, where one ratio is far from the other."""
+    ratios = step.ratio, step.after_mean_s / step.before_mean_s
+    if max(ratios) <= _AGREE_WITHIN * min(ratios):
+        return ""
+    both = "The median step takes {:.2f} times as long as before and the mean step {:.2f} times"
+    return f" {both.format(*ratios)}: some steps differ more than the usual one."
 
 
 def _doubt(step: StepDifference) -> str:

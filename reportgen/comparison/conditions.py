@@ -65,7 +65,7 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
     return tuple(
         Condition(what=what, before=one, after=other, same=one == other if one and other else None)
         for what, one, other in rows
-        if one or other
+        if one or other or (what == "batch size" and compared)
     )
 
 

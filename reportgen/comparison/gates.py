@@ -1,4 +1,4 @@
-"""Gates: conditions on a comparison that fail a build, ``step_p50 > +3%``."""
+"""Gates: conditions on a comparison that fail a build, ``step_mean > +3%``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 
 from reportgen.comparison.changes import unit_of
 from reportgen.comparison.compare import is_mean_beyond_noise, is_median_beyond_noise, sure_part
-from reportgen.comparison.model import Comparison, FindingState
+from reportgen.comparison.model import Comparison, FindingState, StepDifference, Verdict
+from reportgen.comparison.resources import samples_ratio
 from reportgen.errors import ConfigError
 from reportgen.results import Severity
 
@@ -21,8 +22,8 @@ _FINDING = re.compile(r"\s*finding:(?P<state>new|worse|not_checked)(?::(?P<sever
 _STEP_TIME = re.compile(r"(?:^|\.)step_(?P<point>p\d+|mean|max|p99_max)(?:_s|_us)?$")
 """Metrics that are a time per step: ``StepTime.step_p95_us``."""
 _HINT = (
-    'Write a metric with a change or a limit, "step_p50 > +3%", "StepTime.step_p95_us > 90000", or '
-    '"finding:new:critical".'
+    'Write a metric with a change or a limit, "step_mean > +3%", "StepTime.step_p95_us > 90000", '
+    'or "finding:new:critical".'
 )
 
 
@@ -159,19 +160,36 @@ def _is_beyond_noise(comparison: Comparison, name: str) -> bool:
     time = _STEP_TIME.search(name)
     if step is None or time is None:
         return True
+    if _is_of_samples(name, step):
+        return comparison.verdict is not Verdict.NO_DIFFERENCE
     is_mean_sure = is_mean_beyond_noise(step) or sure_part(step) is not None
     if name == STEP_MEAN:
         return is_mean_sure
     return is_median_beyond_noise(step) or (time["point"] != "p50" and is_mean_sure)
 
 
+def _is_of_samples(name: str, step: StepDifference) -> bool:
+    """Return whether equally many samples are compared, as the batch sizes differ."""
+    scale = samples_ratio(step)
+    return name in {STEP_P50, STEP_MEAN} and scale is not None and scale != 1
+
+
 def _values(comparison: Comparison, gate: Gate) -> tuple[float | None, float | None]:
-    """Return the number that a gate names, before and after; times per step are in seconds."""
+    """Return the number that a gate names, before and after; times per step are in seconds.
+
+    A change of the time per step is that for equally many samples, where batch sizes are known.
+    """
     step = comparison.step
-    if gate.name == STEP_P50:
-        return (step.before_p50_s, step.after_p50_s) if step else (None, None)
-    if gate.name == STEP_MEAN:
-        return (step.before_mean_s, step.after_mean_s) if step else (None, None)
+    if gate.name in {STEP_P50, STEP_MEAN}:
+        if step is None:
+            return None, None
+        is_mean, scale = gate.name == STEP_MEAN, samples_ratio(step) or 1.0
+        before_s, after_s = (
+            (step.before_mean_s, step.after_mean_s)
+            if is_mean
+            else (step.before_p50_s, step.after_p50_s)
+        )
+        return before_s, after_s * (scale if gate.is_change or gate.is_difference else 1.0)
     for row in comparison.metrics:
         if gate.name == row.name:
             return row.before, row.after

@@ -56,6 +56,17 @@ def samples_per_s(run: Run, mean_s: float) -> float | None:
     return samples / mean_s if samples and mean_s else None
 
 
+def samples_ratio(step: StepDifference) -> float | None:
+    """Return the samples of a step before by those of one after, ``None`` where these are unknown.
+
+    1 where the batch size did not change.
+    """
+    rates = step.before_samples_per_s, step.after_samples_per_s
+    if rates[0] is None or rates[1] is None:
+        return None
+    return rates[0] * step.before_mean_s / (rates[1] * step.after_mean_s)
+
+
 def cost_changes(before: Run, after: Run, step: StepDifference | None) -> tuple[MetricChange, ...]:
     """Return money and energy of a thousand steps, as far as price and power are recorded."""
     times_s = (None, None) if step is None else (step.before_mean_s, step.after_mean_s)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.comparison import Comparison, Verdict, codec, compare, exhibits
+from reportgen.comparison.gates import met, parse_gate
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
 from reportgen.results import Severity, Status, Where
@@ -46,8 +47,8 @@ def test_the_waterfall_names_the_cause_and_adds_up() -> None:
         mean_s = getattr(comparison.step, side.replace("_s", "_mean_s"))
         assert sum(getattr(row, side) for row in comparison.waterfall) == pytest.approx(mean_s)
     assert comparison.headline == (
-        "“wait-0” is 1.38× faster: a step takes 105 ms instead of 145 ms, mostly because of less "
-        "“waiting for data between steps” (-40 ms)."
+        "“wait-0” is 1.38× faster: a step takes 105 ms instead of 145 ms in the mean, mostly "
+        "because of less “waiting for data between steps” (-40 ms)."
     )
     assert comparison.lead.endswith(
         "The mean step changed by -39.9 ms: “waiting for data between steps” by -40 ms and all "
@@ -84,9 +85,54 @@ def test_medians_and_means_that_move_apart_are_both_said() -> None:
 
     comparison = compare(report_of(steps_table(before)), report_of(steps_table(after)))
 
-    assert comparison.verdict is Verdict.FASTER
-    assert "mostly because" not in comparison.headline
+    assert comparison.verdict is Verdict.SLOWER
+    assert "is 1.10× slower" in comparison.headline
     assert "The mean step changed by +10 ms, in the other direction" in comparison.lead
+    assert "The median step takes 0.95 times as long as before and the mean step 1.10" in (
+        comparison.lead
+    )
+
+
+@pytest.mark.parametrize("burst_ms", [40.0, 160.0])
+def test_the_headline_is_the_ratio_of_mean_periods(burst_ms: float) -> None:
+    """Four loader processes deliver four batches at a time: the median step never waits."""
+    rng = np.random.default_rng(4)
+    slow, fast = (20 * rng.lognormal(0, 0.01, 1000) for _ in range(2))
+    slow += burst_ms
+    fast[::4] += burst_ms
+    comparison = compare(report_of(steps_table(slow)), report_of(steps_table(fast)))
+
+    ratio = (20 + burst_ms) / (20 + burst_ms / 4)
+    assert f"is {ratio:.2f}× faster" in comparison.headline
+    assert "The median step takes" in comparison.lead
+
+
+@pytest.mark.parametrize(
+    ("slower", "verdict"),
+    [(9.61, "1.66× faster"), (16.0, "No difference"), (20.0, "1.25× slower")],
+)
+def test_where_samples_are_known_they_are_the_verdict(slower: float, verdict: str) -> None:
+    rng = np.random.default_rng(4)
+    few, many = (20 * rng.lognormal(0, 0.01, 1000) for _ in range(2))
+    setups = Setup(batch_size=64), Setup(batch_size=1024)
+    before, after = (
+        report_of(steps_table(times), setup=setup)
+        for times, setup in zip((few, slower * many), setups, strict=True)
+    )
+    comparison = compare(before, after)
+
+    assert verdict in comparison.headline
+    is_slower = comparison.verdict is Verdict.SLOWER
+    for gate in ("step_mean > +3%", "step_p50 > +3%"):
+        assert bool(met(comparison, [parse_gate(gate)])) is is_slower
+
+
+def test_an_unknown_batch_size_is_said_beside_the_verdict() -> None:
+    rng = np.random.default_rng(4)
+    reports = [report_of(steps_table(20 * rng.lognormal(0, 0.01, 100))) for _ in range(2)]
+
+    (batch,) = (it for it in compare(*reports).comparability if it.what == "batch size")
+    assert (batch.before, batch.after, batch.same) == ("", "", None)
 
 
 def test_an_interval_without_zero_that_is_no_difference_says_why() -> None:
@@ -111,7 +157,7 @@ def test_a_job_that_takes_as_long_says_so_once() -> None:
     report = waiting(1, 0.0)
 
     assert compare(report, report).headline == (
-        "No difference beyond noise: a step takes 105 ms in both jobs."
+        "No difference beyond noise: a step takes 105 ms in both jobs in the mean."
     )
 
 
