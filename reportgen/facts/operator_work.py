@@ -58,7 +58,13 @@ class WorkClass(StrEnum):
 
 
 _WITH_FORMULA, _COPY, _ELEMENT, _OTHER = range(4)
-_CLASSES = {_COPY: WorkClass.COPY, _ELEMENT: WorkClass.ELEMENTWISE, _OTHER: WorkClass.OTHER}
+_CLASSES = {_COPY: WorkClass.COPY, _ELEMENT: WorkClass.ELEMENTWISE}
+_BY_NAME = (
+    (re.compile(r"attention|attn|fmha|flash_(?:fwd|bwd)", re.IGNORECASE), WorkClass.ATTENTION),
+    (re.compile(r"conv(?!ert)|[dw]grad|fprop", re.IGNORECASE), WorkClass.CONVOLUTION),
+    (re.compile(r"gemm|gemv|matmul|nvjet|^Cijk_", re.IGNORECASE), WorkClass.MATMUL),
+)
+"""Names of operators and kernels whose work has a formula; the first that fits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +75,8 @@ class OperatorKey:
         gpu: the name of the GPU.
         multiprocessors: how many the trace says it has; ``None`` where it does not.
         work_class: its class.
-        operator: its name; of kernels that no operator launched that of the kernel.
+        operator: its name; of kernels that no recorded operator launched that of the kernel.
+        has_operator: whether a recorded operator launched it.
         input_dims: sizes of its inputs as text; empty where they are not recorded.
         precision: the format that it computes in; ``UNKNOWN`` where nothing says it.
         work: of one call; ``None`` where no formula knows it, or where inputs are missing.
@@ -80,6 +87,7 @@ class OperatorKey:
     multiprocessors: int | None
     work_class: WorkClass
     operator: str
+    has_operator: bool
     input_dims: str
     precision: Precision
     work: Work | None
@@ -208,14 +216,16 @@ def _key_of(trace: RankTrace, operator: int, kind: int, main: int) -> OperatorKe
         values = _word(trace.input_values, slices.input_values[operator])
     inputs = _inputs(dims, values)
     work = work_of(name, inputs) if inputs and kind == _WITH_FORMULA else None
-    precision = _precision(type_name, trace.names[ops.name[main]])
+    kernel = trace.names[ops.name[main]]
+    precision = _precision(type_name, kernel)
     elements = work.least_elements if work else _least_elements(inputs, kind)
     bytes_each = _ELEMENT_BYTES.get(precision)
     return OperatorKey(
         gpu=device.name if device else "",
         multiprocessors=device.multiprocessors if device else None,
-        work_class=_CLASSES.get(kind) or _class_of(name, work),
-        operator=name or short_name(trace.names[ops.name[main]]),
+        work_class=_class_of(name or kernel, kind, work),
+        operator=name or short_name(kernel),
+        has_operator=bool(name),
         input_dims=dims,
         precision=precision,
         work=work,
@@ -227,13 +237,14 @@ def _word(words: tuple[str, ...], code: int) -> str:
     return "" if code == NONE else words[code]
 
 
-def _class_of(name: str, work: Work | None) -> WorkClass:
-    """Return the class of an operator with a formula, also where its inputs are missing."""
+def _class_of(name: str, kind: int, work: Work | None) -> WorkClass:
+    """Return the class of a call, also where inputs or the operator are missing: by its name."""
     if work:
         return WorkClass(work.kind.value)
-    if "attention" in name or "attn" in name or "fmha" in name:
-        return WorkClass.ATTENTION
-    return WorkClass.CONVOLUTION if "convolution" in name else WorkClass.MATMUL
+    if kind not in {_WITH_FORMULA, _OTHER}:
+        return _CLASSES[kind]
+    named = next((found for words, found in _BY_NAME if words.search(name)), None)
+    return named or (WorkClass.OTHER if kind == _OTHER else WorkClass.MATMUL)
 
 
 def _inputs(dims: str, values: str) -> Inputs | None:

@@ -73,4 +73,5 @@ class Cause(StrEnum):
     SLOW_RANK = "slow_rank"
     SLOW_LINK = "slow_link"
     LOW_EFFICIENCY = "low_efficiency"
+    UNFUSED_WORK = "unfused_work"
     FULL_PRECISION = "full_precision"

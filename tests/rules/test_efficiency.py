@@ -45,7 +45,7 @@ def test_a_product_has_flops_share_and_bound_once_though_two_operators_call_it()
     result = run(RULE, product(lasts_us=2 * AT_PEAK_US))
 
     assert column(result, "operators", "operator") == ["aten::mm"]
-    assert column(result, "operators", "flops") == [FLOPS]
+    assert column(result, "operators", "gflop_per_call") == [FLOPS / 1e9]
     assert column(result, "operators", "tflops_per_s") == [pytest.approx(494.7, rel=1e-4)]
     assert column(result, "operators", "pct_of_peak") == [pytest.approx(50.0, rel=1e-4)]
     assert column(result, "operators", "bound_us") == [pytest.approx(AT_PEAK_US, rel=1e-4)]
@@ -84,8 +84,8 @@ def test_the_kernel_says_whether_float_is_tf32(kernel: str, share_pct: float | N
 def test_what_is_faster_than_the_peak_is_unknown_and_told() -> None:
     result = run(RULE, product(lasts_us=AT_PEAK_US / 1.06))
 
-    assert column(result, "operators", "flops") == [None]
-    assert column(result, "operators", "is_beyond") == [True]
+    assert column(result, "operators", "gflop_per_call") == [None]
+    assert column(result, "operators", "reason") == ["faster than the peak"]
     assert "1 operator of these is faster" in caption(result, "operators")
     assert run(RULE, product(lasts_us=AT_PEAK_US / 1.04)).metrics["flops"] == FLOPS
 
@@ -133,9 +133,9 @@ def test_two_kinds_of_gpu_are_kept_apart() -> None:
 
     result = run(RULE, *traces)
 
-    assert sorted(column(result, "operators", "gpu")) == [
-        "NVIDIA A100-SXM4-80GB",
-        "NVIDIA H100 80GB HBM3",
+    assert sorted(column(result, "operators", "format")) == [
+        "BF16 on NVIDIA A100-SXM4-80GB",
+        "BF16 on NVIDIA H100 80GB HBM3",
     ]
 
 

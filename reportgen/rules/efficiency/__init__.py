@@ -70,7 +70,7 @@ ADVICE_OTHERWISE = "Try torch.compile(mode='max-autotune') and newer kernel libr
 FAR_FROM_PEAK = kit.Message(
     id="EFF-1",
     cause=results.Cause.LOW_EFFICIENCY,
-    title="{name} and others reach less than {threshold:pct} of what the GPU can do",
+    title="{name}{others} below {threshold:pct} of what the GPU can do",
     text="""Matrix products, convolutions and attention that need more than {times}× the time that
         the peak and the memory's bandwidth allow take {spent:ns}, {of_kernels:pct} of kernel time.
         First {name} with inputs {sizes}: {worst:ns} where {bound:ns} are needed at least
@@ -81,7 +81,7 @@ FAR_FROM_PEAK = kit.Message(
 )
 ELEMENTS = kit.Message(
     id="EFF-2",
-    cause=results.Cause.LOW_EFFICIENCY,
+    cause=results.Cause.UNFUSED_WORK,
     title="{measured:pct} of kernel time is elementwise work",
     text="""Elementwise work and reductions only move data{reached}. The possible gain
         assumes that fusion saves half of what they move.""",
@@ -129,6 +129,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             share=share,
             advice=_advice(reasons),
             name=worst.operator,
+            others=" and others" if len({row.operator for row in far}) > 1 else "",
             sizes=worst.input_dims.partition(",[]")[0],
             times=round(100 / FAR_PCT, 1),
             spent=spent_ns,

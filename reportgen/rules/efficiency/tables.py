@@ -21,26 +21,31 @@ have 64 to 256 of each."""
 
 @kit.row
 class BySize:
-    """All calls of one operator with inputs of one size and format on one kind of GPU."""
+    """All calls of one operator with inputs of one size and format on one kind of GPU.
 
-    work_class: str = kit.col(name="class")
+    ``flops`` and ``least_bytes`` are of all calls; ``None`` where they are not known.
+    """
+
+    work_class: str
+    precision: str
+    flops: int | None
+    least_bytes: int | None
+    is_beyond: bool
     operator: str = kit.col()
     input_dims: str = kit.col()
-    precision: str = kit.col(name="format")
-    gpu: str = kit.col()
+    format: str = kit.col()
     n_calls: int = kit.col(name="count")
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-    flops: int | None = kit.col()
+    gflop_per_call: float | None = kit.derived(
+        lambda row: None if row.flops is None else row.flops / row.n_calls / 1e9
+    )
     tflops_per_s: float | None = kit.col("TFLOP/s")
     pct_of_peak: float | None = kit.col("%")
-    least_bytes: int | None = kit.col("B")
     gb_per_s: float | None = kit.col("GB/s")
     pct_of_bandwidth: float | None = kit.col("%")
-    flops_per_byte: float | None = kit.col()
     bound_ns: float | None = kit.col("us", name="bound_us", per=NS_PER_US)
     headroom_ns: float | None = kit.col("us", name="headroom_us", per=NS_PER_US)
     reason: str = kit.col()
-    is_beyond: bool = kit.col()
 
     @property
     def pct_of_bound(self) -> float | None:
@@ -59,7 +64,7 @@ class OfClass:
     work_class: str = kit.col(name="class")
     time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
     pct_of_time: float = kit.col("%")
-    flops: int | None = kit.col()
+    tflop: float | None = kit.col()
     tflops_per_s: float | None = kit.col("TFLOP/s")
     pct_of_peak: float | None = kit.col("%")
     gb_per_s: float | None = kit.col("GB/s")
@@ -70,11 +75,12 @@ class OfClass:
 
 def operator_rows(job: RankWork, params: Params) -> list[BySize]:
     """Return a row for each operator, size, format and kind of GPU, by time."""
-    rows = [_row(key, sums, params) for key, sums in job.work.items()]
+    has_kinds = len({(key.gpu, key.multiprocessors) for key in job.work}) > 1
+    rows = [_row(key, sums, params, has_kinds=has_kinds) for key, sums in job.work.items()]
     return sorted(rows, key=lambda row: (-row.time_ns, row.operator, row.input_dims, row.precision))
 
 
-def _row(key: OperatorKey, sums: OperatorSums, params: Params) -> BySize:
+def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: bool) -> BySize:
     peak = peaks_of((key.gpu, key.multiprocessors), params.gpu_peak)
     seconds = sums.time_ns / NS_PER_S
     flops = key.work.flops * sums.n_calls if key.work and not key.work.is_at_most else None
@@ -97,7 +103,7 @@ def _row(key: OperatorKey, sums: OperatorSums, params: Params) -> BySize:
         operator=key.operator,
         input_dims=key.input_dims,
         precision=key.precision.value,
-        gpu=key.gpu,
+        format=f"{key.precision.value} on {key.gpu}" if has_kinds else key.precision.value,
         n_calls=sums.n_calls,
         time_ns=sums.time_ns,
         flops=flops,
@@ -106,10 +112,9 @@ def _row(key: OperatorKey, sums: OperatorSums, params: Params) -> BySize:
         least_bytes=least_bytes,
         gb_per_s=least_bytes / seconds / 1e9 if least_bytes and seconds else None,
         pct_of_bandwidth=_share_pct(least_bytes, seconds, bandwidth),
-        flops_per_byte=flops / least_bytes if flops and least_bytes else None,
         bound_ns=bound_ns,
         headroom_ns=None if bound_ns is None else sums.time_ns - bound_ns,
-        reason=_reason(key, share),
+        reason="faster than the peak" if is_beyond else _reason(key, share),
         is_beyond=is_beyond,
     )
 
@@ -151,7 +156,7 @@ def _of_class(name: str, rows: Sequence[BySize], every_ns: int) -> OfClass:
         work_class=name,
         time_ns=spent_ns,
         pct_of_time=pct_of(spent_ns, every_ns),
-        flops=sum(row.flops or 0 for row in rows) or None,
+        tflop=sum(row.flops or 0 for row in rows) / 1e12 or None,
         tflops_per_s=_mean(rows, "tflops_per_s"),
         pct_of_peak=_mean(with_flops, "pct_of_peak"),
         gb_per_s=_mean(rows, "gb_per_s"),

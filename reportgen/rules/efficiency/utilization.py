@@ -19,7 +19,7 @@ class Utilization:
 
     gpu: str = kit.col()
     step_ns: int = kit.col("us", name="steps_us", per=NS_PER_US)
-    flops: int = kit.col()
+    tflop: float = kit.col()
     mfu_pct: float | None = kit.col("%")
     hfu_pct: float | None = kit.col("%")
 
@@ -31,13 +31,17 @@ def utilization_of(job: RankWork, params: Params) -> list[Utilization]:
     rows = [
         _row(gpu, step_ns, job, params) for gpu, step_ns in sorted(job.step_ns.items(), key=str)
     ]
-    return [row for row in rows if row.step_ns and (row.flops or row.hfu_pct)]
+    return [row for row in rows if row.step_ns and (row.tflop or row.hfu_pct)]
 
 
 def known_of_products_pct(job: RankWork) -> float:
     """Return for how much of the time of products, convolutions and attention FLOPs are known."""
     classes = {kind.value for kind in WorkKind}
-    sums = [(key.work, sums.time_ns) for key, sums in job.work.items() if key.work_class in classes]
+    sums = [
+        (key.work, sums.time_ns)
+        for key, sums in job.work.items()
+        if key.has_operator and key.work_class in classes
+    ]
     return pct_of(sum(ns for work, ns in sums if work), sum(ns for _, ns in sums))
 
 
@@ -56,7 +60,7 @@ def _row(gpu: Gpu, step_ns: int, job: RankWork, params: Params) -> Utilization:
     return Utilization(
         gpu=gpu[0],
         step_ns=step_ns,
-        flops=flops,
+        tflop=flops / 1e12,
         mfu_pct=None if share is None else ideal_s * share,
         hfu_pct=None if share is None else (ideal_s + again_s) * share,
     )
