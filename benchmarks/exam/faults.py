@@ -374,13 +374,13 @@ def _slow_worker(setup: Setup, rng: np.random.Generator, gain: float) -> tuple[S
 def _long_start(setup: Setup, rng: np.random.Generator, gain: float) -> tuple[Setup, Drawn]:
     """Take 165 seconds and 17 % of the job at least; both are above what is usual."""
     job_s = setup.loop_s + setup.ends.save_s + setup.ends.upload_s
-    extra_s = max(165.0, gain * job_s, 0.22 * job_s) - setup.start_s
     part = str(rng.choice(["download_s", "import_s", "scan_s"]))
     short = replace(setup.ends, download_s=8.0, import_s=12.0, scan_s=5.0)
     base = replace(setup, ends=short)
+    extra_s = max(165.0, gain * job_s, 0.22 * job_s) - base.start_s
 
     def change(good: Setup) -> Setup:
-        longer = getattr(good.ends, part) + max(extra_s, 140.0)
+        longer = getattr(good.ends, part) + extra_s
         return replace(good, ends=replace(good.ends, **{part: longer}))
 
     return base, Drawn(change=change, when=None)

@@ -28,6 +28,8 @@ HEALTHY_RATIO, SINGLE_RATIO = 0.36, 0.3
 _SHARES = ((0.03, 0.05), (0.05, 0.12), (0.12, 0.3), (0.3, 0.6))
 _MOST_SAVED = 0.03
 _LEAST_OVERLAP = 0.15
+_USUAL_START, _USUAL_VALIDATION = 0.15, 0.3
+"""Of the job, and of the loop: up to here both are usual, whatever they cost."""
 _GROUPS = ("ranks", "loading", "pace", "")
 """Faults of the first groups decide on machines and loaders, and are planted first."""
 _WITHOUT_GPU = {Cause.LONG_START, Cause.LONG_PAUSE}
@@ -242,6 +244,8 @@ def _sight(
     """Return what the recording can tell of a fault: the table, and whether it was recorded."""
     setup = run.setup
     sight = VISIBILITY[cause, setup.input].sight
+    if _is_usual(cause, run):
+        return Sight.INVISIBLE
     if sight is not Sight.IDENTIFIABLE:
         return sight
     if drawn.is_hidden:
@@ -261,6 +265,18 @@ def _sight(
     if sight is Sight.IDENTIFIABLE and (is_coarse or not is_seen):
         return Sight.EFFECT_ONLY
     return sight
+
+
+def _is_usual(cause: Cause, run: Run) -> bool:
+    """Return whether a start or validation is short enough beside what another fault costs."""
+    if cause is Cause.LONG_START:
+        return run.loop_s[0] < _USUAL_START * run.total_s
+    if cause is Cause.MUCH_VALIDATION:
+        steps = [step for step in run.steps[0] if not step.is_train]
+        return sum(step.kept_s - step.asked_s for step in steps) < (
+            _USUAL_VALIDATION * run.loop_length_s
+        )
+    return False
 
 
 def _has_loader(recording: Recording) -> bool:
