@@ -268,14 +268,18 @@ def _sight(
 
 
 def _is_usual(cause: Cause, run: Run) -> bool:
-    """Return whether a start or validation is short enough beside what another fault costs."""
+    """Return whether a start, or validation in what was recorded, is short enough to be usual."""
     if cause is Cause.LONG_START:
         return run.loop_s[0] < _USUAL_START * run.total_s
     if cause is Cause.MUCH_VALIDATION:
-        steps = [step for step in run.steps[0] if not step.is_train]
-        return sum(step.kept_s - step.asked_s for step in steps) < (
-            _USUAL_VALIDATION * run.loop_length_s
-        )
+        recorded = [
+            step
+            for step in run.steps[0]
+            if any(begin <= step.start_s <= end for begin, end in windows_of(run))
+        ]
+        lengths_s = np.array([step.kept_s - step.asked_s for step in recorded])
+        is_valid = np.array([not step.is_train for step in recorded])
+        return bool(lengths_s[is_valid].sum() < _USUAL_VALIDATION * lengths_s.sum())
     return False
 
 
