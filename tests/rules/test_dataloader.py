@@ -1029,3 +1029,19 @@ def test_the_node_that_waits_longest_says_why_the_loop_waits() -> None:
 
     for order in (loads, loads[::-1], [loads[2], loads[0], loads[1]]):
         assert dataloader.slowest_load(order).waits_for_disk
+
+
+@pytest.mark.parametrize(("use_pct", "is_felt"), [(99.0, False), (50.0, True)])
+def test_what_gpus_work_through_between_a_batch_and_its_step_is_no_copy(
+    use_pct: float, is_felt: bool
+) -> None:
+    rows = training(wait_s=0.41, pinned=False)
+    rows = [
+        (*row[:3], row[2] + 0.01, row[4]) if row[0] == "DataLoaderIter" else row for row in rows
+    ]
+    columns = {"gpu0": [use_pct] * 61, "cpu0": [10.0] * 61}
+    system = system_table(columns, start_s=START_S, interval_s=1.0)
+    found = finding(run(RULE, replace(node(rows, cores=1), system=system)), "DL-3")
+
+    assert found is not None
+    assert (found.severity is Severity.WARNING) is is_felt

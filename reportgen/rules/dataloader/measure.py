@@ -10,6 +10,8 @@ import numpy as np
 from reportgen import merging
 from reportgen.arrays import Floats, Instants, Integers, Mask
 from reportgen.facts import loader as loading
+from reportgen.facts import usage
+from reportgen.facts.between_steps import IN_DOUBT_RATIO, idle_between_of
 from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import overlaps_any
@@ -230,7 +232,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
-        hand_over_ns=loading.hand_over_ns(spans),
+        hand_over_ns=_hand_over_ns(part),
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
         life_times=tuple(_life_times(spans.where(rows.process))),
@@ -238,6 +240,22 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
             _worker_batches(waits.where(its), part) for _, its in merging.rows_by_code(waits.worker)
         ),
     )
+
+
+def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
+    """Return the time from getting batches to their steps, as far as GPUs wait in it.
+
+    Forward and backward passes may lie there too, if only a part of the step was recorded.
+    """
+    waited_ns = loading.hand_over_ns(part.spans)
+    if not any(True for _ in usage.in_use(part.system)):
+        return waited_ns
+    idle = idle_between_of(part)
+    ratio = usage.unused_ratio(part.system)
+    if idle is not None:  # the bound of a fit that decides, else what it shows at least
+        is_sure = idle.at_most_ratio - idle.ratio <= 2 * IN_DOUBT_RATIO
+        ratio = idle.at_most_ratio if is_sure else idle.ratio
+    return {worker: round(ratio * ns) for worker, ns in waited_ns.items()}
 
 
 def _told_loaders(spans: SpanTable) -> int | None:
