@@ -66,7 +66,7 @@ class Outcome:
 
 
 def _is_of(device: str, rank: int) -> bool:
-    return re.search(rf"(rank|-){rank}\b", device) is not None
+    return str(rank) in re.findall(r"\d+-(\d+)\b", device)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
