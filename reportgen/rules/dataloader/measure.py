@@ -255,7 +255,9 @@ def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
     if idle is not None:  # the bound of a fit that decides, else what it shows at least
         is_sure = idle.at_most_ratio - idle.ratio <= 2 * IN_DOUBT_RATIO
         ratio = idle.at_most_ratio if is_sure else idle.ratio
-    return {worker: round(ratio * ns) for worker, ns in waited_ns.items()}
+    loop_ns = training_loop_ns(part.spans) or (0, 0)
+    most_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
+    return {worker: round(min(ratio * ns, most_ns)) for worker, ns in waited_ns.items()}
 
 
 def _told_loaders(spans: SpanTable) -> int | None:
