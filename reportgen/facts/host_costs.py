@@ -28,6 +28,7 @@ from reportgen.facts.intervals import (
     union_of,
 )
 from reportgen.facts.kernel_names import short_name
+from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.replay import Change, Places, Track
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -75,6 +76,7 @@ _COMPILES = re.compile(
     r"compile_inner|compile_fx|async_compile|benchmark_all_configs|autotune_to_one_config"
 )
 
+_COMPILED = re.compile(r"^triton_(poi|red|per|tem|for)_|Torch-Compiled Region|CompiledFunction")
 _NO_CUDA_GRAPHS = re.compile(r"^hip|^cu(da)?GraphLaunch")
 
 _BUILT_IN = re.compile(r"^<built-in (?:function|method) (\w++).*>$")
@@ -124,6 +126,8 @@ class HostCosts:
         suits_graphs: whether CUDA graphs are there to be tried: a GPU of NVIDIA's without any.
         trains: whether there is a backward pass or an optimizer; taken to be so where the trace
             holds nothing of the host.
+        is_compiled: whether code of torch.compile ran.
+        has_stacks: whether Python functions were recorded, which slows the host down.
     """
 
     rank: int
@@ -136,17 +140,24 @@ class HostCosts:
     n_small: int
     suits_graphs: bool
     trains: bool
+    is_compiled: bool
+    has_stacks: bool
 
     def share_pct(self, cost: Cost) -> float:
         """Return the share of the window that is won without a cost."""
         return pct_of(self.won_ns[cost], self.window.length_ns)
 
 
+def is_compiled(trace: RankTrace) -> bool:
+    """Return whether code of torch.compile ran."""
+    return any(_COMPILED.search(name) for name in trace.names)
+
+
 @fact
 def host_costs(trace: RankTrace) -> HostCosts | None:
-    """Return the costs of the host of a rank, ``None`` where nothing ran on a GPU."""
+    """Return the costs of the host of a rank; ``None`` without kernels, or if some were lost."""
     track = replay.track_of(trace)
-    if track is None:
+    if track is None or graph_loss(trace) is not None:
         return None
     loader = traced_steps.waiting_for_batches(trace)
     first_use = _first_use(trace, track)
@@ -196,6 +207,8 @@ def host_costs(trace: RankTrace) -> HostCosts | None:
         n_small=n_small,
         suits_graphs=not rows_named(trace, trace.calls.name, _NO_CUDA_GRAPHS.search).any(),
         trains=idle.is_training(trace),
+        is_compiled=is_compiled(trace),
+        has_stacks=bool((trace.slices.kind == SliceKind.PYTHON).any()),
     )
 
 

@@ -13,7 +13,7 @@ from reportgen.formats import printable
 from reportgen.pipeline.figures import asked_batch_size, figures_of
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
 from reportgen.pipeline.setup import setup_of_job
-from reportgen.pipeline.work import Measured
+from reportgen.pipeline.work import LOST_KERNELS, Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
 from reportgen.recorded_job import Recording
@@ -59,6 +59,7 @@ def compose_report(
         )
         notes.insert(0, SourceNote(text=text))
     notes[:0] = notes_on_ranks(measured)
+    notes.sort(key=lambda note: not note.text.startswith(LOST_KERNELS))
     extent = extent_of_job(measured)
     header = report.JobHeader(
         name=job.info.name,

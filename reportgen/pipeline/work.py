@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from reportgen.arrays import Floats
+from reportgen.facts.lost_kernels import graph_loss
 from reportgen.intake import Progress, read
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
@@ -34,6 +35,8 @@ from reportgen.rules.runner import measure_part, reads
 from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
 from reportgen.units import NS_PER_US
+
+LOST_KERNELS = "Kernels inside CUDA graphs are missing in the recording of"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +104,21 @@ def work_on(
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
         measurements=measurements,
-        notes=part.notes,
+        notes=(*_lacks(part), *part.notes),
         n_rows=n_rows,
         n_files=sum(note.counts.get(Quality.FILES_READ, 0) for note in part.notes),
         read_s=was_read - began,
         measure_s=time.perf_counter() - was_read,
     )
+
+
+def _lacks(part: NodeProfile | RankTrace) -> tuple[SourceNote, ...]:
+    """Return what is known to be missing in a trace: kernels of CUDA graphs."""
+    loss = graph_loss(part) if isinstance(part, RankTrace) else None
+    if loss is None:
+        return ()
+    text = f"{LOST_KERNELS} {loss.node}: its idle time, activity and number formats are unknown."
+    return (SourceNote(text=text),)
 
 
 def _name_of(ref: PartRef) -> str:

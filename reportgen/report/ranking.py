@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 from reportgen.diagnosis import severity_rank, share_of
 from reportgen.report.model import RankedFinding
-from reportgen.results import ReasonCode, RuleResult, Severity
+from reportgen.results import Cause, ReasonCode, RuleResult, Severity
 
 
 def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     """Return the findings of all rules, most important first.
 
-    Order: faults before readings; causes before symptoms, as mending a cause is what helps;
-    severity; recoverable share of the time (largest first; none counts as 0); for results that
-    SageMaker computed the share of the datapoints; the order of the rules and of their findings.
+    Order: missing data before what is made of the rest; faults before readings; causes before
+    symptoms, as mending a cause is what helps; severity; recoverable share of the time (largest
+    first; none counts as 0); for results that SageMaker computed the share of the datapoints; the
+    order of the rules and of their findings.
     Counters of different rules are never compared: their units differ (docs/rules.md, Counters).
     """
     ranked = [
@@ -29,10 +30,18 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
         if result.reason and result.reason.code is ReasonCode.IMPORTED
     }
 
-    def importance(item: RankedFinding) -> tuple[bool, bool, int, float, float]:
+    def importance(item: RankedFinding) -> tuple[bool, bool, bool, int, float, float]:
         its = item.finding
         is_info = its.severity is Severity.INFO
         seen_pct = its.measured or 0.0 if item.rule in imported else 0.0
-        return is_info, bool(its.symptom_of), severity_rank(its), -share_of(its), -seen_pct
+        is_data = its.cause == Cause.NOT_RECORDED
+        return (
+            not is_data,
+            is_info,
+            bool(its.symptom_of),
+            severity_rank(its),
+            -share_of(its),
+            -seen_pct,
+        )
 
     return tuple(sorted(ranked, key=importance))

@@ -14,6 +14,8 @@ class Cause(StrEnum):
 
     OBSERVATION = "observation"
     """A reading that accuses nothing."""
+    NOT_RECORDED = "not_recorded"
+    """Data are missing, so that other findings are unknown or wrong: told before them."""
 
     # Reasons for which the training loop waits for data
     TOO_FEW_LOADERS = "too_few_loaders"

@@ -12,6 +12,7 @@ from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
 from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, sends_of
+from reportgen.facts.lost_kernels import LOST_RATIO, GraphLoss, graph_loss
 from reportgen.facts.meetings import Meetings, comparable, meetings_of
 from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.profile.trace_tables import GpuKind
@@ -22,6 +23,7 @@ from reportgen.results import (
     Finding,
     Place,
     Role,
+    Where,
     many_ranks,
 )
 from reportgen.rules import kit
@@ -84,6 +86,31 @@ SLOWER = replace(
 )
 ALIKE_RATIO = 0.02
 """Numbers of kernels that differ by less are equal: steps at the edge of a recording do."""
+NO_GPU = kit.Message(
+    id="ACT-4",
+    cause=results.Cause.NOT_RECORDED,
+    title="No GPU was recorded: the trace shows only the host",
+    text="""No kernel, copy or memset is in {n:count trace}, so nothing is known of the work of a
+        GPU.""",
+    advice="""If the job uses a GPU, record it: torch.profiler.profile(activities=[
+        ProfilerActivity.CPU, ProfilerActivity.CUDA]), or nsys with --trace=cuda. A job on CPUs
+        needs nothing.""",
+)
+LOST = kit.Message(
+    id="ACT-5",
+    cause=results.Cause.NOT_RECORDED,
+    severity=results.Severity.WARNING,
+    title="Kernels inside CUDA graphs are missing in the recording of {names:names}",
+    text="""Of {worst.n_launches:count launch/launches} of graphs on {worst.node},
+        {worst.n_short:n} lack {worst.n_missing:n} of {worst.n_expected:count operation} that their
+        siblings have, and between the nodes of launches the GPU idles for {worst.hole_ns:ns} of
+        {worst.span_ns:ns}. So idle time, activity and number formats of this trace are not
+        judged.""",
+    advice="""Record again with fewer steps or a larger buffer of the profiler, or one run without
+        CUDA graphs.""",
+    unit="% missing",
+)
+
 WITHOUT_WAITING = """ The {waited:ns} in which ranks only wait for the last one are not included:
     see “Communication”."""
 WAITING_UNKNOWN = " Communication kernels also wait for other ranks: see “Communication”."
@@ -175,6 +202,7 @@ class RankActivity:
     sums_ns: Mapping[str, int]
     use: tuple[FineUse, ...]
     exchanges: Exchanges
+    loss: GraphLoss | None
 
 
 def measure(part: RankTrace, params: Params) -> RankActivity:
@@ -213,19 +241,25 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
             for device in unions
         ),
         exchanges=exchanges_of(part, params.communication_names),
+        loss=graph_loss(part),
     )
 
 
 def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
     """Say what the GPUs did, by the headline window of each rank."""
-    ranks = [rank for rank in measurements if rank.n_ops]
+    ranks = [rank for rank in measurements if rank.n_ops and not rank.loss]
+    lost = [rank.loss for rank in measurements if rank.loss]
     rows = device_busy.headline_rows([device for rank in ranks for device in rank.devices])
+    if not rows and lost:
+        return Outcome(missing=kit.reason_lost([its.node for its in lost]), findings=[_lost(lost)])
     if not rows:
-        return Outcome(missing=kit.reason_without_gpu(0))
+        told = [NO_GPU.finding(measured=None, n=len(measurements))] if measurements else []
+        return Outcome(missing=kit.reason_without_gpu(0), findings=told)
     total = kit.merge(rows)
     window = kit.window_name([item.window for item in rows])
     return Outcome(
         findings=[
+            _lost(lost) if lost else None,
             _exposed(ranks, total, window, params.threshold_exposed_pct),
             _uneven(ranks, rows, window, params.threshold_imbalance_pct),
         ],
@@ -239,6 +273,17 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
             },
             "communication_overlapped_ratio": ratio_of(total.overlap_ns, total.communication_ns),
         },
+    )
+
+
+def _lost(lost: Sequence[GraphLoss]) -> Finding:
+    worst = max(lost, key=lambda its: its.lost_ratio)
+    return LOST.finding(
+        measured=100 * worst.lost_ratio,
+        threshold=100 * LOST_RATIO,
+        where=Where(node=worst.node),
+        names=[its.node for its in lost],
+        worst=worst,
     )
 
 

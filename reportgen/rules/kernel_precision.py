@@ -11,6 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.device_busy import windows_of
 from reportgen.facts.kernel_names import Precision, Reading, short_name, short_names
+from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.operators import kernel_readings
 from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
@@ -104,6 +105,7 @@ class RankPrecision:
         window_ns: first to last GPU operation, over all devices.
         capability: the lowest compute capability of the devices, ``None`` where unknown.
         is_amd: whether all GPUs are AMD's, whose units have another name.
+        lost: its name, if kernels of its graphs are missing in the recording.
     """
 
     n_ops: int = kit.merged(sum)
@@ -112,6 +114,7 @@ class RankPrecision:
     window_ns: int = kit.merged(sum)
     capability: float | None = kit.merged(least)
     is_amd: bool = kit.merged(all)
+    lost: tuple[str, ...] = kit.merged(kit.concat, default=())
 
     @property
     def units(self) -> str:
@@ -138,6 +141,11 @@ class MatrixKernel:
 
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
+    if graph_loss(trace):
+        return RankPrecision(
+            n_ops=0, times_ns={}, fp32_matrix_ns={}, window_ns=0, capability=None, is_amd=True,
+            lost=(trace.node,),
+        )  # fmt: skip
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
     kernels = trace.gpu_ops.kind == GpuKind.KERNEL
     codes, place = distinct_codes(trace.gpu_ops.name[kernels])
@@ -176,7 +184,7 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     job = kit.merge(ranks)
     missing, totals = kit.reason_without_gpu(job.n_ops), _by_precision(job)
     if not totals:
-        return Outcome(missing=missing)
+        return Outcome(missing=kit.reason_lost(job.lost) if job.lost else missing)
     every_ns = sum(totals.values())
     matrix_ns = sum(ns for (_, is_matrix), ns in job.times_ns.items() if is_matrix)
     return Outcome(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts import operators
-from reportgen.facts.device_busy import unions_of, windows_of
-from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs
+from reportgen.facts.device_busy import rows_named, unions_of, windows_of
+from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs, is_compiled
 from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import Precision, Reading, short_names
 from reportgen.facts.operators import DurationRow, DurationValues, Key
@@ -47,7 +47,7 @@ TINY = kit.Message(
         ranks {job.n_tiny:n} of
         {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
         the call that launches them; before these the GPU is idle for {job.idle_ns:ns}.""",
-    advice="Fuse them: torch.compile, {graphs}{optimizers}or a larger batch.",
+    advice="Fuse them: {compile}{graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
 AVOIDED = kit.Message(
@@ -65,6 +65,9 @@ Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
+FUSE = "Fuse them with torch.compile: each reads and writes whole tensors."
+FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
+    TORCH_LOGS=graph_breaks."""
 AVOIDABLE = (
     (
         re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
@@ -76,11 +79,18 @@ AVOIDABLE = (
         re.compile(r"elementwise_kernel|CatArrayBatchedCopy"),
         40.0,
         "Kernels that compute elementwise or copy",
-        "Fuse them with torch.compile: each reads and writes whole tensors.",
+        FUSE,
     ),
 )
 """Kernels that a setting avoids: their names, the least share of the computing time, who they are,
 and the remedy."""
+_PRODUCT = re.compile(r"^aten::(bmm|baddbmm)$")
+_SOFTMAX = re.compile(r"^aten::_(safe_)?softmax$")
+UNFUSED_FROM_PCT = 5.0
+"""As of kernels that change layouts."""
+UNFUSED = "The products and the softmax of attention, one by one,"
+USE_FUSED = """Call torch.nn.functional.scaled_dot_product_attention instead of bmm, softmax and
+    bmm: it computes them in one kernel and keeps no matrix of scores."""
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
@@ -161,6 +171,7 @@ class RankKernels:
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
         files: generated code that has a kernel, by its name.
+        attention_ns: kernels of products and a softmax that one fused kernel could compute.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
         idle_ns: idle time right before tiny kernels.
@@ -176,6 +187,8 @@ class RankKernels:
     n_tiny: int = kit.merged(sum)
     idle_ns: int = kit.merged(sum)
     costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
+    is_compiled: bool = kit.merged(any)
+    attention_ns: int = kit.merged(sum)
 
 
 def measure(trace: RankTrace, params: Params) -> RankKernels:
@@ -207,7 +220,25 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
         n_tiny=int(is_tiny.sum()),
         idle_ns=idle_ns,
         costs=tuple(filter(None, (host_costs(trace),))),
+        is_compiled=is_compiled(trace),
+        attention_ns=_unfused_attention_ns(trace, launched_by),
     )
+
+
+def _unfused_attention_ns(trace: RankTrace, launched_by: Integers) -> int:
+    """Return the time of kernels of batched products with a softmax between them."""
+    slices = trace.slices
+    is_product = rows_named(trace, slices.name, _PRODUCT.search)
+    is_softmax = rows_named(trace, slices.name, _SOFTMAX.search)
+    is_meant = np.zeros(slices.start_ns.size + 1, dtype=bool)
+    for thread in np.unique(slices.thread[is_softmax]).tolist():
+        rows = np.flatnonzero((is_product | is_softmax) & (slices.thread == thread))
+        middle = np.flatnonzero(is_softmax[rows][1:-1]) + 1
+        middle = middle[is_product[rows[middle - 1]] & is_product[rows[middle + 1]]]
+        for place in (middle - 1, middle, middle + 1):
+            is_meant[rows[place]] = True
+    is_its = is_meant[launched_by] & (trace.gpu_ops.kind == GpuKind.KERNEL)  # ``NONE`` is the last
+    return int(trace.gpu_ops.duration_ns[is_its].sum())
 
 
 def _durations(
@@ -311,10 +342,21 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
     """Yield the kinds of kernels that take much of the computing time and that a setting avoids."""
     compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
     every_ns = sum(row.sum_ns for row in compute)
+    unfused_pct = pct_of(job.attention_ns, every_ns)
+    if unfused_pct >= UNFUSED_FROM_PCT:
+        yield AVOIDED.finding(
+            measured=unfused_pct,
+            threshold=UNFUSED_FROM_PCT,
+            advice=USE_FUSED,
+            who=UNFUSED,
+            its=job.attention_ns,
+        )
     for pattern, from_pct, who, remedy in AVOIDABLE:
         its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
         share_pct = pct_of(its_ns, every_ns)
         if share_pct >= from_pct:
+            if job.is_compiled:
+                remedy = remedy.replace(FUSE, FIND_BREAKS)  # noqa: PLW2901
             yield AVOIDED.finding(
                 measured=share_pct, threshold=from_pct, advice=remedy, who=who, its=its_ns
             )
@@ -340,7 +382,7 @@ def _tiny(job: RankKernels, params: Params) -> Finding | None:
         small_us=SMALL_NS // NS_PER_US,
         least_run=LEAST_RUN,
         tiny_us=TINY_NS // NS_PER_US,
-        **kit.launching((of.suits_graphs for of in job.costs), (of.trains for of in job.costs)),
+        **kit.launching(job.costs),
     )
 
 

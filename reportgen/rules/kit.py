@@ -38,7 +38,8 @@ __all__ = [
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
     "intervals", "left_out", "longest_minutes", "low_middle_high", "merge", "merged", "patience",
-    "percentage", "ranking", "reason_to_skip", "reason_without_gpu", "reason_without_steps", "row",
+    "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
+    "reason_without_steps", "row",
     "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
     "unusual_only", "window", "window_name",
 ]  # fmt: skip
@@ -359,13 +360,32 @@ def reason_without_gpu(n_ops: int) -> Reason | None:
     return None if n_ops else Reason(code=ReasonCode.NO_GPU, text=text)
 
 
-def launching(suits_graphs: Iterable[bool], trains: Iterable[bool]) -> dict[str, str]:
+def reason_lost(nodes: Sequence[str]) -> Reason:
+    """Return why nothing is said of ranks whose graphs lack kernels in the recording."""
+    text = "Kernels inside the CUDA graphs of {nodes:names} are missing in the recording (ACT-5)."
+    return Reason(code=ReasonCode.NO_EVENTS, text=write(text, nodes=nodes))
+
+
+class _Launching(Protocol):
+    @property
+    def suits_graphs(self) -> bool: ...
+    @property
+    def trains(self) -> bool: ...
+    @property
+    def is_compiled(self) -> bool: ...
+
+
+def launching(ranks: Sequence[_Launching]) -> dict[str, str]:
     """Return the part of the advice on many launches, empty where it does not fit all ranks.
 
     ``graphs``: CUDA graphs, where none runs yet. ``optimizers``: fused ones, if the job trains.
+    ``compile``: torch.compile, where no rank runs compiled code yet.
     """
-    graphs, optimizers = "CUDA graphs, " * all(suits_graphs), "fused optimizers, " * all(trains)
-    return {"graphs": graphs, "optimizers": optimizers}
+    return {
+        "graphs": "CUDA graphs, " * all(rank.suits_graphs for rank in ranks),
+        "optimizers": "fused optimizers, " * all(rank.trains for rank in ranks),
+        "compile": "torch.compile, " * (not any(rank.is_compiled for rank in ranks)),
+    }
 
 
 class NamedWindow(Protocol):

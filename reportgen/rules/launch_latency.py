@@ -26,8 +26,8 @@ ABOUT = About(
     checks="How long after its launch each operation begins on the GPU.",
     reading="""A long delay is good: the host launches work before the GPU needs it. A delay of a
         few µs means that the GPU waits for each launch.""",
-    advice="""If delays are short and the GPU is idle, launch less often: fuse kernels, use
-        torch.compile or CUDA graphs.""",
+    advice="""If delays are short and the GPU is idle, launch less often: fuse kernels, or
+        use CUDA graphs.""",
     section=results.Section(id="launches", title="Launches", order=100),
 )
 EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU

@@ -63,7 +63,7 @@ HIDEABLE = """ All kernels that run without a copy take {hideable:ns}: if copies
     time, at most this can be hidden."""
 ADVICE = {
     "DtoD": """Copy less on the device: write into the target (out=, in-place), avoid clone, cat and
-        contiguous in the loop, and let torch.compile fuse the rest.""",
+        contiguous in the loop, and fuse the rest.""",
     MEMSET: (
         "Set less memory to zero: optimizer.zero_grad(set_to_none=True), and torch.empty for "
         "tensors that are written completely."

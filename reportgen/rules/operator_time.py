@@ -9,7 +9,8 @@ import numpy as np
 
 from reportgen.arrays import Integers
 from reportgen.facts import operators
-from reportgen.facts.intervals import nest, self_ns
+from reportgen.facts.device_busy import SYNC_CALL, rows_named
+from reportgen.facts.intervals import covered_each, nest, self_ns, union_of
 from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times, with_inner
 from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
@@ -28,16 +29,17 @@ _SAY_NONE = (
 ABOUT = About(
     checks="""How long the operators of the framework ran on the host, and how much GPU time they
         launched.""",
-    reading="""The time of an operator includes the operators that it calls; its self time does not,
-        so only self times can be added up. GPU time is that of the GPU operations that it launched
-        itself.""",
+    reading="""The time of an operator includes the operators that it calls; its self time does
+        not, nor waits for the GPU, so only self times can be added up. GPU time is that of the GPU
+        operations that it launched itself.""",
     advice="Look for operators that take much time on the host but little on the GPU.",
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
 BY_SELF_TIME = (
     "Operators by self time on the host",
-    "Shares of the self time of all operators on all threads ({every:ns}).",
+    """Shares of the self time of all operators on all threads ({every:ns}). Waits in synchronizing
+    calls are the GPU's time and are left out.""",
 )
 BY_GPU_TIME = (
     "Operators by time on the GPU",
@@ -58,7 +60,7 @@ class RankOperators:
 
     Attributes:
         durations: on the host, with what they called.
-        self_ns: on the host, without the operators that they called.
+        self_ns: on the host, without the operators that they called and waits for the GPU.
         gpu_ns: durations of the GPU operations that they launched themselves.
         sized: self times by name and sizes of the inputs, where those are recorded.
     """
@@ -152,14 +154,24 @@ def _by_size(trace: RankTrace, rows: Integers, own_ns: Times) -> operators.Durat
 
 
 def _self_ns(trace: RankTrace, rows: Integers) -> Times:
-    """Return (n,) ns of each operator without those that it called on its thread."""
-    slices = trace.slices
+    """Return (n,) ns of each operator without those that it called on its thread.
+
+    Waits for the GPU in synchronizing calls, as of a copy, are the GPU's time, not the host's.
+    """
+    slices, calls = trace.slices, trace.calls
+    is_wait = rows_named(trace, calls.name, SYNC_CALL.search)
     found = np.zeros(rows.shape, dtype=np.int64)
     for thread in np.unique(slices.thread[rows]).tolist():
         here = slices.thread[rows] == thread
         at = rows[here]
         nesting = nest(slices.start_ns[at], slices.end_ns[at])
-        found[here] = self_ns(nesting, slices.duration_ns[at])
+        waits = np.flatnonzero(is_wait & (calls.thread == thread))
+        waiting = union_of(calls.start_ns[waits], calls.end_ns[waits])
+        waited_ns = covered_each(waiting, slices.start_ns[at], slices.end_ns[at])
+        inner = np.flatnonzero(nesting.parent != NONE)
+        within_ns = sums_by_code(nesting.parent[inner], waited_ns[inner], at.size)
+        own_ns = self_ns(nesting, slices.duration_ns[at]) - (waited_ns - within_ns)
+        found[here] = np.maximum(own_ns, 0)
     return found
 
 

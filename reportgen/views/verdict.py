@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from reportgen.report import JobStatus, RankedFinding, Report
 from reportgen.report.steps import training_tables
-from reportgen.results import Finding, Severity, Status
+from reportgen.results import Cause, Finding, Severity, Status
 from reportgen.text import format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
 from reportgen.views.recording import MARK_STEPS
@@ -59,10 +59,13 @@ def verdict_of(report: Report) -> ReportVerdict:
 def named_finding(report: Report) -> RankedFinding | None:
     """Return the finding of the verdict: the top fault, else the reading that could win most.
 
-    A busy GPU that computes in a slow number format is no fault, but a reader must hear of it.
+    What was not recorded comes first. A busy GPU that computes in a slow number format is no fault,
+    but a reader must hear of it.
     """
     for item in report.findings:
-        if item.finding.severity in _FAULTS or _gain(item.finding) >= LEAST_GAIN:
+        its = item.finding
+        is_lack = its.cause == Cause.NOT_RECORDED
+        if is_lack or its.severity in _FAULTS or _gain(its) >= LEAST_GAIN:
             return item
     return None
 

@@ -195,3 +195,20 @@ def test_a_copy_from_pageable_memory_costs_its_wait_and_its_slowness(returned_us
 
 def test_a_rank_without_a_gpu_has_no_costs() -> None:
     assert host_costs(rank_trace()) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "has_stacks", "is_compiled"),
+    [
+        (SliceKind.PYTHON, "train.py(1): step", True, False),
+        (SliceKind.OPERATOR, "Torch-Compiled Region: 0/0", False, True),
+        (SliceKind.OPERATOR, "aten::mm", False, False),
+    ],
+)
+def test_recorded_stacks_and_compiled_code_are_known(
+    kind: SliceKind, name: str, has_stacks: bool, is_compiled: bool
+) -> None:
+    found = host_costs(stopped(3_000.0, slices=[(name, 0.0, 10.0, {"kind": int(kind)})]))
+
+    assert found is not None
+    assert (found.has_stacks, found.is_compiled) == (has_stacks, is_compiled)

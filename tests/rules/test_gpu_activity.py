@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from reportgen.profile.trace import RankTrace
+from reportgen.results import Status
 from reportgen.rules.gpu_activity import RULE
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
@@ -171,3 +172,13 @@ def test_of_many_gpus_and_nodes_the_unusual_ones_are_drawn() -> None:
     assert len(names) == 1 + 9 + 9
     assert "Of 40 GPUs, only the median one and those that differ most" in use.caption
     assert "Of 20 nodes, only the median one" in use.caption
+
+
+def test_a_trace_without_gpu_says_first_that_none_was_recorded_and_how_to() -> None:
+    result = run(RULE, rank_trace(slices=[("aten::mm", 0.0, 10.0)]))
+    (found,) = result.findings
+
+    assert result.status is Status.SKIPPED
+    assert (found.id, found.cause) == ("ACT-4", "not_recorded")
+    assert "ProfilerActivity.CUDA" in found.advice
+    assert run(RULE).findings == ()

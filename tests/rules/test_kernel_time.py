@@ -167,3 +167,28 @@ def test_rankings_leave_communication_out_where_there_is_some() -> None:
         "top_by_time",
         "top_by_launches",
     }
+
+
+@pytest.mark.parametrize(("middle", "is_told"), [("aten::_softmax", True), ("aten::relu", False)])
+def test_attention_in_single_kernels_is_named_with_what_to_call(middle: str, is_told: bool) -> None:
+    names = ["aten::bmm", middle, "aten::dropout", "aten::bmm"]
+    slices = [(name, 10.0 * at, 9.0, {"external_id": at + 1}) for at, name in enumerate(names)]
+    gpu: list[Any] = [
+        (f"k{at}", 100.0 * at + 50, 20.0, {"external_id": at + 1}) for at in range(len(names))
+    ]
+    result = run(RULE, rank_trace(gpu=[*gpu, ("gemm", 900.0, 40.0)], slices=slices))
+    found = [item for item in result.findings if item.id == "KERN-3"]
+
+    assert bool(found) is is_told
+    if is_told:
+        assert found[0].measured == 50.0  # three kernels of 20 µs of 120 µs
+        assert "scaled_dot_product_attention" in found[0].advice
+
+
+def test_no_compilation_is_advised_for_a_compiled_model() -> None:
+    name = "void at::native::vectorized_elementwise_kernel<4, silu_kernel>"
+    gpu = [("triton_poi_fused_add_0", 0.0, 20.0), (name, 100.0, 80.0)]
+    (found,) = run(RULE, rank_trace(gpu=gpu)).findings
+
+    assert "graph breaks" in found.advice
+    assert "torch.compile" not in found.advice

@@ -89,3 +89,13 @@ def test_modules_are_a_tree_over_all_ranks() -> None:
     assert column(result, "modules", "host_time_us") == [200.0, 140.0, 60.0]
     assert column(result, "modules", "gpu_time_us") == [24.0, 24.0, 14.0]
     assert column(result, "modules", "own_gpu_time_us") == [0.0, 10.0, 14.0]
+
+
+def test_an_operator_that_waits_for_the_gpu_does_no_work_of_the_host() -> None:
+    slices = [("aten::to", 0.0, 100.0), ("aten::copy_", 10.0, 80.0)]
+    calls = [("cudaMemcpyAsync", 12.0, 5.0), ("cudaStreamSynchronize", 20.0, 65.0)]
+
+    result = run(RULE, rank_trace(slices=slices, calls=calls))
+
+    names, own = (column(result, "operators", name) for name in ("name", "self_us"))
+    assert dict(zip(names, own, strict=True)) == {"aten::to": 20.0, "aten::copy_": 15.0}

@@ -61,7 +61,8 @@ def judge(ranks: Sequence[RankIdle], params: Params) -> Outcome:
     costs = [rank.costs for rank in ranks if rank.costs]
     told = headline_rows(rows)
     if not told:
-        return Outcome(missing=kit.reason_without_gpu(0))
+        lost = [rank.lost for rank in ranks if rank.lost]
+        return Outcome(missing=kit.reason_lost(lost) if lost else kit.reason_without_gpu(0))
     totals = _totals_ns(told)
     shares = kit.ranking(
         "idle_shares",
@@ -244,7 +245,8 @@ def _fault(
         window=_window(told) if won is None else kit.window_name([won.window]),
         idling=write(texts.IDLING_TOGETHER if len(told) > 1 else texts.IDLING, n=len(told)),
         of_worst=of_worst if len(told) > 1 else "",
-        **kit.launching((rank.suits_graphs for rank in costs), (rank.trains for rank in costs)),
+        stacks=texts.STACKS if any(rank.has_stacks for rank in costs) else "",
+        **kit.launching(costs),
     )
 
 

@@ -11,6 +11,7 @@ from reportgen.facts.device_busy import DeviceUnions, Window, unions_of, windows
 from reportgen.facts.host_costs import HostCosts, host_costs
 from reportgen.facts.idle import causes_of, gaps_in, totals_by_cause
 from reportgen.facts.kernel_names import short_name
+from reportgen.facts.lost_kernels import graph_loss
 from reportgen.profile.trace import RankTrace
 from reportgen.rules.idle_time.texts import AT_THE_END, NAMES
 from reportgen.rules.kit import col, derived, row, share_limit
@@ -95,14 +96,20 @@ class DeviceIdle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankIdle:
-    """One rank: its devices in every window, and what its host costs it."""
+    """One rank: its devices in every window, and what its host costs it.
+
+    ``lost`` is its name if kernels of its graphs are missing: then nothing is known of it.
+    """
 
     devices: tuple[DeviceIdle, ...]
     costs: HostCosts | None
+    lost: str = ""
 
 
 def measure(part: RankTrace, params: Params) -> RankIdle:
     """Measure every device of a rank in every window, and play it again without its costs."""
+    if graph_loss(part):
+        return RankIdle(devices=(), costs=None, lost=part.node)
     return RankIdle(
         devices=tuple(
             _device(part, unions, window, params)
