@@ -180,7 +180,7 @@ def _idle_edge(
         measured=edge.pct,
         threshold=100 * LOST_RATIO,
         where=kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns),
-        severity=kit.fault_severity(share),
+        severity=kit.cost_severity(share),
         share=share,
         gpu=worst,
         edge=edge,
