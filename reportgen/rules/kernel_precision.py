@@ -16,7 +16,7 @@ from reportgen.facts.operators import kernel_readings
 from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import Choice, DashboardPanel, Exhibit, Finding, Place, Role, Severity
+from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
@@ -30,10 +30,6 @@ LEAST_SAVED_RATIO = 0.01
 TF32_FROM = 8.0
 MATRIX_UNITS_FROM = 7.0
 """Compute capabilities with TF32, and with any tensor cores (CUDA programming guide)."""
-FORMATS = ("FP32", "FP16", "INT32", "INT8", "other", "Unknown")
-"""The four formats that SageMaker Profiler knows, and the rest."""
-FOLDED = {"TF32": "FP32", "BF16": "FP16", "INT64": "INT32", "INT16": "INT32"}
-"""Formats that are shown as the nearest of them; further ones are among the others."""
 _MATRIX = re.compile(
     r"gemm|conv(?!ert)|[a-z]cudnn|dgrad|wgrad|fprop|winograd|matmul|^Cijk_", re.IGNORECASE
 )
@@ -70,11 +66,6 @@ PIES = {
     "precision_shares": (
         "Kernel time by precision",
         "Unknown is the time of kernels whose names do not say their precision.",
-    ),
-    "precision_shares_folded": (
-        "Kernel time by SageMaker Profiler's formats",
-        """FP32 contains TF32, FP16 contains BF16, INT32 contains INT16 and INT64; other is FP64,
-            FP8 and FP4.""",
     ),
     "matrix_units": (
         "Kernel time on {units}",
@@ -242,7 +233,6 @@ def _exhibits(
         PIES.items(),
         (
             {item.value: ns for item, ns in totals_ns.items()},
-            folded(totals_ns),
             {job.units: matrix_ns, "other units": every_ns - matrix_ns},
         ),
         strict=True,
@@ -258,15 +248,6 @@ def _exhibits(
     ]
     title = "Kernel time by precision, exact"
     yield kit.table("precision", rows, PrecisionTime, title=title, caption=caption)
-
-
-def folded(totals_ns: Mapping[Precision, int]) -> dict[str, int]:
-    """Return the time of each of ``FORMATS`` that occurs, most first."""
-    nearest = {item: FOLDED.get(item, item.value) for item in totals_ns}
-    found = kit.sum_by_key(
-        {name if name in FORMATS else "other": totals_ns[item]} for item, name in nearest.items()
-    )
-    return dict(sorted(found.items(), key=lambda item: (-item[1], FORMATS.index(item[0]))))
 
 
 def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
@@ -286,13 +267,6 @@ def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
     )
 
 
-def _shares_place(formats: str) -> Place:
-    return Place(
-        dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct"),
-        choice=Choice(group="precision_shares", question="Formats", label=formats),
-    )
-
-
 RULE = Rule(
     id=results.RuleId("KernelPrecision"),
     title="Kernel precision",
@@ -303,8 +277,9 @@ RULE = Rule(
     judge=judge,
     folded=("precision",),
     places={
-        "precision_shares": _shares_place("as they are"),
-        "precision_shares_folded": _shares_place("as SageMaker Profiler shows them"),
+        "precision_shares": Place(
+            dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct")
+        ),
         "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=results.FIRST_PART)),
     },
 )

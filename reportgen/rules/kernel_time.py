@@ -118,6 +118,8 @@ class Grouping(StrEnum):
         return self in (Grouping.NAME, Grouping.SHAPE)
 
 
+RANKED = (Grouping.NAME, Grouping.SHAPE, Grouping.OPERATOR)
+"""Of the two categories a table says enough."""
 WORDS = {
     Grouping.NAME: ("Kernels", "name", "kernel"),
     Grouping.SHAPE: (
@@ -397,34 +399,26 @@ def _category(way: Grouping, item: DurationRow, job: RankKernels) -> str:
 
 def _rankings(groups: Mapping[Grouping, Rows], job: RankKernels, *, top: int) -> Iterator[Exhibit]:
     """Yield what took most time, then what was launched most, the rest as one part."""
-    is_mixed = len(groups[Grouping.CATEGORY]) > 1
     for by in ("time", "launches"):
-        for way, rows in groups.items():
-            if way is Grouping.CATEGORY:
-                if is_mixed:
-                    yield _ranking(by, way, rows, job, top=top)
-            elif way is Grouping.NAME or any(NOT_TOLD not in item.key for item in rows):
+        for way in RANKED:
+            rows = groups[way]
+            if way is Grouping.NAME or any(NOT_TOLD not in item.key for item in rows):
                 yield _ranking(by, way, rows, job, top=top)
-                own = [item for item in rows if _category(way, item, job) == COMPUTE]
-                if own and is_mixed:
-                    yield _ranking(by, way, own, job, top=top, but=" but communication")
 
 
-def _ranking(
-    by: str, way: Grouping, rows: Rows, job: RankKernels, *, top: int, but: str = ""
-) -> Exhibit:
-    """Return the largest rows; ``but`` says what was left out."""
+def _ranking(by: str, way: Grouping, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
+    """Return the largest rows."""
     (title, _, others), is_time = WORDS[way], by == "time"
     parts = [(item.sum_ns if is_time else item.count, item) for item in rows]
     parts.sort(key=lambda part: (-part[0], part[1].key))
     shown = [item for _, item in parts[:top]]
     labels = [*_labels(shown, way), *("" for _ in parts[top:])]
-    launches = plural(sum(item.count for item in rows), "launch", "launches") + but
-    of_all = f"the time of all kernels{but} ({_time(rows, n_ranks=len(job.durations))})"
+    launches = plural(sum(item.count for item in rows), "launch", "launches")
+    of_all = f"the time of all kernels ({_time(rows, n_ranks=len(job.durations))})"
     names = [", ".join(item.key) if way.is_by_kernel else item.key[0] for item in shown]
     categories = [_category(way, item, job) for item in shown]
     found = kit.ranking(
-        f"top_by_{by}{way.suffix}{'_compute' if but else ''}",
+        f"top_by_{by}{way.suffix}",
         [(label, amount) for label, (amount, _) in zip(labels, parts, strict=True)],
         title=f"{title} by {by}",
         caption=f"Shares of {of_all if is_time else launches}.",
@@ -503,11 +497,9 @@ def _places(by: str, order: int) -> dict[str, Place]:
                 group=group,
                 question="Group by",
                 label=WORDS[way][1],
-                twin=f"{group}{way.suffix}_compute",
-                switch="Leave out communication",
             ),
         )
-        for way in Grouping
+        for way in RANKED
     }
 
 

@@ -30,16 +30,16 @@ ABOUT = About(
     checks="""How long the operators of the framework ran on the host, and how much GPU time they
         launched.""",
     reading="""The time of an operator includes the operators that it calls; its self time does
-        not, nor waits for the GPU, so only self times can be added up. GPU time is that of the GPU
-        operations that it launched itself.""",
+        not, so only self times can be added up. A part of it may be a wait for the GPU. GPU time
+        is that of the GPU operations that it launched itself.""",
     advice="Look for operators that take much time on the host but little on the GPU.",
     section=Section(id="traced-operators", title="Traced operators", order=70),
     hint_when_skipped="Trace with ProfilerActivity.CPU as an activity.",
 )
 BY_SELF_TIME = (
     "Operators by self time on the host",
-    """Shares of the self time of all operators on all threads ({every:ns}). Waits in synchronizing
-    calls are the GPU's time and are left out.""",
+    """Shares of the self time of all operators on all threads ({every:ns}), without waits for the
+    GPU in synchronizing calls: they are the GPU's time.""",
 )
 BY_GPU_TIME = (
     "Operators by time on the GPU",
@@ -60,13 +60,15 @@ class RankOperators:
 
     Attributes:
         durations: on the host, with what they called.
-        self_ns: on the host, without the operators that they called and waits for the GPU.
+        self_ns: on the host, without the operators that they called.
+        wait_ns: waits for the GPU among it.
         gpu_ns: durations of the GPU operations that they launched themselves.
         sized: self times by name and sizes of the inputs, where those are recorded.
     """
 
     durations: operators.DurationValues = merged(kit.merge)
     self_ns: Mapping[str, int] = merged(kit.sum_by_key)
+    wait_ns: Mapping[str, int] = merged(kit.sum_by_key)
     gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
     sized: operators.DurationValues = merged(kit.merge)
     modules: ModuleTimes = merged(kit.merge)
@@ -101,6 +103,7 @@ class Operator:
     count: int = kit.col()
     sum_ns: int = kit.col("us", name="sum_us", per=NS_PER_US)
     self_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
+    wait_ns: int = kit.col("us", name="gpu_wait_us", per=NS_PER_US)
     pct_of_self_time: float = kit.col("%")
     mean_ns: float = kit.col("us", name="mean_us", per=NS_PER_US)
     p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
@@ -129,12 +132,13 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
     def by_name(time_ns: Times) -> dict[str, int]:
         return dict(zip(names, sums_by_code(place, time_ns, len(names)).tolist(), strict=True))
 
-    own_ns = _self_ns(trace, rows)
+    own_ns, waits_ns = _self_ns(trace, rows)
     return RankOperators(
         durations=operators.duration_values(
             [(text,) for text in names], place, slices.duration_ns[rows]
         ),
         self_ns=by_name(own_ns),
+        wait_ns=by_name(waits_ns),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
         sized=_by_size(trace, rows, own_ns),
         modules=module_times(trace),
@@ -153,26 +157,25 @@ def _by_size(trace: RankTrace, rows: Integers, own_ns: Times) -> operators.Durat
     )
 
 
-def _self_ns(trace: RankTrace, rows: Integers) -> Times:
-    """Return (n,) ns of each operator without those that it called on its thread.
+def _self_ns(trace: RankTrace, rows: Integers) -> tuple[Times, Times]:
+    """Return (n,) ns of each operator without those that it called, and of its waits for the GPU.
 
-    Waits for the GPU in synchronizing calls, as of a copy, are the GPU's time, not the host's.
+    The waits are those of its self time that lie in synchronizing calls, as those of a copy do:
+    they are the GPU's time, not the host's.
     """
     slices, calls = trace.slices, trace.calls
     is_wait = rows_named(trace, calls.name, SYNC_CALL.search)
-    found = np.zeros(rows.shape, dtype=np.int64)
+    found_ns, waits_ns = np.zeros((2, rows.size), dtype=np.int64)
     for thread in np.unique(slices.thread[rows]).tolist():
         here = slices.thread[rows] == thread
-        at = rows[here]
+        at, waits = rows[here], np.flatnonzero(is_wait & (calls.thread == thread))
         nesting = nest(slices.start_ns[at], slices.end_ns[at])
-        waits = np.flatnonzero(is_wait & (calls.thread == thread))
+        found_ns[here] = self_ns(nesting, slices.duration_ns[at])
         waiting = union_of(calls.start_ns[waits], calls.end_ns[waits])
         waited_ns = covered_each(waiting, slices.start_ns[at], slices.end_ns[at])
         inner = np.flatnonzero(nesting.parent != NONE)
-        within_ns = sums_by_code(nesting.parent[inner], waited_ns[inner], at.size)
-        own_ns = self_ns(nesting, slices.duration_ns[at]) - (waited_ns - within_ns)
-        found[here] = np.maximum(own_ns, 0)
-    return found
+        waits_ns[here] = waited_ns - sums_by_code(nesting.parent[inner], waited_ns[inner], at.size)
+    return found_ns, np.clip(waits_ns, 0, found_ns)
 
 
 def _launched_ns(trace: RankTrace) -> Times:
@@ -190,6 +193,8 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         return Outcome(missing=_SAY_NONE)
     self_time_ns, gpu_time_ns = sum(item.self_ns for item in rows), sum(i.gpu_ns for i in rows)
     by_gpu_time = sorted(rows, key=lambda item: (-item.gpu_ns, item.name))
+    work = [(item.name, item.self_ns - item.wait_ns) for item in rows]
+    work.sort(key=lambda pair: (-pair[1], pair[0]))
     by_host, by_gpu = (
         kit.ranking(
             exhibit_id,
@@ -203,7 +208,7 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             role=role,
         )
         for exhibit_id, parts, role, title, caption in (
-            ("top_by_self_time", [(i.name, i.self_ns) for i in rows], Role.CPU, *BY_SELF_TIME),
+            ("top_by_self_time", work, Role.CPU, *BY_SELF_TIME),
             ("top_by_gpu_time", [(i.name, i.gpu_ns) for i in by_gpu_time], Role.GPU, *BY_GPU_TIME),
         )
     )
@@ -214,8 +219,9 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
         title="All operators",
         caption="""All ranks and threads together, sorted by self time. The durations are those on
             the host and include the operators that were called. pct_of_self_time is the share of
-            the self time of all operators. gpu_time_us adds up the durations of the GPU operations
-            that the operator launched directly.""",
+            the self time of all operators. gpu_wait_us is the part of the self time in which the
+            operator waits in synchronizing calls for the GPU. gpu_time_us adds up the durations of
+            the GPU operations that the operator launched directly.""",
     )
     return Outcome(
         exhibits=[
@@ -279,6 +285,7 @@ def _rows(job: RankOperators) -> list[Operator]:
         Operator(
             name=name,
             self_ns=job.self_ns[name],
+            wait_ns=job.wait_ns[name],
             pct_of_self_time=pct_of(job.self_ns[name], every_ns),
             gpu_ns=job.gpu_ns[name],
             **{figure: getattr(item, figure) for figure in _OF_DURATIONS},

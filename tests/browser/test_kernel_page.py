@@ -230,24 +230,21 @@ def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, tra
     rankings = (
         "KernelTime--top_by_time",
         "KernelTime--top_by_time_operator",
-        "KernelTime--top_by_time_operator_compute",
     )
     with opened(browser, traced_page, java_script_enabled=False) as watched:
         page = watched.page
         page.locator("#at-a-glance .rg-deeper > summary").click()
         choice = page.locator(".rg-choices").first
-        assert _seen(page, *rankings) == [True, False, False]
+        assert _seen(page, *rankings) == [True, False]
         choice.locator("label", has_text="operator").click()
-        assert _seen(page, *rankings) == [False, True, False]
-        choice.get_by_text("Leave out communication").click()
-        assert _seen(page, *rankings) == [False, False, True]
+        assert _seen(page, *rankings) == [False, True]
         choice.get_by_role("radio").first.focus()
         page.keyboard.press("ArrowRight")
-        assert not page.locator("#KernelTime--top_by_time_operator_compute").is_visible()
+        assert not page.locator("#KernelTime--top_by_time").is_visible()
 
 
 def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
-    name = "KernelTime--top_by_time_shape_compute"
+    name = "KernelTime--top_by_time_shape"
     with opened(browser, traced_page) as watched:
         page = watched.page
         assert _seen(page, name) == [False]

@@ -390,10 +390,6 @@ def test_steps_if_every_rank_took_the_median() -> None:
         collectives.RULE, stepping(0, 100.0), stepping(1, 100.0, 300.0), stepping(2, 100.0)
     )
 
-    assert [row[1:] for row in rows(result, "without_stragglers")] == [
-        (400.0, 400.0),
-        (400.0, 210.0),
-    ]
     assert result.metrics["step_without_stragglers_us"] == 305.0
 
 

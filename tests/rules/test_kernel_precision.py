@@ -34,20 +34,6 @@ def test_what_a_name_does_not_say_is_unknown_whatever_stands_beside_it() -> None
     assert dict(zip(names, labels, strict=True))["triton_poi_0"] == "Unknown"
 
 
-def test_formats_are_folded_into_those_of_sagemaker_profiler() -> None:
-    names = {
-        "volta_sgemm_64x64_nt": 4.0,
-        "sm80_xmma_gemm_tf32f32_tf32f32_f32_tn_n": 3.0,
-        "void k<c10::BFloat16>()": 2.0,
-        "void k<double>()": 1.0,
-    }
-    trace = rank_trace(gpu=[(name, 10.0 * at, us) for at, (name, us) in enumerate(names.items())])
-    result = run(RULE, trace)
-
-    assert column(result, "precision_shares_folded", "part") == ["FP32", "FP16", "other"]
-    assert column(result, "precision_shares_folded", "time_us") == [7.0, 2.0, 1.0]
-
-
 def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(RULE, trace)

@@ -97,5 +97,10 @@ def test_an_operator_that_waits_for_the_gpu_does_no_work_of_the_host() -> None:
 
     result = run(RULE, rank_trace(slices=slices, calls=calls))
 
-    names, own = (column(result, "operators", name) for name in ("name", "self_us"))
-    assert dict(zip(names, own, strict=True)) == {"aten::to": 20.0, "aten::copy_": 15.0}
+    waits = column(result, "operators", "gpu_wait_us")
+    assert dict(zip(column(result, "operators", "name"), waits, strict=True)) == {
+        "aten::copy_": 65.0,
+        "aten::to": 0.0,
+    }
+    assert column(result, "top_by_self_time", "operator")[::-1] == ["aten::copy_", "aten::to"]
+    assert sorted(column(result, "top_by_self_time", "time_us")) == [15.0, 20.0]

@@ -121,7 +121,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
-            *by_step.exhibits_of(items, shared, grid, what_if, findings),
+            *by_step.exhibits_of(items, shared, grid, findings),
             *([clocks.table_of(shifts)] if shifts else ()),
             *groups.tables_of(items, shared),
             *bandwidth.tables_of(items, transfers, link_gb_per_s=params.link_gb_per_s),

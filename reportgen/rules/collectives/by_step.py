@@ -18,14 +18,10 @@ from reportgen.results import Choice, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives
 from reportgen.text import write
-from reportgen.units import NS_PER_S, NS_PER_US, pct_of
+from reportgen.units import pct_of
 
 WHAT_IF = """ If instead all ranks were equally fast (as the median one), the mean step would take
     {even:ns} instead of {step:ns} (median of the ranks)."""
-TITLE = "Steps without stragglers: {even:ns} instead of {step:ns}"
-CAPTION = """step_us is the time of a step on the GPUs, median of the ranks. if_median_us is the
-    same without the time in which a rank only waits for others: an estimate of the step if all
-    ranks were as fast as the median one. Further effects of faster ranks are not included."""
 BY_TURNS = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
@@ -35,7 +31,7 @@ BY_TURNS = kit.Message(
         {what_if.step_ns:ns} (median of the ranks): {measured:pct} less.""",
     advice="""Give all ranks equal work in each step: batches of equal length (sort, bucket or pack
         the samples by length); let garbage collection run on all ranks in the same step.""",
-    exhibit="without_stragglers",
+    exhibit="stragglers",
 )
 BY_TURNS_PCT = 5.0
 """Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
@@ -198,24 +194,9 @@ def exhibits_of(
     every: Exchanges,
     meetings: Meetings,
     grid: Grid,
-    what_if: WhatIf | None,
     findings: Sequence[Finding | None],
 ) -> Iterator[Exhibit]:
-    """Yield the steps without stragglers, and of many ranks heat maps to choose from."""
-    if what_if is not None:
-        yield results.exhibit(
-            "without_stragglers",
-            results.ExhibitKind.SERIES,
-            title=write(TITLE, even=what_if.even_ns, step=what_if.step_ns),
-            caption=write(CAPTION),
-            columns=[
-                *kit.floats(("time_s", "s", grid.starts_ns / NS_PER_S)),
-                *kit.floats(("step_us", "us", what_if.each_ns / NS_PER_US), role=Role.STEP),
-                *kit.floats(
-                    ("if_median_us", "us", what_if.each_even_ns / NS_PER_US), role=Role.GPU
-                ),
-            ],
-        )
+    """Yield heat maps of many ranks to choose from."""
     if len(grid.ranks) <= many_ranks.HEATMAP_ABOVE:
         return
     parts_ns = every.alone_end_ns - every.alone_start_ns
