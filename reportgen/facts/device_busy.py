@@ -19,8 +19,11 @@ from reportgen.profile.memo import fact
 from reportgen.profile.patterns import found_in
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Codes, GpuKind, Times
-from reportgen.units import NS_PER_S, round_factors
+from reportgen.units import NS_PER_S, NS_PER_US, round_factors
 
+SMALL_GAP_NS = 30 * NS_PER_US
+"""A shorter rest is a gap between kernels, a longer one a wait; the default of HTA, Meta's library
+for such traces."""
 SYNC_CALL = re.compile(r"^(cuda|hip)(Stream|Device|Event)Synchronize|^cu(Stream|Event|Ctx)Synchron")
 """Calls in which the host waits for the GPU."""
 _COMMUNICATION = re.compile(

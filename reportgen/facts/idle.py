@@ -25,11 +25,7 @@ from reportgen.merging import rows_between
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, HostCalls, HostSlices, SliceKind, Times
-from reportgen.units import NS_PER_US
 
-SMALL_GAP_NS = 30 * NS_PER_US
-"""A shorter rest is a gap between kernels, a longer one a wait; the default of HTA, Meta's library
-for such traces."""
 IN_LAUNCH_CALL = "in_launch_call"
 KERNEL_GAP = "kernel_gap"
 WAITING = "waiting"
@@ -110,7 +106,7 @@ def gaps_in(trace: RankTrace, unions: device_busy.DeviceUnions, window: Window) 
         returned_ns=end,
         thread=thread,
         is_tail=is_tail,
-        is_small=high - end < SMALL_GAP_NS,
+        is_small=high - end < device_busy.SMALL_GAP_NS,
         before=np.where(is_tail, NONE, rows[after]),
     )
 

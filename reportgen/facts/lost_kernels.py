@@ -14,7 +14,6 @@ import numpy as np
 
 from reportgen.arrays import Integers
 from reportgen.facts import device_busy
-from reportgen.facts.idle import SMALL_GAP_NS
 from reportgen.facts.intervals import gaps_of
 from reportgen.profile.memo import fact
 from reportgen.profile.trace import RankTrace
@@ -118,5 +117,5 @@ def _holes(trace: RankTrace, rows: Integers, launch: Integers, n_launches: int) 
         at = np.searchsorted(low_ns[order], gaps.start_ns, side="right") - 1
         is_inside = (at >= 0) & (gaps.end_ns <= high_ns[order][at])
         length_ns = (gaps.end_ns - gaps.start_ns)[is_inside]
-        hole_ns += int(length_ns[length_ns >= SMALL_GAP_NS].sum())
+        hole_ns += int(length_ns[length_ns >= device_busy.SMALL_GAP_NS].sum())
     return hole_ns, span_ns

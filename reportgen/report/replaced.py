@@ -19,7 +19,14 @@ REPLACED: Mapping[str, str] = {
 """Ids of findings that said what an exhibit beside them shows, and that exhibit."""
 
 
+_RULES = {"launchqueue": "LaunchLatency", "devicememory": "MemoryInUse"}
+"""Rules that are part of another one."""
+
+
 def said_of(name: str) -> str:
-    """Return a sentence on what replaced a finding; empty for any other name."""
+    """Return a sentence on what replaced a finding or a rule; empty for any other name."""
     now = REPLACED.get(name.upper())
-    return f"{name.upper()} is no finding any more: see {now}." if now else ""
+    if now:
+        return f"{name.upper()} is no finding any more: see {now}."
+    rule = _RULES.get(name.partition(".")[0].lower())
+    return f"{name.partition('.')[0]} is part of {rule}." if rule else ""

@@ -150,6 +150,7 @@ class Rule(Generic[P, M]):
             their ids; the first that fits counts.
         describe_params: writes ``RuleParameters``; AWS's order is the order of declaration.
         param_aliases: other names under which a parameter may be set.
+        former_ids: rules that it replaced: their names choose it, and set its parameters.
 
     A rule is deterministic, changes nothing it is given, and answers an empty job with
     ``skipped`` and the ``Details`` AWS would have written.
@@ -167,6 +168,7 @@ class Rule(Generic[P, M]):
     places: Mapping[str, results.Place] = field(default_factory=dict)
     describe_params: Callable[[Any], str] = parameter_text
     param_aliases: Mapping[str, str] = field(default_factory=dict)
+    former_ids: tuple[str, ...] = ()
 
 
 AnyRule = Rule[Any, Any]

@@ -203,6 +203,7 @@ class RankActivity:
     use: tuple[FineUse, ...]
     exchanges: Exchanges
     loss: GraphLoss | None
+    has_host: bool
 
 
 def measure(part: RankTrace, params: Params) -> RankActivity:
@@ -242,6 +243,7 @@ def measure(part: RankTrace, params: Params) -> RankActivity:
         ),
         exchanges=exchanges_of(part, params.communication_names),
         loss=graph_loss(part),
+        has_host=part.slices.start_ns.size + calls.start_ns.size > 0,
     )
 
 
@@ -253,7 +255,8 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
     if not rows and lost:
         return Outcome(missing=kit.reason_lost([its.node for its in lost]), findings=[_lost(lost)])
     if not rows:
-        told = [NO_GPU.finding(measured=None, n=len(measurements))] if measurements else []
+        n_hosts = sum(rank.has_host for rank in measurements)
+        told = [NO_GPU.finding(measured=None, n=n_hosts)] if n_hosts else []
         return Outcome(missing=kit.reason_without_gpu(0), findings=told)
     total = kit.merge(rows)
     window = kit.window_name([item.window for item in rows])

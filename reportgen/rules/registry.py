@@ -32,7 +32,6 @@ _OF_SAMPLES = (
     "io_bottleneck",
     "network_bottleneck",
     "gpu_memory_increase",
-    "memory_in_use",
     "gpu_power",
 )
 """Modules of the rules that read samples and framework events, in the order of the report."""
@@ -47,14 +46,12 @@ _OF_TRACES = (
     "step_time",
     "collectives",
     "launch_latency",
-    "launch_queue",
     "host_threads",
-    "device_memory",
 )
 """Modules of the rules that read kernel traces alone, in the order of the report. They take a tenth
 of a second to import and wait until they are asked for."""
 
-_OF_BOTH = ("annotations", "timeline")
+_OF_BOTH = ("memory_in_use", "annotations", "timeline")
 """Modules of the rules that read whatever there is. They come last: their modules are large."""
 
 if TYPE_CHECKING:

@@ -44,12 +44,13 @@ def select_rules(rules: Sequence[AnyRule], wanted: Sequence[str]) -> tuple[AnyRu
 
 
 def find_rule(rules: Sequence[AnyRule], name: str) -> AnyRule:
-    """Return the rule of this name, case ignored.
+    """Return the rule of this name, now or formerly, case ignored.
 
     Raises:
         ConfigError: no such rule; the message holds the nearest name.
     """
-    by_name = {rule.id.lower(): rule for rule in rules}
+    by_name = {former.lower(): rule for rule in rules for former in rule.former_ids}
+    by_name |= {rule.id.lower(): rule for rule in rules}
     found = by_name.get(name.strip().lower())
     if found is not None:
         return found

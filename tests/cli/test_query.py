@@ -244,6 +244,11 @@ def test_the_questions_of_the_file_for_assistants_have_answers(report: Path) -> 
         assert said(report, *words), line
 
 
+def test_a_rule_that_is_part_of_another_one_is_answered_with_it(report: Path) -> None:
+    with pytest.raises(ConfigError, match="DeviceMemory is part of MemoryInUse"):
+        said(report, "DeviceMemory")
+
+
 @pytest.mark.parametrize("finding", ["sys-3", "KERN-2"])
 def test_a_finding_that_is_none_any_more_is_answered_with_its_place(
     report: Path, finding: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.profile.trace import RankTrace
-from reportgen.rules.device_memory import RULE
+from reportgen.rules.memory_in_use import RULE
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 

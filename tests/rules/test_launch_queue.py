@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reportgen.rules.launch_queue import RULE
+from reportgen.rules.launch_latency import RULE
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 

@@ -11,6 +11,7 @@ from reportgen.errors import ConfigError
 from reportgen.results import RuleId
 from reportgen.rules.base import About, AnyRule, Presentation, Rule, param, parameter_text
 from reportgen.rules.kernel_time import RULE as KERNELS
+from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.settings import resolve_params, select_rules
 
 
@@ -113,3 +114,10 @@ def test_rules_are_selected_by_name_in_their_own_order() -> None:
 def test_an_unknown_rule_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(ConfigError, match=r"'StepOutliers' \(nearest: StepOutlier\)"):
         select_rules(RULES, ["StepOutliers"])
+
+
+def test_rules_that_are_part_of_another_one_are_known_by_their_former_names() -> None:
+    chosen = select_rules(BUILTIN_RULES, ["launchqueue", "DeviceMemory"])
+    assert [rule.id for rule in chosen] == ["LaunchLatency", "MemoryInUse"]
+    params = resolve_params(chosen, {"LaunchQueue.threshold_full_pct": 7})
+    assert params[RuleId("LaunchLatency")].threshold_full_pct == 7

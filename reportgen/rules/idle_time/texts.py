@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reportgen.facts import idle
+from reportgen.facts.device_busy import SMALL_GAP_NS
 from reportgen.facts.host_costs import Cost
 from reportgen.facts.idle import HostCause
 from reportgen.results import Cause, PartWords, Role, Severity
@@ -16,7 +17,7 @@ BUSY = "busy"
 IDLING = "The GPU was idle"
 IDLING_TOGETHER = "The {n:count GPU} together were idle"
 AT_THE_END = "the end of the window"
-_SMALL_GAP = f"{idle.SMALL_GAP_NS // NS_PER_US} µs"
+_SMALL_GAP = f"{SMALL_GAP_NS // NS_PER_US} µs"
 
 NAMES: Mapping[str, tuple[str, Role]] = {
     BUSY: ("GPU busy", Role.GPU),

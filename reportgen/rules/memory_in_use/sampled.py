@@ -1,9 +1,9 @@
-"""MemoryInUse: how much of their memory GPUs and hosts really use, and how near the limit is."""
+"""How much of their memory GPUs and hosts use in samples, and how near the limit is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.profile import NodeProfile, SeriesKind
-from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, percentage, row, table
+from reportgen.rules.base import Outcome
+from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, row, table
 from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
@@ -22,19 +22,6 @@ MOST_CELLS = 1_000
 _STAYS_PCT = 50.0
 """Memory that is above a limit in more than half of the samples stays there: a peak of one batch is
 no state of the job."""
-_OWN = "chosen: the rest is what a larger batch or one more loader process takes"
-
-ABOUT = About(
-    checks="How much memory GPUs and hosts use, in bytes, and whether it comes near its limit.",
-    reading="""Memory of a GPU is the memory that its driver has allocated, including memory that a
-        framework caches; memory of a host is the used part of the job's limit or of the
-        machine.""",
-    advice="""If a GPU has free memory, try a larger batch. If a host has none, use fewer loader
-        processes or take an instance with more memory.""",
-    section=results.Section(id="memory-in-use", title="Memory in use", order=242),
-    is_optional=True,
-    hint_when_skipped="To record them, run the job with the command reportgen record.",
-)
 HOST_NEAR_LIMIT = Message(
     id="ROOM-1",
     cause=results.Cause.MEMORY_LIMIT,
@@ -67,15 +54,20 @@ GPU_ROOM = Message(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Thresholds at which memory is nearly full, or has room."""
+class Limits(Protocol):
+    """The parameters of memory in samples."""
 
-    host_pct: float = percentage(90, "a host that uses more memory is reported", source=_OWN)
-    gpu_full_pct: float = percentage(95, "a GPU that stays above this is nearly full", source=_OWN)
-    gpu_room_pct: float = percentage(
-        50, "GPUs that never reach this have room", source="chosen: twice the batch may fit"
-    )
+    @property
+    def host_pct(self) -> float:
+        """Return the percentage from which a host is near its limit."""
+
+    @property
+    def gpu_full_pct(self) -> float:
+        """Return the percentage above which a GPU is nearly full."""
+
+    @property
+    def gpu_room_pct(self) -> float:
+        """Return the percentage below which a GPU has room."""
 
 
 @row
@@ -93,12 +85,12 @@ class DeviceMemory:
     curve: ThinCurve
 
 
-def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
+def measure(part: NodeProfile, params: Limits) -> tuple[DeviceMemory, ...]:
     """Measure every GPU of a node, then the node itself; empty where bytes were not recorded."""
     return (*_gpus(part, params), *_host(part, params))
 
 
-def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
+def _gpus(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
     system = part.system
     names = system.names(SeriesKind.GPU_USED_BYTES)
     whole = SeriesKind.GPU_TOTAL_BYTES
@@ -113,7 +105,7 @@ def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
             yield _device(part, name, used_pct, limit_bytes=limit, above=params.gpu_full_pct)
 
 
-def _host(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
+def _host(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
     used_bytes = part.system.matrix(SeriesKind.HOST_MEMORY_BYTES)
     used_pct = part.system.matrix(SeriesKind.HOST_MEMORY)
     if not used_bytes.size or not used_pct.size:
@@ -143,11 +135,8 @@ def _device(
     )
 
 
-def judge(nodes: Sequence[tuple[DeviceMemory, ...]], params: Params) -> Outcome:
-    """Report hosts near their limit, and GPUs that are full or have room."""
-    devices = [device for node in nodes for device in node]
-    if not devices:
-        return Outcome(missing="The used memory in bytes was not recorded.")
+def judge(devices: Sequence[DeviceMemory], params: Limits) -> Outcome:
+    """Report hosts near their limit, and GPUs that are full or have room; at least one device."""
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
     return Outcome(
@@ -174,7 +163,7 @@ def _highest(devices: Sequence[DeviceMemory]) -> float | None:
 
 
 def _findings(
-    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Params
+    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Limits
 ) -> Iterator[results.Finding]:
     near = [host for host in hosts if host.max_pct > params.host_pct]
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
@@ -223,14 +212,3 @@ def _curves(devices: Sequence[DeviceMemory]) -> results.Exhibit:
         ],
         role=results.Role.MEMORY,
     )
-
-
-RULE = Rule(
-    id=results.RuleId("MemoryInUse"),
-    title="Memory in use",
-    about=ABOUT,
-    needs=(Need.SYSTEM,),
-    params=Params,
-    measure=measure,
-    judge=judge,
-)

@@ -1,9 +1,8 @@
-"""DeviceMemory: how much memory the allocator held over time, from kernel traces."""
+"""How much memory the allocator held over time, from kernel traces."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from reportgen.facts.resample import ThinCurve, thin
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import HOST_MEMORY, NONE, Times
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import Outcome
 from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of
 
@@ -22,14 +21,6 @@ LEAST_STEPS = 4
 MOST_POINTS = 600
 MOST_FINDINGS = 2
 """The same code runs on every rank, so further devices repeat the first ones."""
-ABOUT = About(
-    checks="How much memory tensors and the caching allocator use, and whether it grows.",
-    reading="""Allocated memory is used by tensors; reserved memory was taken from the device by the
-        allocator. Allocated memory that grows from step to step is a leak. Reserved memory that
-        grows alone is fragmentation.""",
-    advice="Do not keep tensors with their graphs beyond a step: use loss.item() or detach().",
-    section=results.Section(id="device-memory", title="Memory", order=90),
-)
 GROWING = kit.Message(
     id="DMEM-1",
     cause=results.Cause.MEMORY_GROWTH,
@@ -58,16 +49,6 @@ CURVE_TITLE = "Memory of {c.place} on {c.node}: up to {c.peak_allocated_bytes:by
 CURVE_CAPTION = """The device with the highest peak. {c.events:count event} are reduced to
     {points:count point}; maxima are kept.{relative}"""
 RELATIVE = " Totals were not recorded: the curve counts from the first event."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """When growth is a fault."""
-
-    threshold_growth_pct: float = kit.share_limit(
-        5.0,
-        "memory that grows in every step is a fault if it grows at least this much over the steps",
-    )
 
 
 def _grown(at_steps: Floats) -> float | None:
@@ -108,7 +89,7 @@ class MemoryCurve:
         return self.place == "host"
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[MemoryCurve, ...]:
+def measure(trace: RankTrace) -> tuple[MemoryCurve, ...]:
     """Return the curve of each device of a rank that has memory events, the host's last."""
     memory = trace.memory
     is_host = memory.device_type == HOST_MEMORY
@@ -148,14 +129,11 @@ def _at(moment_ns: Times, time_ns: Times, values: Floats) -> Floats:
     return values[place[place >= 0]]
 
 
-def judge(ranks: Sequence[Sequence[MemoryCurve]], params: Params) -> Outcome:
-    """Report how memory went, and where it grows in every step."""
-    curves = kit.concat(ranks)
-    if not curves:
-        return Outcome(missing=NOT_RECORDED)
+def judge(curves: Sequence[MemoryCurve], *, growth_pct: float) -> Outcome:
+    """Report how memory went, and where it grows in every step; at least one curve."""
     on_gpu = [curve for curve in curves if not curve.is_host]
     drawn = max(curves, key=lambda curve: (not curve.is_host, curve.peak_allocated_bytes))
-    growing = [item for curve in on_gpu for item in _growth(curve, params.threshold_growth_pct)]
+    growing = [item for curve in on_gpu for item in _growth(curve, growth_pct)]
     by_device = kit.table(
         "device_memory",
         curves,
@@ -201,7 +179,7 @@ def _over_time(curve: MemoryCurve) -> results.Exhibit:
         if line is not None
     ]
     return results.exhibit(
-        "memory_over_time",
+        "allocated_over_time",
         results.ExhibitKind.SERIES,
         title=write(CURVE_TITLE, c=curve),
         caption=write(
@@ -217,15 +195,3 @@ def _over_time(curve: MemoryCurve) -> results.Exhibit:
             ),
         ],
     )
-
-
-RULE = Rule(
-    id=results.RuleId("DeviceMemory"),
-    title="Device memory",
-    about=ABOUT,
-    needs=(Need.KERNELS,),
-    params=Params,
-    measure=measure,
-    judge=judge,
-    places={"memory_over_time": results.Place(dashboard=results.DashboardPanel(order=160))},
-)

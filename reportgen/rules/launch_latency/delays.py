@@ -1,4 +1,4 @@
-"""LaunchLatency: how long after their launch operations begin on the GPU."""
+"""How long after their launch operations begin on the GPU."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import Outcome
 from reportgen.text import write
 from reportgen.units import NS_PER_US
 
@@ -22,26 +22,11 @@ LAUNCH, QUEUE = "launch", "queue"
 MOST_SLOWEST = 1_000
 """More launches than this are never listed, whatever the parameter says: the list would be too
 long."""
-ABOUT = About(
-    checks="How long after its launch each operation begins on the GPU.",
-    reading="""A long delay is good: the host launches work before the GPU needs it. A delay of a
-        few µs means that the GPU waits for each launch.""",
-    advice="""If delays are short and the GPU is idle, launch less often: fuse kernels, or
-        use CUDA graphs.""",
-    section=results.Section(id="launches", title="Launches", order=100),
-)
 EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU
     differ, so delays and causes of idle time are wrong by as much."""
 BOXES_CAPTION = """“launch” is the time from the start of the launch call to the start on the GPU.
     “queue” is counted from the end of the call: it is negative if the operation began before the
     call returned."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """How many of the slowest launches are listed."""
-
-    top: int = kit.top_k()
 
 
 @kit.row
@@ -78,7 +63,7 @@ class RankLaunches:
     slowest: tuple[SlowLaunch, ...]
 
 
-def measure(trace: RankTrace, params: Params) -> RankLaunches:
+def measure(trace: RankTrace, *, top: int) -> RankLaunches:
     """Measure the delays of a rank."""
     ops = trace.gpu_ops
     start_ns, end_ns = launch_start_ns(trace), launch_end_ns(trace)
@@ -88,7 +73,7 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
     first = rows[np.sort(place)]
     launched_ns = ops.start_ns[first] - start_ns[first]
     queued_ns = ops.start_ns[rows] - end_ns[rows]
-    longest = first[np.argsort(-launched_ns, kind="stable")[: min(params.top, MOST_SLOWEST)]]
+    longest = first[np.argsort(-launched_ns, kind="stable")[: min(top, MOST_SLOWEST)]]
     return RankLaunches(
         n_ops=ops.start_ns.size,
         delays=tuple(
@@ -116,7 +101,7 @@ def measure(trace: RankTrace, params: Params) -> RankLaunches:
     )
 
 
-def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
+def judge(ranks: Sequence[RankLaunches], *, top: int) -> Outcome:
     """Report how launches reach the GPU."""
     missing = kit.reason_without_gpu(sum(rank.n_ops for rank in ranks))
     if missing:
@@ -137,7 +122,7 @@ def judge(ranks: Sequence[RankLaunches], params: Params) -> Outcome:
     if not rows:
         return Outcome(exhibits=[by_rank])
     return Outcome(
-        exhibits=[_boxes(rows), _slowest(ranks, params.top), by_rank],
+        exhibits=[_boxes(rows), _slowest(ranks, top), by_rank],
         metrics={
             f"{delay}_p50_max_us": max(r.p50_ns for r in rows if r.delay == delay) / NS_PER_US
             for delay in (LAUNCH, QUEUE)
@@ -176,16 +161,3 @@ def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:
         title="The longest launch delays",
         caption=f"The {len(rows)} longest delays; start_us is on the clock of the trace.",
     )
-
-
-RULE = Rule(
-    id=results.RuleId("LaunchLatency"),
-    title="Launch latency",
-    about=ABOUT,
-    needs=(Need.KERNELS,),
-    params=Params,
-    measure=measure,
-    judge=judge,
-    folded=("slowest_launches",),
-    places={"launch_delays": results.Place(dashboard=results.DashboardPanel(order=180))},
-)

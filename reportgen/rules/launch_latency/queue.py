@@ -1,9 +1,8 @@
-"""LaunchQueue: how many launched operations wait on each stream, from kernel traces."""
+"""How many launched operations wait on each stream."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,22 +16,13 @@ from reportgen.merging import joint_codes, rows_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, Times
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import Outcome
 from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 FULL_FROM = 1_000
 """At this depth the hardware's queue (about 1,024) is full and blocks the host. Source:
 docs/definitions.md, Launch queue."""
-ABOUT = About(
-    checks="How many launched operations wait on each stream.",
-    reading="""If a queue never empties, the host keeps up with the GPU. CUDA's queue is full at
-        about 1,024 operations: then launch calls block the host, which does not slow down the GPU.
-        HIP's is longer.""",
-    advice="""If the queue is empty and the GPU is idle, the host is the bottleneck: see “Idle
-        time”.""",
-    section=results.Section(id="launches", title="Launches", order=100),
-)
 FULL = kit.Message(
     id="QUEUE-1",
     cause=results.Cause.FULL_LAUNCH_QUEUE,
@@ -43,15 +33,6 @@ FULL = kit.Message(
     advice="Make the work of the GPU faster; a faster host would not help here.",
     exhibit="queue_depth",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """When a full queue is reported."""
-
-    threshold_full_pct: float = kit.share_limit(
-        1.0, "a full queue is reported if it lasts for at least this share of the time"
-    )
 
 
 @kit.row
@@ -76,8 +57,8 @@ class StreamQueue:
         return pct_of(self.full_ns, self.length_ns)
 
 
-def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, ...]]:
-    """Return the number of GPU operations of a rank, and its queues."""
+def measure(trace: RankTrace) -> tuple[StreamQueue, ...]:
+    """Return the queues of a rank."""
     queues = list(_depths(trace))
     deepest = max((int(depth.max()) for *_, depth in queues), default=0)
     found: list[StreamQueue] = []
@@ -105,7 +86,7 @@ def measure(trace: RankTrace, _params: Params) -> tuple[int, tuple[StreamQueue, 
                 curve=curve,
             )
         )
-    return trace.gpu_ops.start_ns.size, tuple(found)
+    return tuple(found)
 
 
 def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, Integers]]:
@@ -127,18 +108,16 @@ def _depths(trace: RankTrace) -> Iterator[tuple[int, int, Times, Integers]]:
         yield device, stream, time_ns, depth
 
 
-def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) -> Outcome:
-    """Report how full the queues were."""
-    queues = [queue for _, of_rank in ranks for queue in of_rank]
-    missing = kit.reason_without_gpu(sum(n_ops for n_ops, _ in ranks))
+def judge(queues: Sequence[StreamQueue], *, full_pct: float) -> Outcome:
+    """Report how full the queues were; nothing without any."""
     if not queues:
-        return Outcome(missing=missing)
+        return Outcome()
     deepest = max(queues, key=lambda item: (item.curve is not None, item.max_depth))
     fullest = max(queues, key=lambda item: item.full_pct)
-    is_full = fullest.full_ns > 0 and fullest.full_pct >= params.threshold_full_pct
+    is_full = fullest.full_ns > 0 and fullest.full_pct >= full_pct
     full = FULL.finding(
         measured=fullest.full_pct,
-        threshold=params.threshold_full_pct,
+        threshold=full_pct,
         where=results.Where(node=fullest.node, device=f"gpu{fullest.device}"),
         q=fullest,
     )
@@ -153,7 +132,6 @@ def judge(ranks: Sequence[tuple[int, tuple[StreamQueue, ...]]], params: Params) 
             {LONG_CALL_NS // NS_PER_US} µs.""",
     )
     return Outcome(
-        missing=missing,
         findings=[full] if is_full else [],
         exhibits=[*([_over_time(deepest, deepest.curve)] if deepest.curve else []), by_stream],
         metrics={"queue_max": max(queue.max_depth for queue in queues)},
@@ -180,15 +158,3 @@ def _over_time(queue: StreamQueue, curve: ThinCurve) -> results.Exhibit:
         ),
         role=results.Role.OTHER,
     )
-
-
-RULE = Rule(
-    id=results.RuleId("LaunchQueue"),
-    title="Launch queue",
-    about=ABOUT,
-    needs=(Need.KERNELS,),
-    params=Params,
-    measure=measure,
-    judge=judge,
-    places={"queue_over_time": results.Place(dashboard=results.DashboardPanel(order=170))},
-)
