@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import multiprocessing
 import os
@@ -17,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
+from reportgen.allocation import set_up_memory
 from reportgen.engine.executor import (
     MAX_THREADS,
     Item,
@@ -26,7 +26,6 @@ from reportgen.engine.executor import (
 )
 from reportgen.text_safety import TerminalFormatter
 
-_OBJECTS_PER_COLLECTION = 100_000
 _OURS = __name__.partition(".")[0]
 _SAFE_PATH = "PYTHONSAFEPATH"
 _KILLED = "the process that read it was killed; mostly there is too little memory."
@@ -124,7 +123,7 @@ def _begin(level: int) -> None:
     Ctrl-C is for the process that started it, and stdout for the path of the page.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    gc.set_threshold(_OBJECTS_PER_COLLECTION)
+    set_up_memory()
     threading.Thread(target=_end_with_starter, daemon=True).start()
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     handler = logging.StreamHandler(sys.stderr)

@@ -7,6 +7,7 @@ waits do, which are a fair sample of the waiting.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -118,14 +119,14 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
             usual_ns = np.median(free_ns)
         losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
         is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
-    idle_ns = interval_ns * _idle_ticks(system.matrix(SeriesKind.GPU_UTILIZATION), is_within)
+    idle_ns = interval_ns * _idle_ticks(system.columns_of(SeriesKind.GPU_UTILIZATION), is_within)
     return round(max(idle_ns, 0.0, *losses.values()))
 
 
-def _idle_ticks(use: Floats, is_within: Mask) -> float:
+def _idle_ticks(use: Sequence[Floats], is_within: Mask) -> float:
     """Return how many of some ticks the used GPUs idle, against their usual use in all."""
-    used = (use[:, gpu] for gpu in np.flatnonzero(usage.used_gpus(use)))
-    used_pct = means(*totals_of(used, use.shape[0]))
+    used = (use[gpu] for gpu in np.flatnonzero(usage.used_gpus(use)).tolist())
+    used_pct = means(*totals_of(used, is_within.size))
     known_pct = present_values(used_pct)
     usual_pct = float(np.percentile(known_pct, USUAL_PCT)) if known_pct.size else 0.0
     level_pct = usual_pct if usual_pct >= WORKS_PCT else 100 * (1 - IDLES_RATIO)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -108,29 +108,29 @@ def low_used_gpus(system: SystemTable, *, below: float = IDLE_BELOW_PCT) -> Rows
     A GPU that never does is not waiting for the host: the job does not use it. One that has done
     its last work while others work on has stopped, whatever the host does.
     """
-    matrix = system.matrix(SeriesKind.GPU_UTILIZATION)
-    used = np.flatnonzero(used_gpus(matrix, above=below)).tolist()
-    columns = [matrix[:, gpu] for gpu in used]
-    last = [int(np.flatnonzero(use >= below)[-1:].sum()) for use in columns]
+    columns = system.columns_of(SeriesKind.GPU_UTILIZATION)
+    used = np.flatnonzero(used_gpus(columns, above=below)).tolist()
+    last = [int(np.flatnonzero(columns[gpu] >= below)[-1:].sum()) for gpu in used]
     n_low = np.zeros(system.n_ticks, dtype=np.int64)
-    for use, its_last in zip(columns, last, strict=True):
+    for gpu, its_last in zip(used, last, strict=True):
+        use = columns[gpu]
         end = its_last + 1 if its_last < max(last) else use.size
         n_low[:end] += use[:end] < below
     return n_low
 
 
-def used_gpus(use: Floats, *, above: float = IDLE_BELOW_PCT) -> Mask:
+def used_gpus(use: Sequence[Floats], *, above: float = IDLE_BELOW_PCT) -> Mask:
     """Return (n_gpus,) which GPUs of a node the job uses: those that ever reach ``above``.
 
     Where no tick does, those that reach ``UNTOUCHED_PCT``: they may be held up all the time.
-    ``use`` is (n_ticks, n_gpus) utilization in 0-100, NaN where absent.
+    ``use`` is the (n_ticks,) utilization of each in 0-100, NaN where absent.
     """
     reach = _reaching(use, above)
     return reach if reach.any() else _reaching(use, UNTOUCHED_PCT)
 
 
-def _reaching(use: Floats, level_pct: float) -> Mask:
-    return np.array([(column >= level_pct).any() for column in use.T], dtype=np.bool_)
+def _reaching(use: Sequence[Floats], level_pct: float) -> Mask:
+    return np.array([(column >= level_pct).any() for column in use], dtype=np.bool_)
 
 
 def enough_samples(patience: int) -> int:
@@ -138,10 +138,10 @@ def enough_samples(patience: int) -> int:
     return min(patience, LEAST_JUDGED)
 
 
-def used_throughout(use: Floats) -> Mask:
+def used_throughout(use: Sequence[Floats]) -> Mask:
     """Return (n_gpus,) which of the used GPUs idle no long edge; all of them where each does."""
-    is_short = np.zeros(use.shape[1], dtype=bool)
-    for at, column in enumerate(use.T):
+    is_short = np.zeros(len(use), dtype=bool)
+    for at, column in enumerate(use):
         values = present_values(column)
         longest = max(idle_edges(values, idle_below=IDLE_BELOW_PCT))
         is_short[at] = longest < EDGE_AT_MOST_RATIO * max(values.size, 1)
@@ -152,8 +152,8 @@ def used_throughout(use: Floats) -> Mask:
 
 def in_use(system: SystemTable) -> Iterator[Floats]:
     """Yield the (n_ticks,) utilization of each GPU that the job uses throughout."""
-    use = system.matrix(SeriesKind.GPU_UTILIZATION)
-    yield from (use[:, gpu] for gpu in np.flatnonzero(used_throughout(use)))
+    use = system.columns_of(SeriesKind.GPU_UTILIZATION)
+    yield from (use[gpu] for gpu in np.flatnonzero(used_throughout(use)).tolist())
 
 
 def at_work(system: SystemTable) -> tuple[Mask, Mask]:

@@ -31,7 +31,7 @@ from reportgen.formats.recorder import (
 )
 from reportgen.intake.node_clocks import align
 from reportgen.profile import SpanTable, SystemTable
-from reportgen.profile.column_file import count_present, stored
+from reportgen.profile.column_file import count_present, picked, stored
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
 from reportgen.recorded_job import RecordedNode, RecordedWork, Recording
@@ -100,9 +100,7 @@ def of_job(system: SystemTable, recorded: RecordedNode | None) -> SystemTable:
     ]
     if len(kept) == len(system.series):
         return system
-    columns = stored(
-        lambda place: system.columns[kept[place]], n_columns=len(kept), n_rows=system.n_ticks
-    )
+    columns = picked(system.columns, kept)
     return replace(
         system,
         series=tuple(system.series[column] for column in kept),

@@ -10,7 +10,7 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import IO, Any
 
 import numpy as np
@@ -114,6 +114,13 @@ def stored(column: Callable[[int], Floats], *, n_columns: int, n_rows: int) -> C
     """Return what ``column`` gives for each place as columns; those of a long job in a file."""
     stretch = ColumnFile().keep(column, n_columns=n_columns, n_rows=n_rows)
     return Columns(stretches=(stretch,), places=tuple(range(n_columns)))
+
+
+def picked(columns: Sequence[Floats], places: Sequence[int]) -> Sequence[Floats]:
+    """Return some columns; those of a file are still read one by one."""
+    if isinstance(columns, Columns):
+        return replace(columns, places=tuple(columns.places[place] for place in places))
+    return tuple(columns[place] for place in places)
 
 
 def count_present(columns: Sequence[Floats]) -> list[int]:

@@ -15,6 +15,7 @@ from enum import Enum
 import numpy as np
 
 from reportgen.arrays import Floats, Instants
+from reportgen.profile.column_file import picked
 from reportgen.profile.memo import Memo
 
 
@@ -126,16 +127,20 @@ class SystemTable:
 
         Of all cores of a long job read one column after the other: ``each``.
         """
-        places = self._columns(kind)
-        matrix = np.empty((self.n_ticks, len(places)), order="F")
-        for at, place in enumerate(places):
-            matrix[:, at] = self.columns[place]
+        columns = self.columns_of(kind)
+        matrix = np.empty((self.n_ticks, len(columns)), order="F")
+        for place, column in enumerate(columns):
+            matrix[:, place] = column
         return matrix
+
+    def columns_of(self, kind: SeriesKind) -> Sequence[Floats]:
+        """Return the (n_ticks,) columns of a kind, as in ``names``; see ``columns``."""
+        return picked(self.columns, self._columns(kind))
 
     def each(self, *kinds: SeriesKind) -> Iterator[Floats]:
         """Yield the (n_ticks,) columns of some kinds, those of ``matrix``, one after the other."""
         for kind in kinds:
-            yield from (self.columns[place] for place in self._columns(kind))
+            yield from self.columns_of(kind)
 
     def _columns(self, kind: SeriesKind) -> list[int]:
         found = [index for index, series in enumerate(self.series) if series.kind is kind]

@@ -159,7 +159,7 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     every = {CPU: cpu} if cpu.values.size else {}
     for its in series.values():
         every |= its
-    are_used = usage.used_gpus(system.matrix(kind)).tolist()
+    are_used = usage.used_gpus(system.columns_of(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     gpus = []
     for gpu, its in series.items():

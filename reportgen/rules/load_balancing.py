@@ -137,7 +137,7 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
     for use in system.each(kind):
         is_busy |= use >= usage.IDLE_BELOW_PCT
     busy = np.flatnonzero(is_busy)
-    are_used = usage.used_throughout(system.matrix(kind)).tolist()
+    are_used = usage.used_throughout(system.columns_of(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     ends_ns = system.tick_ns[busy[[0, -1]]].tolist() if busy.size else (0, 0)
     mean_pct = {gpu: float(own.values.mean()) for gpu, own in usage.samples_by_gpu(system, kind)}

@@ -35,7 +35,10 @@ _LEAST_MAPPED_BYTES = 1 << 16
 
 
 class StagedLane(msgspec.Struct, kw_only=True):
-    """A lane; its strips are rows ``[first, first + n_events)`` of the columns."""
+    """A lane; its strips are rows ``[first, first + n_events)`` of the columns.
+
+    The times of a counter begin at row ``first_time``: counters of equal times share them.
+    """
 
     kind: str
     label: str
@@ -43,6 +46,7 @@ class StagedLane(msgspec.Struct, kw_only=True):
     n_events: int
     rows: int
     first: int
+    first_time: int = 0
     unit: str = ""
     family: str = ""
     least: float = 0.0
@@ -94,14 +98,16 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         for number, lane in enumerate(part.lanes)
         if lane.strips is not None
     ]
+    first_times, timed = _first_times(tracks)
     numbered = [part.details] if isinstance(part.details, StepTexts) else []
     with (folder / _COLUMNS).open("wb") as file:
         columns = {
-            **_save(file, "detail", StepTexts, numbered),
-            **_save(file, "strip", Strips, strips),
-            **_save(file, "track", Track, tracks),
-            **_save(file, "arrow", Arrows, [part.arrows]),
-            **_save(file, "piece", Pieces, pieces),
+            **_save(file, "detail", _columns(StepTexts), numbered),
+            **_save(file, "strip", _columns(Strips), strips),
+            **_save(file, "track", ["time_ns"], timed),
+            **_save(file, "track", ["value"], tracks),
+            **_save(file, "arrow", _columns(Arrows), [part.arrows]),
+            **_save(file, "piece", _columns(Pieces), pieces),
         }
     about = StagedPart(
         node=part.node,
@@ -115,7 +121,7 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         names=list(part.names),
         families=list(part.families),
         details=[] if isinstance(part.details, StepTexts) else list(part.details),
-        lanes=list(_staged_lanes(part.lanes)),
+        lanes=list(_staged_lanes(part.lanes, first_times)),
         n_steps=part.steps.number.size,
         typical=list(_typical(part.steps)),
         columns=columns,
@@ -136,8 +142,9 @@ def _typical(steps: StepTimes) -> Iterator[TypicalStep]:
         yield TypicalStep(what=what, number=number, start_ns=start_ns, end_ns=end_ns)
 
 
-def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
+def _staged_lanes(lanes: Sequence[Lane], first_times: Sequence[int]) -> Iterator[StagedLane]:
     n_strips = n_values = 0
+    next_first_time = iter(first_times)
     for lane in lanes:
         strips, track = lane.strips, lane.track
         value = np.empty(0) if track is None else track.value
@@ -148,6 +155,7 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
             n_events=lane.n_events,
             rows=int(strips.row.max(initial=-1)) + 1 if strips is not None else 0,
             first=n_values if track is not None else n_strips,
+            first_time=next(next_first_time) if track is not None else 0,
             unit=track.unit if track is not None else "",
             family=track.family if track is not None else "",
             least=float(value.min(initial=0.0)),
@@ -155,6 +163,23 @@ def _staged_lanes(lanes: Sequence[Lane]) -> Iterator[StagedLane]:
         )
         n_strips += strips.n if strips is not None else 0
         n_values += track.time_ns.size if track is not None else 0
+
+
+def _first_times(tracks: Sequence[Counter]) -> tuple[list[int], list[Counter]]:
+    """Return where the times of each counter begin, and the counters whose times are written.
+
+    A counter with the times of the one before it shares them: those of a long job are many.
+    """
+    firsts: list[int] = []
+    written: list[Counter] = []
+    time_ns, n_rows = np.empty(0, dtype=np.int64), 0
+    for track in tracks:
+        if not written or not np.array_equal(track.time_ns, time_ns):
+            n_rows += time_ns.size
+            time_ns = track.time_ns
+            written.append(track)
+        firsts.append(n_rows)
+    return firsts, written
 
 
 def _extent(strips: Sequence[Strips], tracks: Sequence[Counter]) -> tuple[int, int]:
@@ -167,11 +192,11 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Counter]) -> tuple[int, i
 
 
 def _save(
-    file: IO[bytes], name: str, kind: type[Any], tables: Sequence[Any]
+    file: IO[bytes], name: str, names: Sequence[str], tables: Sequence[Any]
 ) -> dict[str, tuple[str, int, int]]:
     """Add the columns of tables to the one file: some systems take long to remove each."""
     found = {}
-    for column in _columns(kind):
+    for column in names:
         file.write(bytes(-file.tell() % _WORD_BYTES))
         first, size, dtype = file.tell(), 0, np.dtype(np.float64)
         for table in tables:
@@ -201,16 +226,17 @@ class Staged:
 
     def begins_ns(self, lane: StagedLane) -> NDArray[np.int64]:
         """Return when the strips of a lane begin, or the times of a counter."""
-        times_ns = self._times_ns if lane.kind == LaneKind.COUNTER else self.strips.start_ns
-        return times_ns[lane.first : lane.first + lane.n_events]
+        if lane.kind == LaneKind.COUNTER:
+            return self._times_ns[lane.first_time : lane.first_time + lane.n_events]
+        return self.strips.start_ns[lane.first : lane.first + lane.n_events]
 
     def values(self, lane: StagedLane, start_ns: int, end_ns: int) -> Track:
         """Return the values of a counter in a range, and the one that holds at its begin."""
         low, high = np.searchsorted(self.begins_ns(lane), (start_ns, end_ns)).tolist()
-        first, end = lane.first + max(low - 1, 0), lane.first + high
+        first, n_rows = max(low - 1, 0), high - max(low - 1, 0)
         return Track(
-            time_ns=self._read("track.time_ns", first, end),
-            value=self._read("track.value", first, end),
+            time_ns=self._read("track.time_ns", lane.first_time + first, n_rows),
+            value=self._read("track.value", lane.first + first, n_rows),
         )
 
     @cached_property
@@ -225,7 +251,7 @@ class Staged:
 
     @cached_property
     def _times_ns(self) -> NDArray[np.int64]:
-        """Return the times of all counters, one after the other."""
+        """Return the times of counters, each once, one after the other."""
         return self._column("track.time_ns")
 
     @cached_property
@@ -253,7 +279,7 @@ class Staged:
             return np.fromfile(path, kind, count=size, offset=first)
         return np.memmap(path, kind, "r", offset=first, shape=(size,))
 
-    def _read(self, name: str, first_row: int, end_row: int) -> NDArray[Any]:
+    def _read(self, name: str, first_row: int, n_rows: int) -> NDArray[Any]:
         kind, first, _ = self.about.columns[name]
         first += first_row * np.dtype(kind).itemsize
-        return np.fromfile(self._folder / _COLUMNS, kind, count=end_row - first_row, offset=first)
+        return np.fromfile(self._folder / _COLUMNS, kind, count=n_rows, offset=first)

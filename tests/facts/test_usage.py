@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reportgen.arrays import Floats
 from reportgen.facts.samples import WorkRange
 from reportgen.facts.usage import (
     busy_from,
@@ -23,8 +24,8 @@ from reportgen.profile import SeriesKind
 from tests.builders import START_S, ns, system_table
 
 
-def use(*gpus: list[float]) -> np.ndarray:
-    return np.array(gpus, dtype=np.float64).T
+def use(*gpus: list[float]) -> list[Floats]:
+    return [np.array(gpu, dtype=np.float64) for gpu in gpus]
 
 
 def test_the_samples_of_a_gpu_have_no_gaps_and_a_gpu_without_any_does_not_exist() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -25,19 +25,17 @@ class _Params(Protocol):
     def patience(self) -> int: ...
 
 
-def violations_of(node: str, gpus: Sequence[tuple[str, Samples]], params: _Params) -> Violations:
+def violations_of(node: str, gpus: Iterable[tuple[str, Samples]], params: _Params) -> Violations:
     """Count the (GPU, sample) pairs of a node whose newest mean exceeds the one before it."""
-    found = [
-        (gpu, samples, increases, np.flatnonzero(is_violation))
-        for gpu, samples in gpus
-        for increases, is_violation in [increases_of(samples.values, params)]
-    ]
-    return Violations(
-        node=node,
-        n_samples=max((samples.values.size for _, samples in gpus), default=0),
-        n_found=sum(rows.size for *_, rows in found),
-        newest=tuple(_violation(*its) for its in found if its[-1].size),
-    )
+    n_samples = n_found = 0
+    newest = []
+    for gpu, samples in gpus:
+        increases, is_violation = increases_of(samples.values, params)
+        rows = np.flatnonzero(is_violation)
+        n_samples, n_found = max(n_samples, samples.values.size), n_found + rows.size
+        if rows.size:
+            newest.append(_violation(gpu, samples, increases, rows))
+    return Violations(node=node, n_samples=n_samples, n_found=n_found, newest=tuple(newest))
 
 
 def increases_of(values: Floats, params: _Params) -> tuple[Floats, Mask]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from reportgen.arrays import Counts, Instants
 from reportgen.facts.distributions import N_BINS, aws_histogram, bin_index, jensen_shannon
-from reportgen.facts.samples import minutes_of
+from reportgen.facts.samples import count_where, minutes_of
 from reportgen.facts.usage import Samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters, Details
@@ -42,12 +42,16 @@ class NodePairs:
 
 def pairs_of(part: NodeProfile, params: _Params) -> NodePairs:
     """Compare all samples of each pair of GPUs up to the end of each minute."""
-    gpus = dict(samples_by_gpu(part.system, SeriesKind.GPU_UTILIZATION))
-    every_ns = np.concatenate([np.empty(0, np.int64), *(own.time_ns for own in gpus.values())])
-    minute_ns = minutes_of(np.unique(every_ns)).start_ns
-    histories = {gpu: _history(own, minute_ns) for gpu, own in gpus.items()}
+    system, kind = part.system, SeriesKind.GPU_UTILIZATION
+    is_sampled = count_where(system.each(kind), system.n_ticks, np.isfinite) > 0
+    minute_ns = minutes_of(system.tick_ns[is_sampled]).start_ns
+    histories, workloads, n_samples = {}, {}, 0
+    for gpu, own in samples_by_gpu(system, kind):
+        histories[gpu] = _history(own, minute_ns)
+        workloads[gpu] = aws_histogram(own.values)
+        n_samples = max(n_samples, own.values.size)
     uneven_ns, distance = {}, {}
-    for pair in combinations(gpus, 2):
+    for pair in combinations(histories, 2):
         one, other = (histories[gpu] for gpu in pair)
         is_judged = np.minimum(one.sum(axis=1), other.sum(axis=1)) > params.patience
         distances = jensen_shannon(one[is_judged], other[is_judged])
@@ -57,8 +61,8 @@ def pairs_of(part: NodeProfile, params: _Params) -> NodePairs:
             distance[pair] = float(distances[is_uneven][-1])
     return NodePairs(
         node=part.node,
-        n_samples=max((own.values.size for own in gpus.values()), default=0),
-        workloads={gpu: aws_histogram(own.values) for gpu, own in gpus.items()},
+        n_samples=n_samples,
+        workloads=workloads,
         uneven_ns=uneven_ns,
         distance=distance,
     )

@@ -131,20 +131,19 @@ class NodeMemory:
 def measure(part: NodeProfile, params: Params) -> NodeMemory:
     """Measure every GPU of a node that has samples of memory activity."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    use = dict(zip(system.names(kind), system.matrix(kind).T, strict=True))
+    names, use = system.names(kind), system.columns_of(kind)
     unknown = np.full(system.n_ticks, np.nan)
-    sampled = list(samples_by_gpu(system, SeriesKind.GPU_MEMORY))
-    gpus = tuple(
-        _memory_of(part.node, gpu, samples, use.get(gpu, unknown)[samples.is_there], params)
-        for gpu, samples in sampled
-    )
-    n_gpus = len({*use, *(gpu.gpu for gpu in gpus)})
+    gpus = []
+    for gpu, samples in samples_by_gpu(system, SeriesKind.GPU_MEMORY):
+        its_use = use[names.index(gpu)] if gpu in names else unknown
+        gpus.append(_memory_of(part.node, gpu, samples, its_use[samples.is_there], params))
+    n_gpus = len({*names, *(gpu.gpu for gpu in gpus)})
     return NodeMemory(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=n_gpus,
-        gpus=gpus,
-        aws=violations_of(part.node, sampled, params),
+        gpus=tuple(gpus),
+        aws=violations_of(part.node, samples_by_gpu(system, SeriesKind.GPU_MEMORY), params),
     )
 
 

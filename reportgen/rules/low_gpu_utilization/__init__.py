@@ -272,7 +272,7 @@ def _waits_for_host(gpu: GpuUse) -> bool:
 
 
 def _are_used(gpus: Sequence[tuple[str, str, float]], params: Params) -> list[bool]:
-    most_pct = np.array([[most for *_, most in gpus]])
+    most_pct = [np.array([most]) for *_, most in gpus]
     are_used: list[bool] = used_gpus(most_pct, above=params.threshold_p5).tolist()
     return are_used
 

@@ -94,9 +94,9 @@ def _gpus(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
     system = part.system
     names = system.names(SeriesKind.GPU_USED_BYTES)
     whole = SeriesKind.GPU_TOTAL_BYTES
-    totals = dict(zip(system.names(whole), system.matrix(whole).T, strict=True))
-    for name, used in zip(names, system.matrix(SeriesKind.GPU_USED_BYTES).T, strict=True):
-        total = totals.get(name)
+    known, totals = system.names(whole), system.columns_of(whole)
+    for name, used in zip(names, system.columns_of(SeriesKind.GPU_USED_BYTES), strict=True):
+        total = totals[known.index(name)] if name in known else None
         if total is None or np.isnan(used).all() or np.isnan(total).all():
             continue
         limit = float(np.nanmax(total))
