@@ -23,10 +23,12 @@ Arguments = Sequence[str | Path]
 def raw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Arguments]:
     folder = tmp_path_factory.mktemp("raw")
     write_system(folder / "fine", {"gpu0": [95.0] * 1400, "cpu0": [20.0] * 1400})
+    rests = [95.0] * 700 + [0.0] * 30 + [95.0] * 670
+    write_system(folder / "rests", {"gpu0": rests, "cpu0": [20.0] * 1400})
     slow = samples.write_job(folder / "slow" / "job")
     return {
         "nothing": [folder / "fine", "--rules", "BatchSize"],
-        "info": [folder / "fine"],
+        "info": [folder / "rests", "--rules", "LowGPUUtilization"],
         "warning": [slow, "--rules", "Dataloader"],
         "critical": [slow, "--config", slow.parent / "rules.toml"],
     }

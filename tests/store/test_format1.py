@@ -24,7 +24,7 @@ def old_report(request: pytest.FixtureRequest, tmp_path: Path) -> Report:
 
 
 def test_its_rules_stand_where_they_declare_today(old_report: Report) -> None:
-    rules = {rule.id: rule for rule in BUILTIN_RULES}
+    rules = {name: rule for rule in BUILTIN_RULES for name in (rule.id, *rule.former_ids)}
 
     assert old_report.results
     for rule_id, result in old_report.results.items():

@@ -170,7 +170,9 @@ def with_cards(
     """
     from reportgen.rules.registry import BUILTIN_RULES
 
-    rules, renewed = {rule.id: rule for rule in BUILTIN_RULES}, []
+    rules = {RuleId(name): rule for rule in BUILTIN_RULES for name in rule.former_ids}
+    rules |= {rule.id: rule for rule in BUILTIN_RULES}
+    renewed = []
     for result in found.values():
         rule = rules.get(result.id)
         if rule is None:
