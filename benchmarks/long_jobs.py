@@ -1,6 +1,6 @@
 """Memory of reports of ever longer jobs: six hours, a day and a week; run by hand.
 
-``python benchmarks/long_jobs.py --folder DIR [large-node] [many-nodes] [events]`` makes the jobs
+``python benchmarks/long_jobs.py --folder DIR [large-node] [many-nodes]`` makes the jobs
 below DIR, measures one after the other, and removes them. The week of the large node (96 cores, 8
 GPUs, every 500 ms) is its day, shifted six times and packed as the recorder packs: DIR takes 7 GB
 at most, and TMPDIR 2 GB. An hour that is packed is parsed at once, so packed jobs are compared with
@@ -18,13 +18,12 @@ import sys
 import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 from tables import table
-from workloads import EVENT_DAY, P4D_DAY, ROOT, make_workload
+from workloads import P4D_DAY, ROOT, make_workload
 
 DAY_S, HOUR_S, MINUTE_S = 86_400, 3_600, 60
 FIRST_S = 1_774_224_000
@@ -111,16 +110,7 @@ def _write_minute(folder: Path, start_s: int) -> None:
         (place / f"{start_s}.algo-{node}.json").write_text("".join(lines))
 
 
-def events(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the jobs of one small node with framework events; a day has 1.8 million of them."""
-    for name, hours in LENGTHS_H.items():
-        if name != "a week":
-            options = (*EVENT_DAY.options, "--hours", str(hours))
-            job = replace(EVENT_DAY, name=f"events_{hours}", options=options)
-            yield name, make_workload(job, output=folder, start_s=str(FIRST_S))
-
-
-JOBS = {"large-node": large_node, "many-nodes": many_nodes, "events": events}
+JOBS = {"large-node": large_node, "many-nodes": many_nodes}
 
 
 def peak_of_report(job: Path, *options: str) -> tuple[float, float]:

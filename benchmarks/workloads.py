@@ -59,11 +59,6 @@ EVENT_HOUR = Workload(
         *("--steps-per-second", "8.4"),
     ),
 )
-EVENT_DAY = Workload(
-    name="event_day",
-    about="4 cores, 1 GPU, 5 steps a second with framework events",
-    options=("--gpus", "1", "--cores", "4", "--steps-per-second", "5"),
-)
 
 
 def make_workload(workload: Workload, *, output: Path, start_s: str = FULL_HOUR_S) -> Path:
