@@ -18,14 +18,31 @@ export function bytesOf(base64) {
 export const unpacked = (bytes) =>
   new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
 
+/** Packed bytes that a browser unpacks at once: a thousand times as many at the most. */
+const SLICE_BYTES = 4096;
+
+/**
+ * Bytes as a stream of slices: a browser unpacks what it gets at once before it can be stopped.
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {ReadableStream<Uint8Array<ArrayBuffer>>}
+ */
+function slicesOf(bytes) {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at < bytes.length) controller.enqueue(bytes.subarray(at, (at += SLICE_BYTES)));
+      else controller.close();
+    },
+  });
+}
+
 /**
  * The content of packed bytes that others made; fails where it is longer than was declared.
  * @param {Uint8Array<ArrayBuffer>} bytes
  * @param {number} most bytes
  */
 export async function unpackedBytes(bytes, most) {
-  const stream = /** @type {ReadableStream<Uint8Array<ArrayBuffer>>} */ (unpacked(bytes).body);
-  const reader = stream.getReader();
+  const reader = slicesOf(bytes).pipeThrough(new DecompressionStream("gzip")).getReader();
   const pieces = [];
   for (let left = most, next = await reader.read(); !next.done; next = await reader.read()) {
     left -= next.value.length;
