@@ -12,7 +12,7 @@ from reportgen.arrays import Instants, Mask
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.samples import training_loop_ns, work_range
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_batch_size import (
@@ -148,17 +148,12 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     """Measure a node; GPUs without samples of utilization or memory are not judged."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
     cpu = usage.samples_of(system, usage.cores_mean_pct(system))
-    uses, memories = (
-        dict(usage.samples_by_gpu(system, each)) for each in (kind, SeriesKind.GPU_MEMORY)
+    sampled, with_memory = (
+        [gpu for gpu, _ in usage.samples_by_gpu(system, each)]
+        for each in (kind, SeriesKind.GPU_MEMORY)
     )
-    series = {
-        gpu: {CPU: cpu, gpu: uses[gpu], gpu + MEMORY_SUFFIX: memories[gpu]}
-        for gpu in uses
-        if gpu in memories and cpu.values.size
-    }
-    every = {CPU: cpu} if cpu.values.size else {}
-    for its in series.values():
-        every |= its
+    judged = [gpu for gpu in sampled if gpu in with_memory and cpu.values.size]
+    series = _SeriesOfGpus(system=system, cpu=cpu, gpus=judged)
     are_used = usage.used_gpus(system.columns_of(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
     gpus = []
@@ -167,11 +162,45 @@ def measure(part: NodeProfile, params: Params) -> NodeRoom:
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
-        n_gpus=len(uses),
+        n_gpus=len(sampled),
         gpus=tuple(gpus),
-        resources=tuple(_resource(part.node, *item, params) for item in every.items()),
+        resources=tuple(_resources(part.node, series, params)),
         aws=violations_of(part.node, cpu, series, params),
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SeriesOfGpus(Mapping[str, Series]):
+    """The series of each GPU, read when they are asked for: of all GPUs a week has 160 MB."""
+
+    system: SystemTable
+    cpu: usage.Samples
+    gpus: Sequence[str]
+
+    def __getitem__(self, gpu: str) -> Series:
+        use, memory = (
+            usage.samples_of(
+                self.system,
+                self.system.columns_of(kind)[self.system.names(kind).index(gpu)],
+            )
+            for kind in (SeriesKind.GPU_UTILIZATION, SeriesKind.GPU_MEMORY)
+        )
+        return {CPU: self.cpu, gpu: use, gpu + MEMORY_SUFFIX: memory}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.gpus)
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+
+def _resources(node: str, series: _SeriesOfGpus, params: Params) -> Iterator[Resource]:
+    if series.cpu.values.size:
+        yield _resource(node, CPU, series.cpu, params)
+    for its in series.values():
+        for name, samples in its.items():
+            if name != CPU:
+                yield _resource(node, name, samples, params)
 
 
 def _resource(node: str, name: str, samples: usage.Samples, params: Params) -> Resource:
