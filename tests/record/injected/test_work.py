@@ -55,7 +55,7 @@ def test_after_a_short_wait_the_next_one_is_not_looked_at() -> None:
     assert (found.n, found.wall_ns) == (2, 4_000_000)
 
 
-@pytest.mark.parametrize(("code", "least", "most"), [(SPIN, 0.8, 1.0), (SLEEP, 0.0, 0.3)])
+@pytest.mark.parametrize(("code", "least", "most"), [(SPIN, 0.8, 1.1), (SLEEP, 0.0, 0.3)])
 def test_loader_processes_are_measured_from_outside(code: str, least: float, most: float) -> None:
     found = ProcessWork()
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
@@ -68,6 +68,7 @@ def test_loader_processes_are_measured_from_outside(code: str, least: float, mos
         process.kill()
 
     assert found.n == 1
+    # The system counts processor time in ticks of 10 ms: up to 0.07 more than the 0.3 s waited.
     assert least <= (found.cpu_ns + found.queued_ns) / found.wall_ns <= most
 
 
