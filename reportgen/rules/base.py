@@ -37,7 +37,8 @@ class ParamSpec:
     """A parameter: name, default, range, unit, meaning and source.
 
     ``minimum`` and ``maximum`` are inclusive, ``is_whole`` asks for a whole number, ``choices``
-    restricts text, ``is_pattern`` asks for a regular expression. ``may_be_none`` accepts ``None``.
+    restricts text, ``is_pattern`` asks for a regular expression, ``is_text`` takes any
+    text, which the rule reads. ``may_be_none`` accepts ``None``.
     """
 
     name: str
@@ -50,6 +51,7 @@ class ParamSpec:
     is_whole: bool = False
     choices: tuple[str, ...] = ()
     is_pattern: bool = False
+    is_text: bool = False
     may_be_none: bool = False
     is_printed: bool = True
 

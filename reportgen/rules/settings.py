@@ -98,6 +98,8 @@ def checked_value(name: str, spec: ParamSpec, value: object) -> Scalar:
         return None
     if spec.is_pattern:
         return _pattern(name, value)
+    if spec.is_text:
+        return str(value)
     converted = _text(spec, value) if spec.choices else _number(spec, value)
     if converted is None:
         raise ConfigError(
@@ -113,6 +115,8 @@ def valid_range(spec: ParamSpec) -> str:
     nothing = " or None" if spec.may_be_none else ""
     if spec.is_pattern:
         return f"a regular expression{nothing}"
+    if spec.is_text:
+        return f"text{nothing}"
     if spec.choices:
         return f"one of {', '.join(spec.choices)}{nothing}"
     noun = "a whole number" if spec.is_whole else "a number"

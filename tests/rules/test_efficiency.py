@@ -12,6 +12,7 @@ from reportgen.errors import ConfigError
 from reportgen.profile.trace import Device, RankTrace
 from reportgen.results import RuleResult, Status
 from reportgen.rules.efficiency import RULE
+from reportgen.rules.settings import resolve_params
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
@@ -203,3 +204,9 @@ def test_element_work_is_bound_by_its_bytes() -> None:
     assert column(result, "operators", "pct_of_bandwidth")[0] == pytest.approx(50.0, rel=1e-3)
     assert [item.id for item in result.findings] == ["EFF-2"]
     assert "at 50.0 % of the memory's bandwidth" in result.findings[0].text
+
+
+def test_the_peak_is_a_parameter_of_the_command_line() -> None:
+    params = resolve_params((RULE,), {"Efficiency.gpu_peak": "bf16=989,memory=3350"})
+
+    assert params[RULE.id].gpu_peak == "bf16=989,memory=3350"

@@ -30,7 +30,7 @@ class Params:
         unit="",
         meaning="dense peaks of the GPU: bf16=989,tf32=494 in TFLOP/s, memory=3350 in GB/s",
         source="the maker's datasheet, dense values",
-        is_pattern=False,
+        is_text=True,
         may_be_none=True,
         is_printed=False,
     )
