@@ -342,8 +342,10 @@ def test_a_gpu_that_stops_wastes_the_rest_of_its_own_time() -> None:
     assert rows_of(result, "utilization")[0]["work_mean_pct"] == 95.0
 
 
-@pytest.mark.parametrize(("n_idle", "is_told"), [(10, False), (11, True)])
-def test_a_minute_after_the_last_work_of_a_long_job_is_no_stop(n_idle: int, is_told: bool) -> None:
+@pytest.mark.parametrize(("n_idle", "is_told"), [(25, False), (26, True)])
+def test_what_follows_the_last_work_of_all_gpus_is_told_from_the_cost_of_a_start_on(
+    n_idle: int, is_told: bool
+) -> None:
     values = [95.0] * 100 + [0.0] * n_idle
 
     result = run(RULE, node(gpu0=values, gpu1=values, steps=(0, 99 * 6)), **SMALL)

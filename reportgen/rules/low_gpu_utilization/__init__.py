@@ -25,14 +25,14 @@ from reportgen.rules.low_gpu_utilization.measure import (
     measure,
 )
 from reportgen.text import device_label, format_places, part_of
-from reportgen.units import NS_PER_MINUTE
+from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 COMMON_NS = NS_PER_MINUTE
-COMMON_RATIO = 0.1
-"""Before and after the training all GPUs idle: up to a minute is the start and the end of an
-ordinary job, unless that is a tenth of it, or nothing at all goes on in the end. A GPU that idles
-while others work has no such reason.
-"""
+LONG_NS, LONG_RATIO, VERY_LONG_NS = 150 * NS_PER_S, 0.15, 20 * NS_PER_MINUTE
+"""Before and after the training all GPUs idle. Up to a minute is the start of an ordinary job. Its
+end, in which the model is saved and uploaded, is told from the same cost on as its start (rule
+MaxInitializationTime), or where nothing at all goes on in it. A GPU that idles while others work
+has no such reason."""
 CHEAP_RATIO = 0.05
 """GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
 over all of it is no rest."""
@@ -150,8 +150,10 @@ def _if_long(
 ) -> Sequence[tuple[GpuUse, IdleEdge]]:
     """Return the GPUs with an idle start or end; none in an ordinary start or end of the job."""
     is_long = any(
-        its.length_ns > COMMON_NS or its.pct >= 100 * COMMON_RATIO or its.is_quiet
-        for _, its in found
+        edge.is_quiet
+        or edge.length_ns > VERY_LONG_NS
+        or (edge.length_ns > LONG_NS and edge.pct >= 100 * LONG_RATIO)
+        for _, edge in found
     )
     return found if is_long or len(found) < len(used) else ()
 
