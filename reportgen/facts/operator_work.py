@@ -93,6 +93,11 @@ class OperatorKey:
     work: Work | None
     least_bytes: int | None
 
+    @property
+    def flops(self) -> int | None:
+        """Return the operations of one call; ``None`` where unknown, or only bounded from above."""
+        return None if self.work is None or self.work.is_at_most else self.work.flops
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorSums:

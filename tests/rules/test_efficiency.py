@@ -210,3 +210,32 @@ def test_the_peak_is_a_parameter_of_the_command_line() -> None:
     params = resolve_params((RULE,), {"Efficiency.gpu_peak": "bf16=989,memory=3350"})
 
     assert params[RULE.id].gpu_peak == "bf16=989,memory=3350"
+
+
+def test_attention_that_is_only_bounded_is_no_known_work() -> None:
+    packed = {
+        "input_dims": "[4096,16,64],[4096,16,64],[4096,16,64]",
+        "input_type": BF16,
+        "input_values": '["", "", "", "", "", "512", "512", "0.", "True"]',
+    }
+    calls = [
+        ("cudaLaunchKernel", at, 5.0, {"correlation": number})
+        for number, at in ((1, 2.0), (2, 52.0))
+    ]
+    trace = rank_trace(
+        slices=[
+            ("aten::mm", 1.0, 10.0, {"input_dims": DIMS, "input_type": BF16}),
+            ("aten::_flash_attention_forward", 51.0, 10.0, packed),
+        ],
+        calls=calls,
+        gpu=[
+            ("sm90_xmma_gemm_bf16bf16", 100.0, AT_PEAK_US * 2, {"correlation": 1}),
+            ("flash_fwd_kernel", 9000.0, AT_PEAK_US * 2, {"correlation": 2}),
+        ],
+        steps=[(0, 0.0, AT_PEAK_US * 8)],
+    )
+
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    assert result.metrics["flops_known_ratio"] == pytest.approx(0.5, abs=0.01)
+    assert result.metrics["mfu_ratio"] is None

@@ -28,8 +28,8 @@ class Store(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def respond(self) -> None:
-        """Answer a GET or a HEAD."""
-        raise NotImplementedError
+        """Answer a GET or a HEAD; a store that says nothing else can do nothing."""
+        self.answer(501)
 
     def do_GET(self) -> None:
         try:

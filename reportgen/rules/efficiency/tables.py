@@ -83,7 +83,7 @@ def operator_rows(job: RankWork, params: Params) -> list[BySize]:
 def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: bool) -> BySize:
     peak = peaks_of((key.gpu, key.multiprocessors), params.gpu_peak)
     seconds = sums.time_ns / NS_PER_S
-    flops = key.work.flops * sums.n_calls if key.work and not key.work.is_at_most else None
+    flops = None if key.flops is None else key.flops * sums.n_calls
     least_bytes = key.least_bytes * sums.n_calls if key.least_bytes else None
     most, bandwidth = peak_flops(peak, key.precision), peak.memory_bytes_per_s if peak else None
     share = _share_pct(flops, seconds, most)
@@ -178,7 +178,7 @@ def _mean(rows: Iterable[BySize], name: str) -> float | None:
 
 def coverage_pct(job: RankWork) -> float:
     """Return the share of kernel time whose operations are counted."""
-    known_ns = sum(sums.time_ns for key, sums in job.work.items() if key.work)
+    known_ns = sum(sums.time_ns for key, sums in job.work.items() if key.flops is not None)
     return pct_of(known_ns, job.kernel_ns)
 
 

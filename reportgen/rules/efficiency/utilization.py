@@ -38,24 +38,24 @@ def known_of_products_pct(job: RankWork) -> float:
     """Return for how much of the time of products, convolutions and attention FLOPs are known."""
     classes = {kind.value for kind in WorkKind}
     sums = [
-        (key.work, sums.time_ns)
+        (key.flops is not None, sums.time_ns)
         for key, sums in job.work.items()
         if key.has_operator and key.work_class in classes
     ]
-    return pct_of(sum(ns for work, ns in sums if work), sum(ns for _, ns in sums))
+    return pct_of(sum(ns for is_known, ns in sums if is_known), sum(ns for _, ns in sums))
 
 
 def _row(gpu: Gpu, step_ns: int, job: RankWork, params: Params) -> Utilization:
     peak = peaks_of(gpu, params.gpu_peak)
     flops, ideal_s, again_s, is_known = 0, 0.0, 0.0, True
     for key, sums in job.work.items():
-        if (key.gpu, key.multiprocessors) != gpu or not key.work or key.work.is_at_most:
+        if (key.gpu, key.multiprocessors) != gpu or key.flops is None:
             continue
         most = peak_flops(peak, key.precision)
-        flops += key.work.flops * sums.n_in_steps
+        flops += key.flops * sums.n_in_steps
         is_known &= most is not None or not sums.n_in_steps
-        ideal_s += key.work.flops * sums.n_in_steps / (most or float("inf"))
-        again_s += key.work.flops * sums.n_again / (most or float("inf"))
+        ideal_s += key.flops * sums.n_in_steps / (most or float("inf"))
+        again_s += key.flops * sums.n_again / (most or float("inf"))
     share = None if not is_known or not step_ns else 100 * NS_PER_S / step_ns
     return Utilization(
         gpu=gpu[0],
