@@ -14,6 +14,7 @@ from reportgen.errors import ReportgenError
 
 OURS = "make-profiler-report"
 MISSING = "not installed"
+UNREADABLE = "unreadable"
 PACKAGES = (OURS, "duckdb", "msgspec", "numpy")
 """Packages whose versions may change a number."""
 _DIGITS = 8
@@ -76,16 +77,17 @@ def _version(package: str) -> str:
 
 def _digest(module: str) -> str:
     """Return a hash of a module's source, of a package's whole source."""
+    digest = hashlib.sha256()
     try:
         found = importlib.util.find_spec(module)
+        if found is None or not found.origin or not Path(found.origin).is_file():
+            return MISSING
+        origin = Path(found.origin)
+        is_package = origin.name == "__init__.py"
+        for path in sorted(origin.parent.rglob("*.py")) if is_package else [origin]:
+            digest.update(path.read_bytes())
     except (ImportError, ValueError):
-        found = None
-    if found is None or not found.origin or not Path(found.origin).is_file():
         return MISSING
-    origin = Path(found.origin)
-    is_package = origin.name == "__init__.py"
-    paths = sorted(origin.parent.rglob("*.py")) if is_package else [origin]
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(path.read_bytes())
+    except OSError:
+        return UNREADABLE
     return digest.hexdigest()[:_DIGITS]

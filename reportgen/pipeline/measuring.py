@@ -183,7 +183,8 @@ def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
 
 def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the modules of rules that are not ours, and the folders in which they were found."""
-    names = {rule.measure.__module__ for rule in rules} | {rule.params.__module__ for rule in rules}
+    measures = (getattr(rule.measure, "func", rule.measure) for rule in rules)  # of a partial
+    names = {measure.__module__ for measure in measures} | {r.params.__module__ for r in rules}
     foreign = sorted(name for name in names if name.partition(".")[0] != _OURS)
     folders = []
     for name in foreign:
