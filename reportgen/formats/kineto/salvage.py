@@ -20,7 +20,7 @@ _EVENT_BORDER = re.compile(
     rb'\}\s*+(?:(?=\{\s*+"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*+:)|,\s*+(?=\{))'
 )
 _END = re.compile(
-    rb'\}\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
+    rb'\}(?!\}\})\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
     rb"distributedInfo|deviceProperties|displayTimeUnit|baseTimeNanoseconds|traceEvents|INFO|"
     rb'with_stack|record_shapes|trace_id|metadata)")'
 )
