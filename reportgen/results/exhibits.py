@@ -10,6 +10,8 @@ The columns of each kind (drawn by ``views`` without knowing the rule):
 * ``shares``: ``part``, one absolute column, ``pct`` (sums to 100).
 * ``heatmap``: ``row``, ``time_s`` (start of the cell), ``value`` column named by its quantity.
 * ``spans``: ``lane, name, start_s, end_s``.
+* ``roofline``: ``name, group, format, flop_per_byte, tflops_per_s, time_us``, and the limits of the
+  format, ``peak_tflops_per_s, memory_gb_per_s``, ``None`` where they are not known.
 * ``table``: any columns.
 * ``timeline``: ``lane, kind, node, events``; the drawing is in ``Timeline.bin``.
 """

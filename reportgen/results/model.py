@@ -65,6 +65,7 @@ class ExhibitKind(StrEnum):
     SHARES = "shares"
     HEATMAP = "heatmap"
     SPANS = "spans"
+    ROOFLINE = "roofline"
     TABLE = "table"
     TIMELINE = "timeline"
 

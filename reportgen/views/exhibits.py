@@ -18,6 +18,7 @@ from reportgen.views.charts import (
     heatmap,
     histogram,
     pie,
+    roofline,
     series,
     shares,
     spans,
@@ -47,6 +48,7 @@ _DRAW: Mapping[ExhibitKind, Callable[[Exhibit, ChartContext], Drawing]] = {
     ExhibitKind.BOXES: boxes.draw,
     ExhibitKind.HEATMAP: heatmap.draw,
     ExhibitKind.SPANS: spans.draw,
+    ExhibitKind.ROOFLINE: roofline.draw,
 }
 """Kinds that the page's script draws; it has all others as HTML and inline SVG."""
 

@@ -17,12 +17,27 @@ _SHAPES: Mapping[ExhibitKind, tuple[frozenset[str], int]] = {
     ExhibitKind.SHARES: (frozenset({"part", "pct"}), 3),
     ExhibitKind.HEATMAP: (frozenset(), 3),
     ExhibitKind.SPANS: (frozenset({"lane", "name", "start_s", "end_s"}), 4),
+    ExhibitKind.ROOFLINE: (
+        frozenset(
+            {
+                "name",
+                "group",
+                "format",
+                "flop_per_byte",
+                "tflops_per_s",
+                "time_us",
+                "peak_tflops_per_s",
+                "memory_gb_per_s",
+            }
+        ),
+        8,
+    ),
     ExhibitKind.TABLE: (frozenset(), 0),
     ExhibitKind.TIMELINE: (frozenset({"lane", "kind", "node", "events"}), 4),
 }
 """Columns that a kind cannot be drawn without, and how many there are at least."""
 
-_NAMING = frozenset({"name", "part", "lane"})
+_NAMING = frozenset({"name", "part", "lane", "group", "format"})
 """Those of them that hold names, not numbers."""
 
 

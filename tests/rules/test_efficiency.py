@@ -50,6 +50,9 @@ def test_a_product_has_flops_share_and_bound_once_though_two_operators_call_it()
     assert column(result, "operators", "tflops_per_s") == [pytest.approx(494.7, rel=1e-4)]
     assert column(result, "operators", "pct_of_peak") == [pytest.approx(50.0, rel=1e-4)]
     assert column(result, "operators", "bound_us") == [pytest.approx(AT_PEAK_US, rel=1e-4)]
+    assert column(result, "roofline", "flop_per_byte") == [pytest.approx(8192 / 3, rel=1e-6)]
+    assert column(result, "roofline", "peak_tflops_per_s") == [pytest.approx(989.4)]
+    assert column(result, "roofline", "memory_gb_per_s") == [pytest.approx(3350)]
     assert result.status is Status.OK
 
 

@@ -211,6 +211,21 @@ def heatmap(rows: int = 4, cells: int = 120) -> Exhibit:
     )
 
 
+def roofline() -> Exhibit:
+    """Return a roofline of two products and one that has no place on it."""
+    columns: list[tuple[str, str, list[object]]] = [
+        ("name", "", ["aten::mm [8,8]", "aten::bmm [4,4]", "aten::mm [0,8]"]),
+        ("group", "", ["matrix products"] * 3),
+        ("format", "", ["BF16", "FP32", "BF16"]),
+        ("flop_per_byte", "FLOP/B", [600.0, 0.5, 0.0]),
+        ("tflops_per_s", "TFLOP/s", [494.7, 0.01, 0.0]),
+        ("time_us", "us", [800.0, 8.0, 2.0]),
+        ("peak_tflops_per_s", "TFLOP/s", [989.4, 67.0, 989.4]),
+        ("memory_gb_per_s", "GB/s", [3350.0, None, 3350.0]),
+    ]
+    return exhibit("roofline", ExhibitKind.ROOFLINE, title="x", columns=columns)
+
+
 def histogram(exhibit_id: str, title: str, groups: dict[str, float], unit: str = "%") -> Exhibit:
     """Return a histogram whose groups peak at the given values."""
     n_bins, width = 50, 2.0 if unit == "%" else 0.004

@@ -14,11 +14,14 @@ from reportgen.rules.efficiency.tables import (
     CLASSES,
     OPERATORS,
     PEAK_BANDS,
+    ROOFLINE,
     BySize,
+    Dot,
     OfClass,
     by_peak,
     class_rows,
     coverage_pct,
+    dots,
     operator_rows,
     roofs_text,
 )
@@ -210,6 +213,18 @@ def _exhibits(
         title="Work by class",
         caption=f"{said} {roofs} bound_us is the least time that operations and bytes allow.",
     )
+    if placed := dots(rows[:MOST_ROWS]):
+        yield kit.table(
+            ROOFLINE,
+            placed,
+            Dot,
+            title="Roofline: the speed of operators, and what the GPU allows",
+            caption="""Each dot is an operator with inputs of one size, its area the time. Below the
+                slope the memory's bandwidth is the limit, below the flat roof the peak of the
+                format; how far a dot is below its roof is what faster kernels could win.""",
+            drawn_as=results.ExhibitKind.ROOFLINE,
+            role=Role.GPU,
+        )
     yield kit.table(
         OPERATORS,
         rows[:MOST_ROWS],

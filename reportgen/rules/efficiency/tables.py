@@ -10,7 +10,7 @@ from reportgen.rules.efficiency.measure import Params, RankWork
 from reportgen.rules.efficiency.peaks import peak_flops, peaks_of, sources
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
-CLASSES, OPERATORS, PEAK_BANDS = "classes", "operators", "peak_bands"
+CLASSES, OPERATORS, PEAK_BANDS, ROOFLINE = "classes", "operators", "peak_bands", "roofline"
 BEYOND_PCT = 105.0
 """An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
 _BANDS = (80, 60, 40, 20, 0)
@@ -30,6 +30,8 @@ class BySize:
     precision: str
     flops: int | None
     least_bytes: int | None
+    peak: float | None
+    bandwidth: float | None
     is_beyond: bool
     operator: str = kit.col()
     input_dims: str = kit.col()
@@ -55,6 +57,20 @@ class BySize:
             if self.bound_ns is None or not self.time_ns
             else 100 * self.bound_ns / self.time_ns
         )
+
+
+@kit.row
+class Dot:
+    """An operator with inputs of one size on the roofline; limits of its format on its GPU."""
+
+    name: str = kit.col()
+    work_class: str = kit.col(name="group")
+    format: str = kit.col()
+    flop_per_byte: float = kit.col("FLOP/B")
+    tflops_per_s: float = kit.col("TFLOP/s")
+    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
+    peak: float | None = kit.col("TFLOP/s", name="peak_tflops_per_s", per=1e12)
+    bandwidth: float | None = kit.col("GB/s", name="memory_gb_per_s", per=1e9)
 
 
 @kit.row
@@ -110,6 +126,8 @@ def _row(key: OperatorKey, sums: OperatorSums, params: Params, *, has_kinds: boo
         tflops_per_s=flops / seconds / 1e12 if flops and seconds else None,
         pct_of_peak=share,
         least_bytes=least_bytes,
+        peak=most,
+        bandwidth=bandwidth,
         gb_per_s=least_bytes / seconds / 1e9 if least_bytes and seconds else None,
         pct_of_bandwidth=_share_pct(least_bytes, seconds, bandwidth),
         bound_ns=bound_ns,
@@ -136,6 +154,24 @@ def _reason(key: OperatorKey, share_pct: float | None) -> str:
         return f"{' and '.join(unaligned)} not a multiple of 8"
     thin = [name for name, size in (("M", m), ("N", n), ("K", k)) if size < _THIN]
     return f"thin: {' and '.join(thin)} below {_THIN}" if thin else ""
+
+
+def dots(rows: Sequence[BySize]) -> list[Dot]:
+    """Return the rows whose operations and bytes are known, in their order."""
+    return [
+        Dot(
+            name=f"{row.operator} {row.input_dims.partition(',[]')[0]}",
+            work_class=row.work_class,
+            format=row.format,
+            flop_per_byte=row.flops / row.least_bytes,
+            tflops_per_s=row.tflops_per_s,
+            time_ns=row.time_ns,
+            peak=row.peak,
+            bandwidth=row.bandwidth,
+        )
+        for row in rows
+        if row.flops and row.least_bytes and row.tflops_per_s
+    ]
 
 
 def class_rows(rows: Sequence[BySize], every_ns: int) -> list[OfClass]:

@@ -22,6 +22,7 @@ EXHIBITS = {
     "boxes": reports.boxes("b", "x", ("cpu", "gpu0", "gpu0 memory")),
     "heatmap": reports.heatmap(8),
     "spans": reports.spans("s", "x"),
+    "roofline": reports.roofline(),
 }
 
 

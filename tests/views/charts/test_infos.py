@@ -8,7 +8,17 @@ from dataclasses import replace
 import pytest
 
 from reportgen.results import Column, ColumnType, ExhibitKind, exhibit
-from reportgen.views.charts import band, bars, boxes, heatmap, histogram, series, shares, spans
+from reportgen.views.charts import (
+    band,
+    bars,
+    boxes,
+    heatmap,
+    histogram,
+    roofline,
+    series,
+    shares,
+    spans,
+)
 from reportgen.views.charts.arrays import float32, float64, matrix32, outline
 from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
 from reportgen.views.exhibits import figure_of
@@ -215,6 +225,28 @@ def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
     assert found.rows == ("gpu0", "gpu1")
     assert found.time_x == [10.0, 20.0]
     assert found.cells == [[1.0, 2.0], [None, 3.0]]
+
+
+def test_a_roofline_has_a_dot_for_each_row_with_a_place_and_a_roof_for_each_format():
+    found = roofline.info(reports.roofline())
+    (group,) = found.groups
+    assert list(zip(group.flop_per_byte, group.tflops_per_s, group.times_us, strict=True)) == [
+        (600.0, 494.7, 800.0),
+        (0.5, 0.01, 8.0),
+    ]
+    assert "50.0 % of the peak" in group.words[0]
+    slope, flat = found.roofs
+    ridge = 989.4 / 3.35
+    assert slope.flop_per_byte == pytest.approx((0.5 / 3, ridge, 1800.0))
+    assert slope.tflops_per_s == pytest.approx((0.5 / 3 * 3.35, 989.4, 989.4))
+    assert set(flat.tflops_per_s) == {67.0}
+
+
+def test_the_area_of_a_dot_is_its_time_on_axes_of_powers_of_ten():
+    figure = roofline.draw(reports.roofline(), RELATIVE).figure
+    marker = figure["data"][-1]["marker"]
+    assert marker["sizemode"] == "area"
+    assert figure["layout"]["xaxis"]["type"] == figure["layout"]["yaxis"]["type"] == "log"
 
 
 def test_spans_that_differ_by_a_number_are_one_kind():
