@@ -215,7 +215,8 @@ def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
 
 def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
     """Return the functions that overlap a range of time on all nodes; see ``functions_at``."""
-    edges = in_intervals(*(np.array([_held(instant_ns(end))]) for end in (since, until)))
+    edges_ns = (instant_ns(end, origin_us=job.origin_us) for end in (since, until))
+    edges = in_intervals(*(np.array([_held(edge_ns)]) for edge_ns in edges_ns))
     return merge_functions([functions_at(spans, edges) for spans in job.spans()])
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,19 +25,26 @@ class Increments:
     def __init__(self) -> None:
         self._read: dict[tuple[str, str], tuple[int, str]] = {}
         self._reading: dict[tuple[str, str], tuple[int, str]] = {}
+        self._open: dict[str, set[str]] = {}
         self._rows: dict[str, _Seen] = {}
 
     def parts(self, job: JobProfile) -> Iterator[PartRef]:
         """Yield the parts of a job with the files that are new or have grown.
 
-        With a timeline comes the one that its writer closed before: an event may begin there.
+        With a timeline come those in which an event began that none has ended yet.
         """
         for part in job.parts:
             fresh = {file.key for file in part.files if self._is_fresh(part, file)}
+            if any(map(_is_timeline, fresh)):
+                fresh |= self._open.get(part.root, set())
             if fresh:
-                wanted = fresh | _timelines_before(fresh, part.files)
-                files = tuple(file for file in part.files if file.key in wanted)
-                yield replace(part, files=files)
+                yield replace(part, files=tuple(file for file in part.files if file.key in fresh))
+
+    def left_open(self, part: PartRef, keys: Iterable[str]) -> None:
+        """Remember which timelines of a part, of those just read, hold a begin without its end."""
+        known = self._open.setdefault(part.root, set())
+        known.difference_update(file.key for file in part.files)
+        known.update(keys)
 
     def unseen(self, frame: pd.DataFrame, kind: str) -> pd.DataFrame:
         """Return the rows of a frame that were not returned before, and remember them."""
@@ -64,17 +69,6 @@ class Increments:
         return True
 
 
-def _timelines_before(fresh: set[str], files: Sequence[FileRef]) -> set[str]:
-    """Return the keys of the timelines that were closed just before fresh ones of their writer."""
-    closed: dict[tuple[str, str], list[tuple[bool, int, str]]] = defaultdict(list)
-    for file in files:
-        told = claim(file.key)
-        if told and role_of(told) is FileRole.EVENTS:
-            is_open = told.stamp == 0
-            closed[told.worker, told.source].append((is_open, told.stamp, file.key))
-    return {
-        before
-        for written in closed.values()
-        for (*_, before), (*_, key) in pairwise(sorted(written))
-        if key in fresh
-    }
+def _is_timeline(key: str) -> bool:
+    told = claim(key)
+    return told is not None and role_of(told) is FileRole.EVENTS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -23,20 +24,25 @@ from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
 from reportgen.explore.tables import arrow_tables, load_tables
 from reportgen.explore.traces import events_of
-from reportgen.formats import FileRole, claim, role_of
+from reportgen.formats import Diagnostics, FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
 from reportgen.intake.time_range import cut_spans
-from reportgen.profile import PartRef, Series, SourceNote, SpanTable, TimeRange
+from reportgen.profile import PartRef, Quality, Series, SourceNote, SpanTable, TimeRange
 from reportgen.profile.job import FileRef
-from reportgen.units import minute_start_us
+from reportgen.storage import is_job_name, training_job
+from reportgen.text import format_duration
+from reportgen.units import NS_PER_S, iso_utc, minute_start_us
 
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
     from pyarrow import Table as ArrowTable
 
+logger = logging.getLogger(__name__)
+
 _PartKey = tuple[str, tuple[FileRef, ...]]
-_POLL_S = 5.0
+WAIT_S, _POLL_S = 3_600.0, 5.0
+"""A job of SageMaker that waits for its machines begins within the hour, or not soon."""
 _MOST_KEPT_SPANS = 4_000_000
 """Events kept in memory for the next look at them: 25 bytes each, so 100 MB at most."""
 
@@ -55,27 +61,24 @@ class Job:
     Every frame has the columns of smdebug's; ``origin_us`` is the origin of their microseconds.
     """
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        name: str | None = None,
-        cache: str | None = None,  # noqa: ARG002
-        cycle: int = 1,
-    ) -> None:
+    def __init__(self, path: str, *, name: str | None = None, cycle: int = 1) -> None:
         """Find the job.
 
         Args:
-            path: the job's folder or ``s3://`` address, at any of the levels the command takes.
+            path: the job's folder or ``s3://`` address, at any of the levels the command takes; or
+                ``sagemaker:REGION/JOB-NAME``.
             name: what to call it.
-            cache: without effect since 1.1; samples are parsed each time.
             cycle: which cycle of a profiler with a schedule, 1 is the newest.
 
         Raises:
             LocationError: there is no job; the message says what was seen.
+            PlaceError: SageMaker or the bucket cannot be asked.
         """
         self._path, self._name, self._cycle = str(path), name, cycle
-        self._profile = discover(self._path, name=name, cycle=cycle)
+        if is_job_name(self._path):
+            told = training_job(self._path)
+            self._path, self._name = told.profiler_path, name or told.name
+        self._profile = discover(self._path, name=self._name, cycle=cycle)
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
 
@@ -114,14 +117,8 @@ class Job:
         It is the minute of the first system file, as in smdebug; without system files the minute
         of the first event. The job's first sample may lie up to 60 s later.
         """
-        minutes = [
-            told.stamp * 1_000_000
-            for part in self._profile.parts
-            for file in part.files
-            if (told := claim(file.key)) and role_of(told) is FileRole.SAMPLES
-        ]
-        if minutes:
-            return min(minutes) // 60_000_000 * 60_000_000
+        if minutes_s := self._minutes_s():
+            return min(minutes_s) // 60 * 60_000_000
         starts = [int(spans.start_ns.min()) for spans in self.spans_on_its_clock() if spans.n_spans]
         return minute_start_us(min(starts)) if starts else 0
 
@@ -157,6 +154,8 @@ class Job:
         by_dimension = name_filter(dimensions, option="dimensions")
         by_type = name_filter(types, option="types")
 
+        kept = self._range(since, until)
+
         def wants(series: Series) -> bool:
             return (
                 by_name.accepts(series.name)
@@ -170,9 +169,12 @@ class Job:
                 part.node,
                 origin_us=self.origin_us,
             )
-            for part in self._parts(nodes, time_range(since, until))
+            for part in self._parts(nodes, kept)
         ]
-        return join_frames(frames, SYSTEM_COLUMNS)
+        found = join_frames(frames, SYSTEM_COLUMNS)
+        if found.empty and (kept or metrics or dimensions or types or nodes):
+            logger.warning("%s", self._no_samples())
+        return found
 
     def framework_metrics(
         self,
@@ -208,7 +210,10 @@ class Job:
                 since=since, until=until, steps=steps, names=names, processes=processes, nodes=nodes
             )
         ]
-        return join_frames(frames, FRAMEWORK_COLUMNS)
+        found = join_frames(frames, FRAMEWORK_COLUMNS)
+        if found.empty and (since or until or steps or names or processes or nodes):
+            logger.warning("%s", self._no_events())
+        return found
 
     def dataloader_metrics(
         self, *, since: Instant | None = None, until: Instant | None = None, nodes: Names = None
@@ -238,7 +243,7 @@ class Job:
         """Yield each node's events as columns; arguments as in ``framework_metrics``."""
         by_name = name_filter(names, option="names")
         by_phase = name_filter(processes, option="processes")
-        for part in self._parts(nodes, time_range(since, until)):
+        for part in self._parts(nodes, self._range(since, until)):
             spans = self._events_of(part)
             if steps is not None or by_name.patterns or by_phase.patterns:
                 spans = spans.where(
@@ -280,16 +285,18 @@ class Job:
     def latest(self) -> Latest:
         """Return the data written since the last call; the first call returns all.
 
-        Files that were read and have not changed are not read again. Rows that were returned
-        once are not returned again.
+        Files that were read and have not changed are not read again, but for timelines in which an
+        event began that has not ended. Rows that were returned once are not returned again.
         """
         self._profile = discover(self._path, name=self._name, cycle=self._cycle)
         self._spans.clear()
         system, framework = [], []
         for part in self._increments.parts(self._profile):
-            rows = read_samples(part)
+            problems = Diagnostics()
+            rows, spans = read_samples(part), events_of(part, problems)
+            self._increments.left_open(part, problems.files_with(Quality.EVENTS_UNMATCHED))
             samples = system_frame(rows, part.node, origin_us=self.origin_us)
-            events = framework_frame(events_of(part), origin_us=self.origin_us)
+            events = framework_frame(spans, origin_us=self.origin_us)
             system.append(self._increments.unseen(samples, "system"))
             framework.append(self._increments.unseen(events, "framework"))
         self._increments.done()
@@ -297,6 +304,42 @@ class Job:
             system=join_frames(system, SYSTEM_COLUMNS),
             framework=join_frames(framework, FRAMEWORK_COLUMNS),
         )
+
+    def _no_samples(self) -> str:
+        """Return why an answer has no samples."""
+        if not (stamps_s := self._minutes_s()):
+            return "No samples: none were recorded."
+        first, last = (iso_utc(second * NS_PER_S) for second in (min(stamps_s), max(stamps_s)))
+        return f"No sample fits: the job has files of samples for the minutes {first} to {last}."
+
+    def _no_events(self) -> str:
+        """Return why an answer has no events."""
+        tables = [table for table in self.spans_on_its_clock() if table.n_spans]
+        if not tables:
+            return "No events: none were recorded."
+        first, last = (
+            iso_utc(edge)
+            for edge in (
+                min(int(table.start_ns.min()) for table in tables),
+                max(int(table.end_ns.max()) for table in tables),
+            )
+        )
+        n_events = sum(table.n_spans for table in tables)
+        return f"No event fits: the job has {n_events:,} from {first} to {last}."
+
+    def _minutes_s(self) -> list[int]:
+        """Return the starts of the minutes of which there are files of samples, Unix seconds."""
+        return [
+            told.stamp
+            for part in self._profile.parts
+            for file in part.files
+            if (told := claim(file.key)) and role_of(told) is FileRole.SAMPLES
+        ]
+
+    def _range(self, since: Instant | None, until: Instant | None) -> TimeRange | None:
+        if since is None and until is None:
+            return None
+        return time_range(since, until, origin_us=self.origin_us)
 
     def _parts(self, nodes: Names, kept: TimeRange | None) -> tuple[PartRef, ...]:
         wanted = name_filter(nodes, option="nodes")
@@ -315,21 +358,19 @@ class Job:
         return spans if part.kept is None else cut_spans(spans, part.kept)
 
 
-def open_job(
-    path: str, *, name: str | None = None, cache: str | None = None, cycle: int = 1
-) -> Job:
+def open_job(path: str, *, name: str | None = None, cycle: int = 1) -> Job:
     """Open a job for analysis; see ``Job``."""
-    return Job(path, name=name, cache=cache, cycle=cycle)
+    return Job(path, name=name, cycle=cycle)
 
 
 def wait_for_job(
-    path: str, *, timeout_s: float, poll_s: float = _POLL_S, name: str | None = None
+    path: str, *, timeout_s: float = WAIT_S, poll_s: float = _POLL_S, name: str | None = None
 ) -> Job:
     """Wait until a job has written its first files, then open it.
 
     Args:
         path: where the job writes; need not exist yet.
-        timeout_s: how long to wait, seconds.
+        timeout_s: how long to wait, seconds; a warning says that it waits.
         poll_s: pause between two looks.
         name: what to call the job.
 
@@ -338,7 +379,7 @@ def wait_for_job(
         AmbiguousJobError: several jobs lie there.
         PlaceError: the bucket cannot be used, which waiting does not mend.
     """
-    ends_at = time.monotonic() + timeout_s
+    ends_at, is_told = time.monotonic() + timeout_s, False
     while True:
         try:
             return _begun(path, name=name)
@@ -346,6 +387,10 @@ def wait_for_job(
             raise
         except LocationError as err:
             rest_s = ends_at - time.monotonic()
+            if rest_s > 0 and not is_told:
+                said = "Waiting up to %s for the first profiler files under %s."
+                logger.warning(said, format_duration(timeout_s), path)
+                is_told = True
             if rest_s <= 0:
                 raise LocationError(
                     f"No profiler files arrived under {path!r} in {timeout_s:g} s. {err.message}",

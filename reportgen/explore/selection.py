@@ -18,13 +18,22 @@ from reportgen.units import NS_PER_S, NS_PER_US, parse_instant
 if TYPE_CHECKING:
     import pandas as pd
 
-Instant = str | int | float | datetime | np.datetime64
-"""ISO 8601 text (UTC where it names no zone), Unix seconds, or a date and time."""
+Instant = str | int | float | datetime | np.datetime64 | np.integer | np.floating
+"""Text (ISO 8601 or as the frames write it; UTC where it names no zone), a date and time, whole
+microseconds as in the ``_us`` columns of the frames (from ``Job.origin_us``, or from 1970), or Unix
+seconds as a float."""
 
 Names = str | Iterable[str] | None
 """One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FRAME_TEXT = re.compile(r"(.*T\d\d:\d\d:\d\d):(\d{1,6})")
+_SINCE_1970_US = 10**14
+"""Microseconds from here on (March 1973) count from 1970: no job lasts three years."""
+_CLOCK_US, _CLOCK_S = 10**15, (1e9, 1e11)
+"""Jobs that begin later (2001) have a wall clock; Unix seconds of theirs lie in this range."""
+_NEAR_S = 30 * 86_400
+"""A whole number this close to the job's start, as Unix seconds, may be meant so: it is refused."""
 _NOTHING = re.compile(r"(?!)")
 
 
@@ -90,7 +99,7 @@ def rows_named(
     return wanted
 
 
-def time_range(since: Instant | None, until: Instant | None) -> TimeRange | None:
+def time_range(since: Instant | None, until: Instant | None, *, origin_us: int) -> TimeRange | None:
     """Return a range of time with both ends; ``None`` where neither is given.
 
     Raises:
@@ -98,30 +107,37 @@ def time_range(since: Instant | None, until: Instant | None) -> TimeRange | None
     """
     if since is None and until is None:
         return None
-    from_ns, to_ns = (None if end is None else instant_ns(end) for end in (since, until))
+    from_ns, to_ns = (
+        None if end is None else instant_ns(end, origin_us=origin_us) for end in (since, until)
+    )
     if from_ns is not None and to_ns is not None and from_ns > to_ns:
         raise ConfigError(f"since={since} lies after until={until}.", hint="Exchange the two.")
     return TimeRange(from_ns=from_ns, to_ns=to_ns)
 
 
-def instant_ns(instant: Instant) -> int:
-    """Return an instant in ns UTC.
+def instant_ns(instant: Instant, *, origin_us: int) -> int:
+    """Return an instant in ns UTC; ``origin_us`` is that of the job's frames.
 
     Raises:
-        ConfigError: it is no time.
+        ConfigError: it is no time, or a number that may be meant in two ways.
     """
     try:
-        return _ns_of(instant)
+        return _ns_of(instant, origin_us)
     except (ValueError, OverflowError, TypeError) as err:
         raise ConfigError(
-            f"{instant!r} is no time.",
-            hint="Pass ISO 8601 (2026-07-01T10:00:00Z), Unix seconds, or a datetime.",
+            f"{instant!r} is no time{f' ({err})' if isinstance(err, _UnclearError) else ''}.",
+            hint="Pass ISO 8601 (2026-07-01T10:00:00Z), a datetime, whole microseconds as in the "
+            "columns of the frames, or Unix seconds as a float.",
         ) from err
 
 
-def _ns_of(instant: Instant) -> int:
+class _UnclearError(ValueError):
+    """A number that cannot be meant as it stands."""
+
+
+def _ns_of(instant: Instant, origin_us: int) -> int:
     if isinstance(instant, str):
-        return parse_instant(instant)
+        return parse_instant(_FRAME_TEXT.sub(r"\1.\2", instant.strip()))
     if isinstance(instant, np.datetime64):
         if np.isnat(instant):
             raise ValueError
@@ -131,7 +147,19 @@ def _ns_of(instant: Instant) -> int:
     if isinstance(instant, datetime):
         moment = instant if instant.tzinfo else instant.replace(tzinfo=UTC)
         return (moment - _EPOCH) // timedelta(microseconds=1) * NS_PER_US
-    return round(instant * NS_PER_S)
+    has_clock = origin_us >= _CLOCK_US
+    if isinstance(instant, int | np.integer) and not isinstance(instant, bool):
+        time_us = int(instant)
+        if has_clock and abs(time_us - origin_us / 1e6) < _NEAR_S:
+            raise _UnclearError(
+                f"Unix seconds are {time_us}.0, microseconds of the frames "
+                f"np.datetime64(job.origin_us + {time_us}, 'us')"
+            )
+        return (time_us + (0 if abs(time_us) >= _SINCE_1970_US else origin_us)) * NS_PER_US
+    time_s = float(instant)
+    if has_clock and time_s and not _CLOCK_S[0] <= abs(time_s) < _CLOCK_S[1]:
+        raise _UnclearError("Unix seconds of this job have ten digits; microseconds are an int")
+    return round(time_s * NS_PER_S)
 
 
 def _mask(words: Sequence[str], accepted: NameFilter) -> NDArray[np.bool_]:

@@ -61,8 +61,8 @@ def window_info(
     markers = (steps["start_time_us"].drop_duplicates() + job.origin_us) / 1000
     return WindowPlot(
         title="Functions, and how busy the machine was",
-        start_ms=instant_ns(since) / 1e6,
-        end_ms=instant_ns(until) / 1e6,
+        start_ms=instant_ns(since, origin_us=job.origin_us) / 1e6,
+        end_ms=instant_ns(until, origin_us=job.origin_us) / 1e6,
         lines=(*_lines(samples[is_series], job.origin_us), *step_lines),
         lanes=lanes,
         step_ms=tuple(markers) if len(markers) <= MOST_MARKERS else (),

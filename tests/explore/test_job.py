@@ -13,13 +13,15 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError, PlaceError
-from reportgen.explore import functions_at, in_intervals, selections, wait_for_job
+from reportgen.explore import causes, functions_at, in_intervals, selections, wait_for_job
+from reportgen.explore import job as job_module
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
     FRAMEWORK_COLUMNS,
     SYSTEM_COLUMNS,
     utc_texts,
 )
+from reportgen.storage import LocalLocation, TrainingJob
 from sample_data.horovod import horovod_bytes, late_rank, negotiation_lines
 from tests.builders import (
     START_S,
@@ -144,6 +146,43 @@ def test_pinned_memory_that_is_no_truth_value_is_not_told(tmp_path: Path) -> Non
     assert frame["pin_memory"].tolist() == ["True", "False", "NA", "NA", "NA", "NA"]
 
 
+def test_microseconds_of_the_frames_are_times(job: Path) -> None:
+    opened = reportgen.open(str(job))
+    system, framework = opened.system_metrics(), opened.framework_metrics()
+    first, last = system["timestamp_us"].iloc[0], int(system["timestamp_us"].iloc[-1])
+
+    assert len(opened.system_metrics(since=first, until=last)) == len(system)
+    assert len(opened.system_metrics(since=opened.origin_us + last)) == 3
+    step = framework[framework["step"] == 1].iloc[0]
+    inside = opened.framework_metrics(since=step["start_time_us"], until=step["end_time_us"])
+    assert inside["step"].tolist() == [1]
+    by_text = opened.framework_metrics(since=step["start_time"], until=step["end_time"])
+    pd.testing.assert_frame_equal(by_text, inside)
+    told = causes.functions_between(opened, 12_100_000, 12_200_000)
+    assert told["function"].tolist() == ["It::GetNext"]
+    with pytest.raises(ConfigError, match=r"Unix seconds are 1783071006\.0, microseconds of"):
+        opened.system_metrics(since=int(START_S) + 6)
+    with pytest.raises(ConfigError, match="microseconds are an int"):
+        opened.system_metrics(since=float(last))
+
+
+def test_an_empty_answer_says_why(job: Path, caplog: pytest.LogCaptureFixture) -> None:
+    opened = reportgen.open(str(job))
+
+    opened.system_metrics(metrics="gpu7")
+    opened.framework_metrics(steps=(70, 80))
+    minute = "2026-07-03T09:30:00.000000Z"
+    no_sample, no_event = caplog.messages
+    assert no_sample.endswith(f"the job has files of samples for the minutes {minute} to {minute}.")
+    assert no_event == (
+        f"No event fits: the job has 4 from {minute.replace('00.0', '09.0')} to "
+        f"{minute.replace('00.0', '15.0')}."
+    )
+    caplog.clear()
+    opened.system_metrics(metrics="gpu0")
+    assert not caplog.messages
+
+
 def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
     opened = reportgen.open(str(job))
 
@@ -214,21 +253,26 @@ def test_an_event_that_ends_in_a_later_file_is_there_once_that_file_is(tmp_path:
     assert running.latest().framework.empty
 
 
-def test_files_that_were_read_are_not_opened_again(
+def test_files_that_were_read_are_not_read_again(
     job: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = reportgen.open(str(job))
-    running.latest()
-    for path in job.rglob("*.json"):
-        path.chmod(0)
-        # Whoever is root may read it all the same: the content would show.
-        state = path.stat()
-        path.chmod(0o600)
-        path.write_bytes(b"x" * state.st_size)
+    read: list[str] = []
+    plain = LocalLocation.read_bytes
 
-    latest = running.latest()
-    assert latest.system.empty
-    assert latest.framework.empty
+    def noted(self: LocalLocation, key: str) -> bytes:
+        read.append(key)
+        return plain(self, key)
+
+    monkeypatch.setattr(LocalLocation, "read_bytes", noted)
+    running.latest()
+    assert len(read) == 2
+    later = [(TRAIN, TRAIN, START_S + 70, START_S + 71, {"step": 2, "os_pid": 27})]
+    write_timeline(job, timeline_lines(later), end_s=START_S + 120)
+    again = running.latest()
+
+    assert again.framework["step"].tolist() == [2]
+    assert len(read) == 3
 
 
 def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
@@ -247,7 +291,29 @@ def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None
         assert (names == "It::GetNext").sum() == sum(row[1] == "It::GetNext" for row in ROWS)
 
 
-def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:
+def test_a_job_is_opened_by_its_name(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    described = TrainingJob(
+        name="bert-7", region="eu-west-1", status="Completed", profiler_path=str(job)
+    )
+    asked: list[str] = []
+
+    def asking(path: str) -> TrainingJob:
+        asked.append(path)
+        return described
+
+    monkeypatch.setattr(job_module, "training_job", asking)
+    opened = reportgen.open("sagemaker:eu-west-1/bert-7")
+
+    assert (opened.name, len(opened.system_metrics()), len(opened.latest().system)) == (
+        "bert-7", 60, 60,
+    )  # fmt: skip
+    assert opened.python_profiles().all == ()
+    assert asked == ["sagemaker:eu-west-1/bert-7"]
+
+
+def test_waiting_ends_when_the_first_file_arrives(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = tmp_path / "later"
     timer = threading.Timer(
         0.3, write_system, args=(path, {"cpu0": [1.0, 2.0]}), kwargs={"start_s": START_S}
@@ -257,6 +323,7 @@ def test_waiting_ends_when_the_first_file_arrives(tmp_path: Path) -> None:
     timer.join()
 
     assert len(waited.system_metrics()) == 2
+    assert caplog.messages == [f"Waiting up to 20 s for the first profiler files under {path}."]
 
 
 def test_a_file_that_was_opened_and_not_yet_written_has_not_arrived(tmp_path: Path) -> None:
@@ -290,11 +357,11 @@ def test_the_counts_that_smdebug_expects_of_its_samples() -> None:
     def count(since: float, until: float, **more: str) -> int:
         return len(opened.system_metrics(since=since, until=until, **more))
 
-    assert count(1_591_100_000, 1_692_300_000) == 78
-    assert count(1_591_100_000, 1_692_300_000, types="cpu") == 68
-    assert count(1_591_100_000, 1_591_167_699) == 10
-    assert count(1_591_748_165, 1_600_000_000) == 32
-    assert len(opened.framework_metrics(since=1_589_930_980, until=1_589_930_995)) == 4
+    assert count(1_591_100_000.0, 1_692_300_000.0) == 78
+    assert count(1_591_100_000.0, 1_692_300_000.0, types="cpu") == 68
+    assert count(1_591_100_000.0, 1_591_167_699.0) == 10
+    assert count(1_591_748_165.0, 1_600_000_000.0) == 32
+    assert len(opened.framework_metrics(since=1_589_930_980.0, until=1_589_930_995.0)) == 4
 
 
 def test_a_place_that_cannot_be_used_is_not_waited_for() -> None:
