@@ -32,9 +32,9 @@ REMOTE_BLOCK_BYTES = 64_000_000
 BLOCK_FILES = 2_048
 """Most files read at once: of tiny ones what is known of each takes more than its text."""
 
-SMALL_BYTES = 24_000_000
-"""Less than this is read without DuckDB, which by measurement takes longer to start than to
-read."""
+SMALL_BYTES, MANY_FILES, TINY_BYTES = 24_000_000, 64, 32 << 10
+"""Less than the first is read without DuckDB, and so are more files than the second whose mean is
+less than the third: by measurement its start, and opening each, take longer than reading."""
 
 MAX_THREADS = 8
 """Threads of one node's parser. Each takes a buffer, and disks are not faster."""
@@ -125,8 +125,10 @@ def valid_blocks(
 
 @contextmanager
 def _block_reader(files: Sequence[SystemFile]) -> Iterator[BlockReader]:
-    """Yield what reads blocks of these files: DuckDB, or for little data something lighter."""
-    if sum(file.text_bytes for file in files) <= SMALL_BYTES:
+    """Yield what reads blocks of these files: DuckDB, or what starts at once, from any place."""
+    n_bytes = sum(file.text_bytes for file in files)
+    is_tiny = len(files) > MANY_FILES and n_bytes < TINY_BYTES * len(files)
+    if n_bytes <= SMALL_BYTES or is_tiny or None in map(SystemFile.path, files):
         yield read_small_block
         return
     with _connect() as connection:

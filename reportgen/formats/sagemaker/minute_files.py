@@ -1,6 +1,6 @@
-"""Minute files as DuckDB can open them: in place, or many tiny ones spooled into one.
+"""The files of a node's system metrics: minutes, or hours that our recorder packed.
 
-Our own recorder packs the minutes of a closed hour into one file (docs/formats.md).
+Source: docs/formats.md.
 """
 
 from __future__ import annotations
@@ -8,15 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from reportgen.errors import LocationError
 from reportgen.formats.decompression import (
     PIECE_BYTES,
     Packing,
@@ -27,14 +20,7 @@ from reportgen.formats.decompression import (
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.json_text import to_text
 from reportgen.profile import Quality
-from reportgen.scratch import scratch_folder
 from reportgen.storage import Location
-
-TINY_BYTES = 32 * 1024
-"""Files below this are spooled: by measurement, opening them costs more than parsing."""
-
-MANY_FILES = 64
-"""Fewer files than this are opened in place whatever their size: spooling saves nothing."""
 
 PACKED_RATIO = 25
 """Measured ratio of the length of samples to their packed length."""
@@ -73,12 +59,8 @@ class SystemFile:
         """Return about how long its text is."""
         return self.size_bytes * (PACKED_RATIO if self.is_packed else 1)
 
-    def pieces(self, content: bytes, problems: Diagnostics | None = None) -> Iterator[bytes]:
-        """Yield its text, unpacked if need be, in pieces of whole lines (``in_pieces``).
-
-        Raises:
-            LocationError: it is damaged and there are no ``problems`` to note that in.
-        """
+    def pieces(self, content: bytes, problems: Diagnostics) -> Iterator[bytes]:
+        """Yield its text, unpacked if need be, in pieces of whole lines (``in_pieces``)."""
         if not self.is_packed:
             is_utf8 = len(content) <= PIECE_BYTES or to_text(content[:_HEAD_BYTES])[1] == "UTF-8"
             yield from in_pieces((content,)) if is_utf8 else (content,)
@@ -86,8 +68,6 @@ class SystemFile:
         packing = Packing()
         yield from in_pieces(no_more_than_written(unpacked((content,), packing), packing))
         if packing.is_damaged or packing.is_cut_off:
-            if problems is None:
-                raise LocationError(f"{self.key} is damaged.")
             problems.remark("This packed file is damaged; its beginning was read.", path=self.key)
 
     def path(self) -> str | None:
@@ -110,54 +90,3 @@ def readable(files: Sequence[SystemFile], problems: Diagnostics) -> list[SystemF
         else:
             kept.append(file)
     return kept
-
-
-class BlockSource:
-    """Paths for DuckDB, and which file each row came from."""
-
-    def __init__(self, files: Sequence[SystemFile]) -> None:
-        self.files = list(files)
-        self.paths: list[str] = []
-        self._line_counts: list[int] = []
-        self._exits = ExitStack()
-
-    def __enter__(self) -> Self:
-        n_files, size_bytes = len(self.files), sum(file.text_bytes for file in self.files)
-        is_tiny = n_files > MANY_FILES and size_bytes < TINY_BYTES * n_files
-        paths = [] if is_tiny else [file.path() for file in self.files]
-        if is_tiny or None in paths:
-            self.paths = [self._spool()]
-        else:
-            self.paths = [path for path in paths if path is not None]
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._exits.close()
-
-    def file_starts(self, path_index: NDArray[np.uint16]) -> list[int] | None:
-        """Return where each file's rows start, and the end of the last; ``None`` for odd lines.
-
-        ``path_index`` is (n,), an index into ``paths`` for each row in the order of the lines.
-        """
-        if self._line_counts:
-            starts = [0, *accumulate(self._line_counts)]
-        else:
-            wanted = np.arange(len(self.files) + 1, dtype=path_index.dtype)
-            starts = np.searchsorted(path_index, wanted).tolist()
-        return starts if starts[-1] == len(path_index) else None
-
-    def _spool(self) -> str:
-        folder = self._exits.enter_context(scratch_folder())
-        spool = self._exits.enter_context((folder / "spool.json").open("wb"))
-        keys = [file.key for file in self.files]
-        contents = self.files[0].location.read_many(keys)
-        for file, packed in zip(self.files, contents, strict=True):
-            if isinstance(packed, LocationError):
-                raise packed
-            n_lines = 0
-            for piece in file.pieces(packed):
-                n_lines += sum(1 for line in piece.split(b"\n") if line.strip())
-                spool.write(piece if piece.endswith(b"\n") else piece + b"\n")
-            self._line_counts.append(n_lines)
-        spool.flush()
-        return str(spool.name)

@@ -1,12 +1,14 @@
 """System metrics: one JSON object per line, one file per node and minute, or hour.
 
-DuckDB parses whole blocks of files; of small jobs, msgspec one file. What either cannot read is
-read again line by line, those files alone, which finds every variant and the line numbers.
+DuckDB parses blocks of large files of this machine, msgspec any others, one by one. What either
+cannot read is read again line by line, that file alone, which finds every variant and the line
+numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.columns import joined, selected
 from reportgen.formats.diagnostics import MAX_FILES_NAMED, Diagnostics, printable
-from reportgen.formats.sagemaker.minute_files import BlockSource, SystemFile
+from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import (
     MAX_GPUS,
     MAX_SERIES,
@@ -48,29 +50,22 @@ def read_block(
     codes: SeriesCodes,
     problems: Diagnostics,
 ) -> list[RawRows]:
-    """Return the lines of some readable minute files of one node, in the order of ``files``.
+    """Return the lines of some minute files of one node that DuckDB can open, in their order.
 
     Nothing is kept in the connection; the node's series, ``codes``, are extended.
 
     Raises:
-        PlaceError: the bucket cannot be used any more.
         KeyboardInterrupt: Ctrl-C while DuckDB was parsing.
     """
     import duckdb
 
-    try:
-        with BlockSource(files) as source:
-            rows = _read_fast(connection, source, codes, problems)
-    except PlaceError:
-        raise
-    except (duckdb.Error, LocationError):
-        rows = None
-    except RuntimeError as err:
-        if "interrupted" in str(err).lower():  # how DuckDB passes Ctrl-C on
-            raise KeyboardInterrupt from err
-        raise
-    if rows is not None:
-        return rows
+    with suppress(duckdb.Error):
+        try:
+            return _read_fast(connection, files, codes, problems)
+        except RuntimeError as err:
+            if "interrupted" in str(err).lower():  # how DuckDB passes Ctrl-C on
+                raise KeyboardInterrupt from err
+            raise
     if len(files) == 1:
         return [_read_slowly(files[0], codes, problems)]
     middle = len(files) // 2
@@ -94,17 +89,19 @@ def read_small_block(
 
 
 def _read_fast(
-    connection: DuckDBPyConnection, source: BlockSource, codes: SeriesCodes, problems: Diagnostics
-) -> list[RawRows] | None:
-    """Let DuckDB parse the block; ``None`` when its rows cannot be assigned to files."""
+    connection: DuckDBPyConnection,
+    files: Sequence[SystemFile],
+    codes: SeriesCodes,
+    problems: Diagnostics,
+) -> list[RawRows]:
+    """Let DuckDB parse the block."""
+    paths = [path for file in files if (path := file.path()) is not None]
     columns: dict[str, Any] = connection.execute(
         f"SELECT file_index::USMALLINT AS file, {_HASH} AS line, Timestamp AS time_s, "  # noqa: S608  # paths are quoted
-        f"Value AS value FROM {_table(source.paths, _SAMPLE)}"
+        f"Value AS value FROM {_table(paths, _SAMPLE)}"
     ).fetchnumpy()
-    starts = source.file_starts(columns["file"])
-    if starts is None:
-        return None
-    code = _codes_of(connection, source, columns, codes, problems)
+    starts = np.searchsorted(columns["file"], np.arange(len(files) + 1, dtype=np.uint16)).tolist()
+    code = _codes_of(connection, paths, files[0].node, columns, codes, problems)
     del columns["line"], columns["file"]
     time_s, value = (np.ma.filled(columns.pop(name), np.nan) for name in ("time_s", "value"))
     whole = RawRows(code=code, time_s=time_s, value=value)
@@ -113,7 +110,7 @@ def _read_fast(
     rows = []
     for index, (start, end) in enumerate(pairwise(starts)):
         if index + 1 in slow or start == end:  # DuckDB leaves out a file of one byte
-            rows.append(_read_slowly(source.files[index], codes, problems))
+            rows.append(_read_slowly(files[index], codes, problems))
         else:
             rows.append(selected(whole, slice(start, end)))
     return rows
@@ -129,21 +126,21 @@ def _table(paths: Sequence[str], columns: str) -> str:
 
 def _codes_of(
     connection: DuckDBPyConnection,
-    source: BlockSource,
+    paths: Sequence[str],
+    node: str,
     columns: dict[str, Any],
     codes: SeriesCodes,
     problems: Diagnostics,
 ) -> NDArray[np.int32]:
     """Return each line's series code; below 0 where the line cannot be read."""
-    node = source.files[0].node
     if not codes.series:
-        middle = source.paths[len(source.paths) // 2]
+        middle = paths[len(paths) // 2]
         _learn(_distinct(connection, [middle], limit=_SAMPLE_LINES), node, codes, problems)
     code = codes.look_up(columns["line"])
     is_unknown = code == UNKNOWN
     if is_unknown.any():
-        paths = [source.paths[index] for index in np.unique(columns["file"][is_unknown])]
-        _learn(_distinct(connection, paths), node, codes, problems)
+        unknown = [paths[index] for index in np.unique(columns["file"][is_unknown])]
+        _learn(_distinct(connection, unknown), node, codes, problems)
         code = codes.look_up(columns["line"])
     return code
 
