@@ -24,10 +24,10 @@ from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_opt
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import (
     LINK,
-    PEAK,
     PRICE,
     FormatsType,
     communication_settings,
+    efficiency_settings,
     read_settings,
     top_settings,
 )
@@ -50,7 +50,7 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
-        "link_gb_per_s", "gpu_peak",
+        "link_gb_per_s", "gpu_peak", "params", "tokens_per_step", "attention",
     ),
     "Output": (
         "output", "formats", "timeline", "notebook", "theme", "force", "opens", "init_notebook",
@@ -132,6 +132,22 @@ class _Severity(click.Choice[str]):
     metavar="FORMAT=X,…",
     help="Dense peaks of a GPU that is not in the table, in TFLOP/s, and its memory in GB/s: "
     "bf16=989,memory=3350.",
+)
+@click.option(
+    "--params",
+    metavar="N",
+    help="Parameters of the model, 7e9: with --tokens-per-step the MFU of traces without sizes of "
+    "inputs.",
+)
+@click.option(
+    "--tokens-per-step",
+    metavar="N",
+    help="Tokens of a step on all GPUs of the job together.",
+)
+@click.option(
+    "--attention",
+    metavar="LAYERS,WIDTH,LENGTH",
+    help="Layers, width and length of a sequence, to count attention, too: 32,4096,2048.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -229,6 +245,9 @@ def command(
     usd_per_gpu_hour: str | None,
     link_gb_per_s: str | None,
     gpu_peak: str | None,
+    params: str | None,
+    tokens_per_step: str | None,
+    attention: str | None,
     rules: str,
     formats: frozenset[str],
     timeline: str,
@@ -255,9 +274,10 @@ def command(
     given = {
         **top_settings(top),
         **communication_settings(communication),
-        **read_settings(
-            settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s, PEAK: gpu_peak}
+        **efficiency_settings(
+            gpu_peak=gpu_peak, params=params, tokens_per_step=tokens_per_step, attention=attention
         ),
+        **read_settings(settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s}),
     }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.

@@ -15,7 +15,6 @@ JSON = "json"
 FORMATS = ("html", "ipynb", "md", JSON)
 PRICE = "GPUTimeBudget.usd_per_gpu_hour"
 LINK = "Collectives.link_gb_per_s"
-PEAK = "Efficiency.gpu_peak"
 _RULES_WITH_TOP = ("KernelTime", "KernelPrecision", "OperatorTime", "LaunchLatency", "Annotations")
 _RULES_WITH_COMMUNICATION = (
     "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget", "Timeline",
@@ -52,6 +51,11 @@ def communication_settings(pattern: str | None) -> Mapping[str, object]:
     if pattern is None:
         return {}
     return {f"{rule}.communication_names": pattern for rule in _RULES_WITH_COMMUNICATION}
+
+
+def efficiency_settings(**given: object) -> Mapping[str, object]:
+    """Return what was given of GPU and model; {} if nothing."""
+    return {f"Efficiency.{name}": value for name, value in given.items() if value is not None}
 
 
 def read_settings(

@@ -121,14 +121,53 @@ def test_a_gpu_without_a_row_has_times_and_no_shares_until_its_peak_is_given() -
 
 
 @pytest.mark.parametrize("text", ["bf16", "bf16=0", "x=3", "bf16=1.2.3", ""])
-def test_a_peak_that_is_no_peak_is_refused(text: str) -> None:
+def test_a_peak_that_is_no_peak_is_refused_before_anything_is_read(text: str) -> None:
     with pytest.raises(ConfigError, match="--gpu-peak"):
-        run_raising(text)
+        resolve_params((RULE,), {"Efficiency.gpu_peak": text})
 
 
-def run_raising(text: str) -> None:
-    measured = RULE.measure(product(lasts_us=9.0), RULE.params(gpu_peak=text))
-    RULE.judge([measured], RULE.params(gpu_peak=text))
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"params": "7e9"},
+        {"tokens_per_step": "65536"},
+        {"attention": "32,4096,2048"},
+        {"params": "7e9", "tokens_per_step": "65536", "attention": "32,4096"},
+        {"params": "7e9", "tokens_per_step": "65536", "attention": "32,x,2048"},
+    ],
+)
+def test_half_a_model_is_refused(given: Mapping[str, str]) -> None:
+    with pytest.raises(ConfigError, match=r"--tokens-per-step|--attention"):
+        resolve_params((RULE,), {f"Efficiency.{name}": text for name, text in given.items()})
+
+
+@pytest.mark.parametrize(("world_size", "part"), [(None, 1.0), (4, 0.25)])
+@pytest.mark.parametrize(
+    ("attention", "flops_per_token"),
+    [(None, 6 * 7e6), ("32,4096,2048", 6 * 7e6 + 12 * 32 * 4096 * 2048)],
+)
+def test_without_sizes_parameters_and_tokens_give_mfu(
+    world_size: int | None, part: float, attention: str | None, flops_per_token: float
+) -> None:
+    lasts_us = 1000.0
+    trace = product(lasts_us=9.0, more={"input_dims": ""}, steps=((0, 0.0, lasts_us),))
+    params = RULE.params(params=7e6, tokens_per_step=65536, attention=attention)
+
+    result = run(RULE, replace(trace, world_size=world_size), params=params)
+
+    at_peak_us = flops_per_token * 65536 * part / 989.4e12 * 1e6
+    assert result.metrics["mfu_ratio"] == pytest.approx(at_peak_us / lasts_us, rel=1e-6)
+    assert column(result, "utilization", "hfu_pct") == [None]
+
+
+def test_without_steps_the_model_says_nothing() -> None:
+    trace = product(lasts_us=9.0, more={"input_dims": ""})
+
+    result = run(RULE, trace, params=RULE.params(params=7e6, tokens_per_step=65536))
+
+    assert result.status is Status.SKIPPED
+    assert result.reason is not None
+    assert "No steps are recorded" in result.reason.text
 
 
 def test_two_kinds_of_gpu_are_kept_apart() -> None:

@@ -9,7 +9,8 @@ from reportgen.facts.operator_work import WorkClass
 from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.efficiency.measure import Params, RankWork, measure
+from reportgen.rules.efficiency.measure import RankWork, measure
+from reportgen.rules.efficiency.params import Params
 from reportgen.rules.efficiency.tables import (
     CLASSES,
     OPERATORS,
@@ -45,6 +46,10 @@ AT_BANDWIDTH_PCT, FAR_FROM_BANDWIDTH_PCT = 70.0, 30.0
 small sizes hold the kernels up (docs/efficiency.md)."""
 MOST_ROWS = 2_000
 FROM_CACHE = " Above 100 % of the bandwidth, data come from the cache."
+HOW_TO_RECORD = (
+    "Record with torch.profiler.profile(record_shapes=True), or give the model's size: "
+    "--params 7e9 --tokens-per-step 65536."
+)
 
 ABOUT = About(
     checks="How much of the GPU's peak do matrix products, convolutions and attention reach?",
@@ -58,9 +63,9 @@ ABOUT = About(
         order=65,
         lead="How fast is the time in which the GPU is busy?",
         missing="""The trace holds no sizes of inputs, so operations cannot be counted.""",
-        hint="Record with torch.profiler.profile(record_shapes=True).",
+        hint=HOW_TO_RECORD,
     ),
-    hint_when_skipped="Record with torch.profiler.profile(record_shapes=True).",
+    hint_when_skipped=HOW_TO_RECORD,
 )
 ADVICE = {
     "FP32": "Allow TF32 (torch.set_float32_matmul_precision('high')) or train in BF16.",
@@ -98,11 +103,15 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     if not ranks:
         return Outcome()
     job = kit.merge(ranks)
+    use = utilization_of(job, len(ranks), params)
     missing = kit.reason_without_gpu(job.n_ops)
     if missing or not any(key.work for key in job.work):
-        return Outcome(missing=missing or _say_without_shapes(job))
+        return Outcome(
+            missing=missing or (None if use else _say_without_shapes(job, params)),
+            exhibits=[_utilization(job, use, params)] if use else (),
+            metrics=_ratios(use),
+        )
     rows = operator_rows(job, params)
-    use = utilization_of(job, params)
     return Outcome(
         findings=list(_findings(job, rows)),
         exhibits=list(_exhibits(job, rows, use, params)),
@@ -110,11 +119,13 @@ def judge(ranks: Sequence[RankWork], params: Params) -> Outcome:
     )
 
 
-def _say_without_shapes(job: RankWork) -> results.Reason:
+def _say_without_shapes(job: RankWork, params: Params) -> results.Reason:
     graphs = " Its kernels run from CUDA graphs, whose operators are in the trace of the capture."
     text = "No sizes of inputs of matrix products, convolutions or attention are in the trace."
     code = results.ReasonCode.NO_EVENTS
-    return results.Reason(code=code, text=text + graphs * job.has_graphs)
+    steps = " No steps are recorded that --params and --tokens-per-step could be compared with."
+    text += graphs * job.has_graphs + steps * (params.flops_per_step is not None)
+    return results.Reason(code=code, text=text)
 
 
 def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
@@ -233,16 +244,24 @@ def _exhibits(
         caption=_on_operators(rows),
     )
     if use:
-        yield kit.table(
-            "utilization",
-            use,
-            Utilization,
-            title="Model FLOPs utilization of the recorded steps",
-            caption="""mfu_pct is the time that the model's operations take at the dense peak of
-                their format, as a share of the steps; hfu_pct also counts what activation
-                checkpoints compute again. Operations without known sizes are not counted, so both
-                are lower bounds.""",
-        )
+        yield _utilization(job, use, params)
+
+
+def _utilization(job: RankWork, use: Sequence[Utilization], params: Params) -> Exhibit:
+    model = """ Counted by parameters and tokens, a step has 6 operations for each parameter and
+        token, attention 12 · layers · width · length for each token, and the peak is that of BF16,
+        or of FP16 where a GPU does not compute in BF16. """ + roofs_text(job, params)
+    return kit.table(
+        "utilization",
+        use,
+        Utilization,
+        title="Model FLOPs utilization of the recorded steps",
+        caption="""mfu_pct is the time that the model's operations take at the dense peak of
+            their format, as a share of the steps; hfu_pct also counts what activation
+            checkpoints compute again. Operations without known sizes are not counted, so both
+            are lower bounds."""
+        + model * (params.flops_per_step is not None),
+    )
 
 
 def _on_operators(rows: Sequence[BySize]) -> str:
@@ -271,10 +290,17 @@ def _metrics(
     return {
         "flops_known_ratio": coverage_pct(job) / 100,
         "peak_ratio": ideal_ns / spent_ns if spent_ns else None,
-        "mfu_ratio": use[0].mfu_pct / 100 if len(use) == 1 and use[0].mfu_pct is not None else None,
-        "hfu_ratio": use[0].hfu_pct / 100 if len(use) == 1 and use[0].hfu_pct is not None else None,
+        **_ratios(use),
         "flops": sum(row.flops or 0 for row in rows),
     }
+
+
+def _ratios(use: Sequence[Utilization]) -> dict[str, float | int | None]:
+    """Return MFU and HFU of a job on one kind of GPU, by the sizes of inputs if they say it."""
+    is_one = len({row.gpu for row in use}) == 1
+    shares = {"mfu_ratio": use[0].mfu_pct, "hfu_ratio": use[0].hfu_pct} if is_one else {}
+    empty: dict[str, float | int | None] = {"mfu_ratio": None, "hfu_ratio": None}
+    return empty | {name: pct / 100 for name, pct in shares.items() if pct is not None}
 
 
 RULE = Rule(

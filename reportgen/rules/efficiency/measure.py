@@ -1,8 +1,8 @@
-"""What a rank's operators did: operations, bytes and time by size; parameters of the rule."""
+"""What a rank's operators did: operations, bytes and time by size."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +13,7 @@ from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_wo
 from reportgen.facts.traced_steps import step_rows
 from reportgen.profile.trace import RankTrace
 from reportgen.rules import kit
-from reportgen.rules.base import param
+from reportgen.rules.efficiency.params import Params
 
 Gpu = tuple[str, int | None]
 """Name of a GPU and its multiprocessors, ``None`` where the trace does not say."""
@@ -21,20 +21,8 @@ Gpu = tuple[str, int | None]
 _GRAPH_LAUNCHES = ("cudaGraphLaunch", "hipGraphLaunch")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """What is known of the GPU beyond the table, and which kernels are communication."""
-
-    gpu_peak: str | None = param(
-        None,
-        unit="",
-        meaning="dense peaks of the GPU: bf16=989,tf32=494 in TFLOP/s, memory=3350 in GB/s",
-        source="the maker's datasheet, dense values",
-        is_text=True,
-        may_be_none=True,
-        is_printed=False,
-    )
-    communication_names: str | None = kit.communication_names()
+def _largest(values: Sequence[int | None]) -> int | None:
+    return max((value for value in values if value), default=None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +32,9 @@ class RankWork:
     Attributes:
         n_ops: GPU operations.
         work: sums by operator, sizes, format and GPU.
-        n_steps: recorded steps, of all ranks.
+        n_steps: recorded steps by kind of GPU; of a rank with several, the part that each has of
+            its GPUs.
+        world_size: ranks of the job, ``None`` where no trace says it.
         step_ns: time of the recorded steps on each kind of GPU, times its number of GPUs.
         window_ns: first to last GPU operation, over all devices.
         fused_ns: time of the kernels that torch.compile made of several operators.
@@ -53,7 +43,8 @@ class RankWork:
 
     n_ops: int = kit.merged(sum)
     work: Mapping[OperatorKey, OperatorSums] = kit.merged(kit.sum_by_key)
-    n_steps: int = kit.merged(sum)
+    n_steps: Mapping[Gpu, float] = kit.merged(kit.sum_by_key)
+    world_size: int | None = kit.merged(_largest)
     step_ns: Mapping[Gpu, int] = kit.merged(kit.sum_by_key)
     window_ns: int = kit.merged(sum)
     fused_ns: int = kit.merged(sum)
@@ -71,11 +62,13 @@ def measure(trace: RankTrace, params: Params) -> RankWork:
     windows, steps = windows_of(trace), step_rows(trace)
     period_ns = int(steps.period_ns.sum()) if steps else 0
     devices = {item.id: (item.name, item.multiprocessors) for item in trace.devices}
+    n_steps = steps.period_ns.size if steps else 0
     kinds: list[Gpu] = [devices.get(device, ("", None)) for device in used]
     return RankWork(
         n_ops=trace.gpu_ops.start_ns.size,
         work=operator_work(trace, params.communication_names),
-        n_steps=steps.period_ns.size if steps else 0,
+        n_steps={kind: n_steps * kinds.count(kind) / len(kinds) for kind in dict.fromkeys(kinds)},
+        world_size=trace.world_size,
         step_ns={kind: period_ns * kinds.count(kind) for kind in dict.fromkeys(kinds)},
         window_ns=windows[0].length_ns * len(used) if windows else 0,
         fused_ns=_fused_ns(trace),

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from reportgen.errors import ConfigError
 from reportgen.hardware import GpuPeak, peak_of
 from reportgen.rules.efficiency.measure import Gpu
-
-_VALUE = re.compile(
-    r"\s*(?P<name>fp16|bf16|tf32|fp32|fp64|fp8|int8|memory)\s*=\s*(?P<value>[\d.]+)\s*"
-)
+from reportgen.rules.efficiency.params import given_peaks
 
 
 def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
-    """Return the peaks of a GPU; what the user gave wins over the table.
-
-    Raises:
-        ConfigError: the option is not of the form ``bf16=989,memory=3350``.
-    """
+    """Return the peaks of a GPU; what the user gave wins over the table."""
     name, n_multiprocessors = gpu
     found = peak_of(name, n_multiprocessors=n_multiprocessors)
     if given is None:
         return found
-    values = _read(given)
+    values = given_peaks(given)
     memory = values.pop("memory", None)
     base = found or GpuPeak(
         name=name or "GPU",
@@ -45,23 +36,6 @@ def peaks_of(gpu: Gpu, given: str | None) -> GpuPeak | None:
         source="--gpu-peak",
         has_one_source=False,
     )
-
-
-def _read(given: str) -> dict[str, float]:
-    found = {}
-    for part in given.split(","):
-        match = _VALUE.fullmatch(part)
-        try:
-            value = float(match["value"]) if match else 0.0
-        except ValueError:
-            value = 0.0
-        if not match or value <= 0:
-            raise ConfigError(
-                f"{part.strip()!r} in --gpu-peak is no peak.",
-                hint="Write FORMAT=TFLOP/s or memory=GB/s: bf16=989,memory=3350.",
-            )
-        found[match["name"]] = value
-    return found
 
 
 def peak_flops(peak: GpuPeak | None, precision: str) -> float | None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from reportgen.facts.operator_work import OperatorKey, OperatorSums
 from reportgen.rules import kit
-from reportgen.rules.efficiency.measure import Params, RankWork
+from reportgen.rules.efficiency.measure import RankWork
+from reportgen.rules.efficiency.params import Params
 from reportgen.rules.efficiency.peaks import peak_flops, peaks_of, sources
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
