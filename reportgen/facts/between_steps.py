@@ -15,7 +15,7 @@ from itertools import groupby
 import numpy as np
 
 from reportgen.arrays import Floats, Instants
-from reportgen.facts.intervals import Union, covered_each, join, minus, union_of
+from reportgen.facts.intervals import Union, clip, covered_each, join, minus, union_of
 from reportgen.facts.loader import are_waits_known, worker_waits
 from reportgen.facts.samples import means, totals_of, unrecorded_ns
 from reportgen.facts.slow_steps import slow_steps_of
@@ -75,13 +75,13 @@ def _of_worker(
     worker = phases[0].steps.worker
     waits = worker_waits(spans, worker)
     n_steps = sum(times.steps.n_steps for times in phases)
-    first_ns = np.array([min(int(times.steps.start_ns.min()) for times in phases)])
-    loop_ns = phases[0].steps.loop_ns
-    lost_ns = covered_each(gone, first_ns, first_ns + loop_ns)
+    first_ns = min(int(times.steps.start_ns.min()) for times in phases)
+    last_ns = max(int(times.steps.end_ns.max()) for times in phases)
+    lost = clip(minus(gone, phases[0].steps.skipped), first_ns, last_ns)
     return BetweenSteps(
         worker=worker,
         n_steps=n_steps,
-        loop_ns=loop_ns - int(lost_ns.sum()),
+        loop_ns=phases[0].steps.loop_ns - lost.length_ns,
         regular_ns=sum(float(_slowest_ns(times, every).sum()) for times in phases),
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
         is_waiting_known=are_waits_known(spans, worker),

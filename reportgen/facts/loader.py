@@ -17,8 +17,8 @@ from reportgen.facts.intervals import (
     Union,
     clip,
     covered_each,
-    covered_ns,
     join,
+    minus,
     parents_of,
     union_of,
 )
@@ -159,7 +159,7 @@ class Waiting:
             quarter.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
-        unrecorded_ns: of the loop, in which there are neither samples nor events of the node.
+        unrecorded_ns: of the loop, of which nothing was recorded.
     """
 
     worker: str
@@ -198,10 +198,10 @@ class Waiting:
         return not self.is_estimated and self.early_ns >= EARLY_RATIO * self.waited_ns > 0
 
 
-def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tuple[Waiting, ...]:
+def waiting_of(spans: SpanTable, *, unrecorded: Union) -> tuple[Waiting, ...]:
     """Return how the loop of each worker of one node waited; workers without waits are left out.
 
-    ``unrecorded`` are starts and ends of the stretches of which nothing is known.
+    ``unrecorded`` are the stretches of which nothing is known but these waits.
     """
     rows, waits, steps = loader_rows(spans), waits_of(spans), spans.steps()
     every = spans.where(rows.fetch | rows.next_call)
@@ -216,15 +216,14 @@ def waiting_of(spans: SpanTable, *, unrecorded: tuple[Instants, Instants]) -> tu
     )
 
 
-def _waiting(
-    waits: SpanTable, every: SpanTable, steps: SpanTable, unrecorded: tuple[Instants, Instants]
-) -> Waiting:
+def _waiting(waits: SpanTable, every: SpanTable, steps: SpanTable, unrecorded: Union) -> Waiting:
     timed = steps if steps.n_spans else every
     first_ns, last_ns = int(timed.start_ns.min()), int(timed.end_ns.max())
     in_loop = (waits.end_ns > first_ns) & (waits.start_ns < last_ns)
     n_waits, n_steps = int(in_loop.sum()), steps.n_spans
     waited = clip(union_of(every.start_ns, every.end_ns), first_ns, last_ns)
-    lost_ns, expected_ns = covered_ns(*unrecorded, first_ns, last_ns), waited.length_ns
+    lost_ns = clip(minus(unrecorded, waited), first_ns, last_ns).length_ns
+    expected_ns = waited.length_ns
     if 0 < n_waits < RECORDED_RATIO * n_steps:
         # Waits that were not recorded can only lie where no step ran and something was recorded.
         busy = join((union_of(steps.start_ns, steps.end_ns), waited))

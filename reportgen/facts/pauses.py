@@ -15,7 +15,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from reportgen.arrays import Instants, Integers, Mask
-from reportgen.facts.intervals import NONE, Union, covered_each, union_of
+from reportgen.facts.intervals import NONE, Union, clip, covered_each, minus, union_of
 from reportgen.facts.loader import loads_as_usual
 from reportgen.facts.rhythm import LEAST_EVENTS, costs_as_usual, find_rhythm
 from reportgen.facts.samples import tick_lengths_ns, unrecorded_ns
@@ -183,11 +183,11 @@ def _of_worker(every: _Steps, gone: Union, spans: SpanTable, least_steps: int) -
     pauses = _longest(pauses.where(~is_gone))
     rows = np.searchsorted(every.start_ns, pauses.start_ns, side="right") - 1
     ordinary = np.delete(np.arange(every.start_ns.size), rows)
-    lost_ns = covered_each(gone, every.start_ns[:1], every.end_ns.max(keepdims=True))
+    lost = clip(minus(gone, main.skipped), int(every.start_ns[0]), int(every.end_ns.max()))
     return WorkerPauses(
         worker=main.worker,
         n_steps=main.n_steps,
-        loop_ns=main.loop_ns - int(lost_ns.sum()),
+        loop_ns=main.loop_ns - lost.length_ns,
         phases=tuple(slow.times.steps.phase for slow in every.phases),
         pauses=pauses,
         ordinary=union_of(every.start_ns[ordinary], every.next_ns[ordinary]),
@@ -227,7 +227,7 @@ def _of_phase(slow: SlowSteps, code: int) -> Pauses:
 def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
     """Return the stops between the steps of any phase; none where these are not known enough."""
     gap_ns = every.next_ns - every.end_ns
-    is_long = _stands_out(gap_ns, main.cycle_ns) & _is_complete(every) & ~every.in_rhythm
+    is_long = _stands_out(gap_ns, main.cycle_ns) & ~every.in_rhythm
     is_long[:1] = False
     rows = np.flatnonzero(is_long & is_known)
     found = Pauses(
@@ -239,22 +239,6 @@ def _long_gaps(every: _Steps, main: PhaseSteps, *, is_known: bool) -> Pauses:
         phase=every.phase[rows],
     )
     return found.where(~_in_rhythm(rows, float(gap_ns.size), found.lost_ns))
-
-
-def _is_complete(every: _Steps) -> Mask:
-    """Return after which steps no step is missing that ran, but was not recorded.
-
-    The numbers of a phase show it; a counter that several phases share leaves room for the others'
-    steps.
-    """
-    is_complete = np.ones(every.step.size, dtype=bool)
-    for code in range(len(every.phases)):
-        rows = np.flatnonzero(every.phase == code)
-        is_numbered = (every.step[rows[:-1]] != NO_STEP) & (every.step[rows[1:]] != NO_STEP)
-        is_far = is_numbered & (np.diff(every.step[rows]) > np.diff(rows))
-        is_complete[rows[1:][is_far] - 1] = False
-        is_complete[rows[:-1][is_far]] = False
-    return is_complete
 
 
 def _merged(parts: Sequence[Pauses]) -> Pauses:

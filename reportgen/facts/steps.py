@@ -6,10 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from reportgen.arrays import Integers, Mask
-from reportgen.facts.samples import training_loop_ns
+from reportgen.arrays import Instants, Integers, Mask
+from reportgen.facts.intervals import NOTHING, Union, join, minus, union_of
+from reportgen.facts.samples import training_loop_ns, unrecorded_ns
 from reportgen.merging import greatest, least, merged, rows_by_code
-from reportgen.profile import NO_STEP, SpanTable
+from reportgen.profile import NO_STEP, SpanTable, SystemTable
 from reportgen.profile.memo import fact
 
 MOST_STEPS_PER_RECORDED = 1_000
@@ -58,7 +59,9 @@ class PhaseSteps:
         number: the same where the numbers give the order of all steps, else their places.
         next_ns: start of the worker's next step of any phase; ``end_ns`` when steps overlap, for
             the last one, and when the next recorded step is not the next one that ran.
-        loop_ns: from the worker's first to its last step of any phase.
+        loop_ns: from the worker's first to its last step of any phase, without ``skipped``.
+        skipped: from the ends of steps to the next recorded ones, where others ran in between that
+            were not recorded.
     """
 
     worker: str
@@ -69,6 +72,7 @@ class PhaseSteps:
     end_ns: Integers
     next_ns: Integers
     loop_ns: int
+    skipped: Union
 
     @property
     def n_steps(self) -> int:
@@ -99,8 +103,8 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
     found, steps = [], spans.steps()
     for _, own in rows_by_code(steps.worker):
         its = steps.where(own[np.lexsort((steps.end_ns[own], steps.start_ns[own]))])
-        next_ns = _next_ns(its)
-        loop_ns = int(its.end_ns.max() - its.start_ns.min())
+        next_ns, skipped = _next_ns(its)
+        loop_ns = int(its.end_ns.max() - its.start_ns.min()) - skipped.length_ns
         step = its.step
         for phase, rows in rows_by_code(its.phase):
             found.append(
@@ -113,6 +117,7 @@ def steps_of(spans: SpanTable) -> tuple[PhaseSteps, ...]:
                     end_ns=its.end_ns[rows],
                     next_ns=next_ns[rows],
                     loop_ns=loop_ns,
+                    skipped=skipped,
                 )
             )
     return tuple(found)
@@ -126,10 +131,45 @@ def _order(step: Integers) -> Integers:
     return step if is_dense else places
 
 
-def _next_ns(steps: SpanTable) -> Integers:
-    """Return where the pause behind each step ends; ``steps`` are of one worker, by start."""
-    follows = np.append(steps.start_ns[1:], steps.end_ns[-1:])
-    is_same = np.append(steps.phase[1:] == steps.phase[:-1], False)
-    distance = np.append(np.diff(steps.step), 0)
-    is_unrecorded = is_same & (distance > 1) & (steps.step != NO_STEP)
-    return np.where(is_unrecorded, steps.end_ns, np.maximum(follows, steps.end_ns))
+def _next_ns(steps: SpanTable) -> tuple[Instants, Union]:
+    """Return where the pause behind each step of a worker ends, and what was not recorded.
+
+    ``steps`` are in order of their starts.
+    """
+    follows = np.maximum(np.append(steps.start_ns[1:], steps.end_ns[-1:]), steps.end_ns)
+    is_complete = _is_complete(steps)
+    skipped = union_of(steps.end_ns[~is_complete], follows[~is_complete])
+    in_steps = union_of(steps.start_ns, steps.end_ns)
+    return np.where(is_complete, follows, steps.end_ns), minus(skipped, in_steps)
+
+
+def _is_complete(steps: SpanTable) -> Mask:
+    """Return (n,) after which steps of a worker no step is missing that ran, but was not recorded.
+
+    The numbers of a phase show it; a counter that several phases share leaves room for the others'
+    steps, and shows by all of them what is missing where one phase ends.
+    """
+    is_complete = np.ones(steps.n_spans, dtype=bool)
+    counted = [rows for _, rows in rows_by_code(steps.phase)]
+    if (np.diff(steps.step) > 0).all():
+        counted.append(np.arange(steps.n_spans))
+    for rows in counted:
+        number = steps.step[rows]
+        is_numbered = (number[:-1] != NO_STEP) & (number[1:] != NO_STEP)
+        is_far = is_numbered & (np.diff(number) > np.diff(rows))
+        is_complete[rows[1:][is_far] - 1] = False
+        is_complete[rows[:-1][is_far]] = False
+    return is_complete
+
+
+def unrecorded_of(system: SystemTable, spans: SpanTable) -> Union:
+    """Return the stretches of a node of which nothing is known.
+
+    There are neither samples nor events in them, or steps of all its workers ran in them that were
+    not recorded.
+    """
+    skipped = {its.worker: its.skipped for its in steps_of(spans)}
+    shared, *others = skipped.values() or (NOTHING,)
+    for other in others:
+        shared = minus(shared, minus(shared, other))
+    return join((union_of(*unrecorded_ns(system, spans)), shared))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from reportgen.facts.intervals import NOTHING, union_of
 from reportgen.facts.loader import (
     busy_seconds,
     loader_rows,
@@ -18,10 +19,8 @@ from reportgen.facts.loader import (
 from reportgen.merging import max_by_key
 from reportgen.profile import SpanTable
 from reportgen.rules.aws.aws_dataloader import minutes_out_of_range
-from tests.builders import START_S, span_table
+from tests.builders import START_S, ns, span_table
 from tests.rules.framework_jobs import step_rows
-
-NOTHING = (np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
 
 
 def fetches(*times: tuple[float, float], pid: int = 70) -> list[tuple[Any, ...]]:
@@ -55,6 +54,14 @@ def test_waiting_is_cut_to_the_loop_and_counts_overlaps_once() -> None:
     assert (found.loop_ns, found.n_waits, found.n_steps) == (7_000_000_000, 3, 3)
     assert (found.waited_ns, found.early_ns) == (1_500_000_000, 1_250_000_000)
     assert found.ratio == pytest.approx(1.5 / 7)
+
+
+def test_what_nobody_recorded_is_no_part_of_the_loop_but_a_wait_in_it_is() -> None:
+    rows = [*step_rows([1.0] * 3, every_s=3.0), *fetches((1, 2), (5, 6))]
+    unknown = union_of(*(np.array([ns(START_S + at)]) for at in (4, 6)))
+    (found,) = waiting_of(table(rows), unrecorded=unknown)
+
+    assert (found.loop_ns, found.waited_ns) == (6_000_000_000, 2_000_000_000)
 
 
 def test_steps_that_began_without_a_recorded_wait_are_seen_by_their_number() -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of
+import pytest
+
+from reportgen.facts.steps import Loop, PhaseSteps, loop_of, steps_of, unrecorded_of
 from reportgen.merging import merge
-from tests.builders import START_S, span_table
+from tests.builders import START_S, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
 
@@ -43,6 +45,36 @@ def test_steps_that_overlap_have_no_pause() -> None:
 
 def test_steps_that_are_missing_are_no_pause() -> None:
     assert lengths_s(cycles((0, 1, 0), (9, 10, 7), (10.5, 11, 8))) == [1.0, 1.5, 0.5]
+
+
+def test_time_of_steps_that_were_not_recorded_is_no_part_of_the_loop() -> None:
+    found = cycles((0, 1, 0), (9, 10, 7), (10.5, 11, 8))
+
+    assert found.loop_ns == 3_000_000_000
+    assert found.skipped.length_ns == 8_000_000_000
+
+
+@pytest.mark.parametrize(("number", "is_skipped"), [(7, True), (2, False), (0, False)])
+def test_a_counter_of_all_phases_shows_what_is_missing_where_one_ends(
+    number: int, is_skipped: bool
+) -> None:
+    # A counter of each phase alone begins with 0 here, and says nothing.
+    rows = [_row(TRAIN, 0, 1, 0), _row(TRAIN, 1, 2, 1), _row(EVAL, 9, 10, number)]
+    spans = span_table([*rows, _row(EVAL, 10, 11, number + 1)])
+    train = next(found for found in steps_of(spans) if found.phase == TRAIN)
+
+    assert lengths_s(train) == [1.0, 1.0 if is_skipped else 8.0]
+    assert unrecorded_of(system_table({}), spans).length_ns == 7_000_000_000 * is_skipped
+
+
+def test_only_what_no_worker_recorded_is_unknown() -> None:
+    rows = [
+        (*_row(TRAIN, *row)[:4], {"worker": f"algo-1-{27 + rank}", "step": row[2]})
+        for rank, late in enumerate((5, 0))
+        for row in ((0, 1 + late, 0), (9, 10, 7))
+    ]
+
+    assert unrecorded_of(system_table({}), span_table(rows)).length_ns == 3_000_000_000
 
 
 def test_numbers_that_begin_anew_or_are_absent_or_are_no_numbers_give_way_to_places() -> None:

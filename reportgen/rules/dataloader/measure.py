@@ -17,7 +17,8 @@ from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LoadingWork, loading_work_of
-from reportgen.facts.samples import means, totals_of, training_loop_ns, unrecorded_ns
+from reportgen.facts.samples import means, totals_of, training_loop_ns
+from reportgen.facts.steps import unrecorded_of
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.rules.base import param
@@ -210,7 +211,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     rows, waits, loop_ns = loader_rows(spans), waits_of(spans), training_loop_ns(spans)
     steps = spans.steps()
     lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in merging.rows_by_code(steps.worker))
-    waiting = loading.waiting_of(spans, unrecorded=unrecorded_ns(system, spans))
+    waiting = loading.waiting_of(spans, unrecorded=unrecorded_of(system, spans))
     return NodeLoaders(
         n_spans=spans.n_spans,
         n_events=int((rows.fetch | rows.process).sum()),

@@ -19,8 +19,7 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
-from reportgen.facts.samples import unrecorded_ns
-from reportgen.facts.steps import Loop, loop_of, phase_word
+from reportgen.facts.steps import Loop, loop_of, phase_word, unrecorded_of
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SpanTable
 from reportgen.profile.memo import fact
@@ -81,7 +80,7 @@ class FrameworkSums:
         n_lasting: events that are more than an instant.
         interval_ns: between the samples of the system metrics, of the first node that has any.
         between, phases: what lies between the steps of each worker, and of each phase.
-        lost_ns: between the steps of each worker, summed, without samples and events of the node.
+        lost_ns: between the steps of each worker, summed, of which nothing was recorded.
     """
 
     loop: Loop = merged(merge, default=Loop())
@@ -153,11 +152,14 @@ def _recorded(part: NodeProfile) -> Iterator[Recorded]:
 
 
 def _lost_ns(part: NodeProfile) -> int:
-    starts, ends = unrecorded_ns(part.system, part.spans)
+    gone = unrecorded_of(part.system, part.spans)
     steps = part.spans.steps()
     return sum(
         intervals.covered_ns(
-            starts, ends, int(steps.start_ns[its].min()), int(steps.end_ns[its].max())
+            gone.start_ns,
+            gone.end_ns,
+            int(steps.start_ns[its].min()),
+            int(steps.end_ns[its].max()),
         )
         for _, its in rows_by_code(steps.worker)
     )

@@ -172,13 +172,12 @@ def _random(job: NodeSteps) -> Finding | None:
 
     A few of them are pauses, and what is cheap is only in the table.
     """
-    loop_ns = max(job.loop.length_ns, 1)
     costly = [
-        (its.extra_ns / loop_ns, its)
+        (its.extra_ns / item.loop_ns, its)
         for item in job.series
         for its in item.random
         if HANDFUL < its.n_slow <= MOST_SLOW_RATIO * its.n_steps
-        and its.extra_ns >= kit.CHEAP_RATIO * loop_ns
+        and its.extra_ns >= kit.CHEAP_RATIO * max(item.loop_ns, 1)
     ]
     if not costly:
         return None
