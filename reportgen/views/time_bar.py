@@ -15,7 +15,7 @@ from reportgen.units import percentages
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.color_roles import inks, inks_of
 from reportgen.views.outline import about_of, section_of
-from reportgen.views.values import heading_of, prose, shorten
+from reportgen.views.values import format_value, heading_of, prose, shorten
 
 _CPU_PCT, _IO_PCT = "cpu_mean_pct", "io_wait_mean_pct"
 """Metrics that the picture of a job without a GPU is made of."""
@@ -46,13 +46,17 @@ class Segment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """The first picture: its sentence, its whole, and its parts from left to right."""
+    """The first picture: its sentence, its whole, and its parts from left to right.
+
+    ``second`` divides the time at work of the first one further.
+    """
 
     says: str
     whole: str
     alt: str
     link: str
     segments: tuple[Segment, ...] = ()
+    second: Picture | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +72,8 @@ def whole_lines_of(picture: Picture | None) -> Picture | None:
     """Return a picture whose sentences break no line between a number and its unit."""
     if picture is None:
         return None
-    return replace(picture, says=prose(picture.says), whole=prose(picture.whole))
+    second = whole_lines_of(picture.second)
+    return replace(picture, says=prose(picture.says), whole=prose(picture.whole), second=second)
 
 
 def picture_of(report: Report) -> Picture | None:
@@ -80,10 +85,34 @@ def picture_of(report: Report) -> Picture | None:
         result = report.results[rule_id]
         whole = result.exhibit(about.first_picture)
         if whole is not None and _has_parts(whole):
-            return _gpu_picture(result, whole, link)
+            return replace(_gpu_picture(result, whole, link), second=_second_picture(report))
         if entry.status is Status.SKIPPED and entry.reason is not None:
             why = f"There is no picture of the GPU time. {entry.reason.text}"
             return _cpu_picture(report) or Picture(says=why, whole="", alt="", link=link)
+    return None
+
+
+def _second_picture(report: Report) -> Picture | None:
+    """Return the parts of the time at work, as the exhibit that declares them has them."""
+    for rule_id in report.rules:
+        name = about_of(rule_id, report).second_picture
+        shares = report.results[rule_id].exhibit(name) if name else None
+        if shares is not None and shares.n_rows and len(shares.columns) == 3:
+            names = [str(value) for value in shares.columns[0].values]
+            amounts, pcts = (numbers(column.values) for column in shares.columns[1:])
+            colours = inks_of(shares, names, shares.row_roles)
+            parts = [
+                _Part(key=name, name=name, value=amount or 0.0, pct=pct or 0.0, ink=ink.css_class)
+                for name, amount, pct, ink in zip(names, amounts, pcts, colours, strict=True)
+            ]
+            unit = shares.columns[1].unit
+            return Picture(
+                says=shares.caption,
+                whole=shares.title,
+                alt=f"Bar. {shares.title}: {_listed(parts)}.",
+                link=f"#{section_of(rule_id, report).id}",
+                segments=_segments(parts, [format_value(part.value, unit) for part in parts]),
+            )
     return None
 
 

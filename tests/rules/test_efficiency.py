@@ -188,6 +188,8 @@ def test_mfu_is_the_time_at_the_peak_as_a_share_of_the_steps() -> None:
     result = run(RULE, trace)
 
     assert column(result, "utilization", "mfu_pct") == [pytest.approx(25.0, rel=1e-3)]
+    assert "100.0 % matrix products at 50.0 % of the peak" in caption(result, "peak_bands")
+    assert "25.0 % of their time (MFU)" in caption(result, "peak_bands")
     assert result.metrics["mfu_ratio"] == pytest.approx(0.25, rel=1e-3)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from reportgen import views
 from reportgen.report import Report
-from reportgen.results import ExhibitKind, ReasonCode, Status, exhibit
+from reportgen.results import About, ExhibitKind, ReasonCode, Status, exhibit
 from reportgen.views.time_bar import picture_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports
@@ -256,3 +257,29 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
 def test_a_number_and_its_unit_stay_on_one_line():
     html = views.header(budget_report(INPUT_BOUND))._repr_html_()
     assert "another 50.0\u00a0%" in html
+
+
+def test_a_second_bar_divides_the_time_at_work_as_the_exhibit_that_declares_it():
+    speeds = exhibit(
+        "bands",
+        ExhibitKind.SHARES,
+        title="Kernel time by speed",
+        caption="Half of it is slow.",
+        columns=[
+            ("part", "", ["fast", "slow"]),
+            ("time_us", "us", [3_000.0, 1_000.0]),
+            ("pct", "%", [75.0, 25.0]),
+        ],
+    )
+    budget = budget_report(INPUT_BOUND)
+    about = About(checks="c", reading="r", advice="a", second_picture="bands")
+    result = replace(reports.result("Speed", Status.OK, exhibits=(speeds,)), about=about)
+    report = reports.report_of((*budget.results.values(), result))
+    picture = picture_of(report)
+    assert picture is not None
+    assert picture.second is not None
+    assert picture.second.says == "Half of it is slow."
+    assert [(item.name, item.pct, item.amount) for item in picture.second.segments] == [
+        ("fast", "75.0 %", "3 ms"),
+        ("slow", "25.0 %", "1 ms"),
+    ]

@@ -13,6 +13,7 @@ from reportgen.rules.efficiency.measure import RankWork, measure
 from reportgen.rules.efficiency.params import Params
 from reportgen.rules.efficiency.tables import (
     CLASSES,
+    NO_FLOPS,
     OPERATORS,
     PEAK_BANDS,
     ROOFLINE,
@@ -23,6 +24,7 @@ from reportgen.rules.efficiency.tables import (
     class_rows,
     coverage_pct,
     dots,
+    how_fast,
     operator_rows,
     roofs_text,
 )
@@ -65,6 +67,7 @@ ABOUT = About(
         missing="""The trace holds no sizes of inputs, so operations cannot be counted.""",
         hint=HOW_TO_RECORD,
     ),
+    second_picture=PEAK_BANDS,
     hint_when_skipped=HOW_TO_RECORD,
 )
 ADVICE = {
@@ -210,12 +213,14 @@ def _exhibits(
         ns=job.kernel_ns,
     )
     roofs = roofs_text(job, params)
+    bands = by_peak(rows, job.kernel_ns)
     yield kit.ranking(
         PEAK_BANDS,
-        by_peak(rows, job.kernel_ns),
+        bands,
         title="Kernel time by the share of the peak that it reaches",
-        caption=f"{said} {roofs}",
+        caption=how_fast(rows, job.kernel_ns) + _mfu_text(use),
         role=Role.GPU,
+        roles=[Role.GPU if name != NO_FLOPS else Role.OTHER for name, _ in bands],
     )
     yield kit.table(
         CLASSES,
@@ -245,6 +250,12 @@ def _exhibits(
     )
     if use:
         yield _utilization(job, use, params)
+
+
+def _mfu_text(use: Sequence[Utilization]) -> str:
+    mfu = _ratios(use)["mfu_ratio"]
+    said = " At the peak the operations of the steps would take {mfu:pct} of their time (MFU)."
+    return "" if mfu is None else write(said, mfu=100 * mfu)
 
 
 def _utilization(job: RankWork, use: Sequence[Utilization], params: Params) -> Exhibit:

@@ -9,12 +9,16 @@ from reportgen.rules import kit
 from reportgen.rules.efficiency.measure import RankWork
 from reportgen.rules.efficiency.params import Params
 from reportgen.rules.efficiency.peaks import peak_flops, peaks_of, sources
+from reportgen.text import write
 from reportgen.units import NS_PER_S, NS_PER_US, pct_of
 
 CLASSES, OPERATORS, PEAK_BANDS, ROOFLINE = "classes", "operators", "peak_bands", "roofline"
 BEYOND_PCT = 105.0
 """An operator faster than this is not what the trace says: 5 % for clocks above the boost clock."""
+NO_FLOPS = "no FLOPs known"
 _BANDS = (80, 60, 40, 20, 0)
+_TOLD_FROM_PCT = 5.0
+"""Less of the time of kernels is no part of a sentence: docs/diagnosis.md leaves out as much."""
 _THIN = 128
 """Rows or columns of a product below this leave multiprocessors without a tile: tiles of cuBLAS
 have 64 to 256 of each."""
@@ -231,8 +235,22 @@ def by_peak(rows: Sequence[BySize], every_ns: int) -> list[tuple[str, int]]:
             and (low <= row.pct_of_peak < high or low == 80 <= row.pct_of_peak)
         ]
         found[name] = sum(spent)
-    found["no FLOPs known"] = every_ns - sum(found.values())
+    found[NO_FLOPS] = every_ns - sum(found.values())
     return [(name, spent_ns) for name, spent_ns in found.items() if spent_ns]
+
+
+def how_fast(rows: Sequence[BySize], every_ns: int) -> str:
+    """Return the sentence on the classes that take most of the time, and what they reach."""
+    told = []
+    for item in class_rows(rows, every_ns):
+        if item.pct_of_time < _TOLD_FROM_PCT:
+            continue
+        peak, memory = item.pct_of_peak, item.pct_of_bandwidth
+        reached = write(" at {pct:pct} of the peak", pct=peak) if peak is not None else ""
+        if peak is None and memory is not None:
+            reached = write(" at {pct:pct} of the memory's bandwidth", pct=memory)
+        told.append(write("{pct:pct} {name}", pct=item.pct_of_time, name=item.work_class) + reached)
+    return f"Of kernel time without communication: {'; '.join(told)} (where sizes are known)."
 
 
 def roofs_text(job: RankWork, params: Params) -> str:
