@@ -10,8 +10,11 @@ from reportgen.results.causes import Cause
 
 EFFECTS = frozenset(
     {Cause.GPU_SWINGS, Cause.HOST_BOUND, Cause.SLOW_INPUT, Cause.LOST_GPU_TIME, Cause.HEADROOM}
+    | {Cause.GPU_IMBALANCE}
 )
-"""Words that say what is seen and not why. Alone they leave the question open."""
+"""Words that say what is seen and not why. Alone they leave the question open. GPUs are used
+unequally where they have unequal work, and also where one worker is held up and the others wait for
+it in collectives, in which they look busy."""
 NAMED_BY: Mapping[str, str] = {
     Cause.TOO_FEW_LOADERS: "Dataloader",
     Cause.TOO_MANY_LOADERS: "Dataloader",
@@ -36,6 +39,9 @@ BY_TURNS_RATIO = 0.25
 """Of ranks that are late by turns, the worst has a part only of what makes them late."""
 JOINT_RATIO = 0.25
 """Of several causes that account for half of a symptom together, each makes a quarter of that."""
+LEFT_FROM_RATIO = 0.25
+"""Where causes leave a quarter of the time of a symptom unexplained, it is a fault of its own:
+silence would say that nothing is wrong."""
 
 _INPUT = frozenset({
     Cause.TOO_FEW_LOADERS, Cause.TOO_MANY_LOADERS, Cause.CPU_PREPROCESSING, Cause.IO_WAIT,
@@ -132,12 +138,11 @@ def share_of(finding: Finding) -> float:
 def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
     """Return the findings that explain another one: those that do alone, else several together.
 
-    Small ones are not counted together: each accounts for a quarter of that half at least.
+    Small ones are not counted together: each accounts for a quarter of that half at least. The time
+    of all of them is taken out of the symptom's: what is left must be no fault.
     """
     if any(_is_late_by_work(symptom, other) for other in findings):
         return []
-    if alone := [other for other in findings if explains(other, symptom)]:
-        return alone
     least = EXPLAINS_RATIO * share_of(symptom)
     parts = [
         other
@@ -145,8 +150,13 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
         if _may_explain(other, symptom) and share_of(other) >= JOINT_RATIO * least
     ]
     by_cause = dict[str, float]()
-    for part in parts:
+    for part in (its for its in parts if not any(explains(other, its) for other in parts)):
         by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
+    left = share_of(symptom) - sum(by_cause.values())
+    if not _is_by_turns(symptom) and left >= LEFT_FROM_RATIO:
+        return []
+    if alone := [other for other in parts if explains(other, symptom)]:
+        return alone
     return parts if sum(by_cause.values()) >= least else []
 
 

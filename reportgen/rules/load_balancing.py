@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Counts
+from reportgen.arrays import Counts, Floats
 from reportgen.facts import distributions, usage
 from reportgen.facts.distributions import jensen_shannon
 from reportgen.profile import NodeProfile, SeriesKind
@@ -78,8 +78,8 @@ class Params:
 class GpuLoad:
     """Work of one GPU, and its share of the sum of the means of its node's GPUs.
 
-    ``is_used``: from start to end, or no longer than the others. ``counts`` are (50,) samples in
-    [0, 2) ... [98, 100].
+    ``is_used``: from start to end, or no longer than the others. ``work_pct`` is its mean from its
+    first to its last work. ``counts`` are (50,) samples in [0, 2) ... [98, 100].
     """
 
     node: str = kit.col()
@@ -88,6 +88,7 @@ class GpuLoad:
     share_pct: float = kit.col("%", digits=2)
     n_samples: int = kit.col(name="samples")
     is_used: bool
+    work_pct: float
     counts: Counts
 
 
@@ -96,7 +97,8 @@ class PairDistance:
     """How far apart the histograms of two GPUs of a node are over the whole job.
 
     Attributes:
-        is_of_used: whether the job uses both throughout.
+        differ_at_work: whether the job uses both throughout, and one more than the other while both
+            work: a GPU that began late or stopped is another fault.
     """
 
     node: str = kit.col()
@@ -110,7 +112,7 @@ class PairDistance:
         digits=2,
     )
     means_pct: tuple[float, float]
-    is_of_used: bool
+    differ_at_work: bool
 
 
 @kit.row
@@ -150,6 +152,7 @@ def measure(part: NodeProfile, params: Params) -> NodeLoad:
             mean_pct=mean_pct[gpu],
             share_pct=100 * mean_pct[gpu] / total_pct if total_pct else 0.0,
             is_used=is_used[gpu],
+            work_pct=_work_pct(own.values),
             counts=distributions.pct_histogram(own.values),
         )
         for gpu, own in usage.samples_by_gpu(system, kind)
@@ -173,8 +176,15 @@ def _pair(one: GpuLoad, other: GpuLoad) -> PairDistance:
         other_gpu=other.gpu,
         distance=float(jensen_shannon(one.counts, other.counts)),
         means_pct=(one.mean_pct, other.mean_pct),
-        is_of_used=one.is_used and other.is_used,
+        differ_at_work=one.is_used
+        and other.is_used
+        and abs(one.work_pct - other.work_pct) >= GAP_FROM_PCT,
     )
+
+
+def _work_pct(values: Floats) -> float:
+    busy = np.flatnonzero(values >= usage.IDLE_BELOW_PCT)
+    return float(values[busy[0] : busy[-1] + 1].mean()) if busy.size else 0.0
 
 
 def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
@@ -202,13 +212,13 @@ def judge(loads: Sequence[NodeLoad], params: Params) -> Outcome:
 
 
 def _is_gap(pair: PairDistance) -> bool:
-    return pair.is_of_used and pair.gap_pct >= GAP_FROM_PCT
+    return pair.differ_at_work and pair.gap_pct >= GAP_FROM_PCT
 
 
 def _finding(loads: Sequence[NodeLoad], uneven: Sequence[PairDistance], params: Params) -> Finding:
     worst = max(uneven, key=lambda pair: (pair.gap_pct, pair.distance))
     load = next(load for load in loads if load.node == worst.node)
-    used = [gpu.mean_pct for gpu in load.gpus if gpu.is_used]
+    used = [gpu.work_pct for gpu in load.gpus if gpu.is_used]
     # Possible gain if the busiest GPU only had the mean of the used GPUs' work.
     share = 1 - float(np.mean(used)) / max(used) if max(used, default=0.0) > 0 else 0.0
     message = UNEVEN_PROCESSES if load.n_workers >= len(used) else UNEVEN

@@ -67,6 +67,23 @@ def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     assert run(RULE, node(gpu0=[90.0] * 60, gpu1=[30.0] * 60)).status is Status.SKIPPED
 
 
+@pytest.mark.parametrize(("rest_pct", "is_told"), [(95.0, False), (60.0, True)])
+def test_a_gpu_that_stops_has_no_other_share_of_the_work_for_that(
+    rest_pct: float, is_told: bool
+) -> None:
+    # A long start of both, so that neither is used throughout.
+    start = [0.0] * 40
+    gpus: dict[str, Any] = {
+        "gpu0": start + [95.0] * 30,
+        "gpu1": [*start, *[rest_pct] * 21, *start[:9]],
+    }
+    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+
+    assert (found is not None) == is_told
+    if found is not None and found.estimate is not None:
+        assert found.estimate.share_ratio == pytest.approx(1 - 77.5 / 95, abs=1e-4)
+
+
 def test_two_equal_gpus_share_the_work() -> None:
     result = run(RULE, node(gpu0=[95.0, 90.0] * 15, gpu1=[90.0, 95.0] * 15), **SMALL)
 

@@ -353,26 +353,6 @@ def test_what_follows_the_last_work_of_all_gpus_is_told_from_the_cost_of_a_start
     assert (of_cause(result, Cause.GPU_STOPPED) is not None) == is_told
 
 
-@pytest.mark.parametrize(
-    ("core_pct", "written", "is_told"),
-    [(2.0, 1e6, True), (11.0, 1e6, False), (2.0, 3e6, False)],
-    ids=["nothing goes on", "the cores work on", "a model is saved"],
-)
-def test_less_than_a_minute_in_which_nothing_goes_on_is_a_stop(
-    core_pct: float, written: float, is_told: bool
-) -> None:
-    part = node(
-        gpu0=[95.0] * 100 + [0.0] * 8,
-        cpu0=[50.0] * 100 + [core_pct] * 8,
-        write=[1e6] * 100 + [written] * 8,
-        steps=(0, 99 * 6),
-    )
-
-    found = of_cause(run(RULE, part, **SMALL), Cause.GPU_STOPPED)
-
-    assert (found is not None) == is_told
-
-
 @pytest.mark.parametrize(("n_idle", "is_told"), [(5, False), (6, True)])
 def test_half_a_minute_alone_is_a_stop_where_others_go_on(n_idle: int, is_told: bool) -> None:
     values = [95.0] * 90 + [0.0] * n_idle

@@ -31,8 +31,7 @@ COMMON_NS = NS_PER_MINUTE
 LONG_NS, LONG_RATIO, VERY_LONG_NS = 150 * NS_PER_S, 0.15, 20 * NS_PER_MINUTE
 """Before and after the training all GPUs idle. Up to a minute is the start of an ordinary job. Its
 end, in which the model is saved and uploaded, is told from the same cost on as its start (rule
-MaxInitializationTime), or where nothing at all goes on in it. A GPU that idles while others work
-has no such reason."""
+MaxInitializationTime). A GPU that idles while others work has no such reason."""
 CHEAP_RATIO = 0.05
 """GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
 over all of it is no rest."""
@@ -150,9 +149,7 @@ def _if_long(
 ) -> Sequence[tuple[GpuUse, IdleEdge]]:
     """Return the GPUs with an idle start or end; none in an ordinary start or end of the job."""
     is_long = any(
-        edge.is_quiet
-        or edge.length_ns > VERY_LONG_NS
-        or (edge.length_ns > LONG_NS and edge.pct >= 100 * LONG_RATIO)
+        edge.length_ns > VERY_LONG_NS or (edge.length_ns > LONG_NS and edge.pct >= 100 * LONG_RATIO)
         for _, edge in found
     )
     return found if is_long or len(found) < len(used) else ()

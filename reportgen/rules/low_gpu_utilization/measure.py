@@ -12,7 +12,7 @@ from reportgen.facts import intervals, samples, usage
 from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.trend import above_median
 from reportgen.merging import rows_by_code
-from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules.aws.aws_low_gpu_utilization import violations_of
 from reportgen.rules.aws.details import Violations
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
@@ -32,8 +32,6 @@ and well used at others, and what it does on average is what it can be given."""
 _MOST_RESTS_PCT = (10, 90)
 PHASE_RATIO = 0.5
 """A rest inside this share of the steps is a phase of a step: samples show it if steps are long."""
-SAVES_FROM = 2.0
-"""A node that writes and sends twice as much as usual saves or uploads something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,15 +69,11 @@ class FaultyMinutes:
 
 @row
 class IdleEdge:
-    """The time before a GPU first worked, or after it last worked; ``pct`` of its recording.
-
-    ``is_quiet``: of an end, whether the cores rest in it and nothing is saved or uploaded.
-    """
+    """The time before a GPU first worked, or after it last worked; ``pct`` of its recording."""
 
     pct: float
     start_ns: int
     end_ns: int
-    is_quiet: bool = False
     length_ns: int = derived(lambda edge: edge.end_ns - edge.start_ns)
 
 
@@ -197,8 +191,6 @@ def _measure_gpu(
 ) -> GpuUse:
     time_ns, values, idle_below = series.time_ns, series.values, params.threshold_p5
     work, late, ended = _work_of(series, samples.training_loop_ns(part.spans), idle_below)
-    if ended:
-        ended = replace(ended, is_quiet=_is_quiet(part.system, ended.start_ns, ended.end_ns))
     its = slice(work.first, work.stop)
     working = values[its]
     is_idle = working < idle_below
@@ -276,21 +268,6 @@ def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdg
         return None
     pct = 100 * length_ns / whole_ns
     return IdleEdge(pct=pct, start_ns=int(time_ns[first]), end_ns=int(time_ns[last]))
-
-
-def _is_quiet(system: SystemTable, start_ns: int, end_ns: int) -> bool:
-    """Return whether the cores of a node rest after an instant and it writes and sends no more.
-
-    Saving, uploading or evaluating a model keeps cores, disks or the network busy.
-    """
-    moves = samples.sum_of(system, SeriesKind.WRITE_RATE, SeriesKind.TRANSMIT_ALGORITHM)
-    is_end = (system.tick_ns > start_ns) & (system.tick_ns <= end_ns)
-    (cores, usual), (moved, usually_moved) = (
-        [samples.mean_of_present(values[rows]) or 0.0 for rows in (is_end, ~is_end)]
-        for values in (usage.cores_mean_pct(system), moves)
-    )
-    is_resting = usual > usage.LEAST_WORK_PCT and cores < usage.RESTING_RATIO * usual
-    return is_resting and moved <= SAVES_FROM * usually_moved
 
 
 def _rested_ratio(working: Floats, idle_below: float) -> float:

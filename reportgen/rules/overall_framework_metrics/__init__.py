@@ -272,15 +272,13 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
     share = max(regular, default=between_pct / 100)
     undecided = [its for its in job.between if its.loop_ns and not its.is_decided]
-    is_short = any(
-        min(its.regular_ns / its.loop_ns, its.unused_ratio) >= UNDECIDED_FROM_RATIO
-        for its in undecided
-    )
+    unused = [min(its.regular_ns / its.loop_ns, its.unused_ratio) for its in undecided]
+    is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
     return (UNDECIDED if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=params.others_pct,
         where=_where(job.loop),
-        share=share,
+        share=max(unused) if is_short else share,
         lost=write(lost, lost=job.lost_ns),
         known=write(KNOWN, rest=100 * share) if 100 * share < between_pct else "",
     )

@@ -78,6 +78,22 @@ def test_where_a_fit_cannot_decide_the_effect_is_told(
         assert found.cause == "lost_gpu_time"
 
 
+def test_no_more_can_be_won_than_the_gpus_leave_unused() -> None:
+    rng = np.random.default_rng(4)
+    plain = job(0.5, is_keras=False)
+    n_ticks = int(2 * (plain.spans.end_ns.max() / 1e9 - START_S))
+    use = np.minimum(rng.uniform(20, 120, n_ticks), 100.0).tolist()
+    use[0] = use[-1] = 100.0
+    found = finding(run(RULE, replace(plain, system=system_table({"gpu0": use}))), "FW-1")
+
+    assert found is not None
+    assert found.cause == "lost_gpu_time"
+    assert found.estimate is not None
+    assert found.measured is not None
+    assert found.measured > 60
+    assert found.estimate.share_ratio == pytest.approx(1 - np.mean(use) / 100, abs=0.01)
+
+
 def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_work() -> None:
     """Not recorded is not zero: what lies between may be waiting."""
     part = job(0.2, is_keras=False)
