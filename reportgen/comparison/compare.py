@@ -29,7 +29,7 @@ from reportgen.comparison.steps import (
     difference_of_samples,
     difference_of_steps,
 )
-from reportgen.comparison.waterfall import WORDS, waterfall
+from reportgen.comparison.waterfall import WORDS, reasons_of, waterfall
 from reportgen.report import Report
 from reportgen.text import format_difference, format_duration, join_names
 from reportgen.text_safety import clean, cut_middle
@@ -287,4 +287,5 @@ def _of_means(step: StepDifference, parts: tuple[WaterfallPart, ...]) -> str:
     if len(telling) < len(parts):
         rest_s = total_s - sum(part.difference_s for part in telling)
         named.append(f"all other parts together by {format_difference(rest_s)}")
-    return f"{whole}: {join_names(named, most=_MOST_PARTS + 1)}."
+    reasons = [f" Of “{part.part}”: {said}." for part in telling if (said := reasons_of(part))]
+    return f"{whole}: {join_names(named, most=_MOST_PARTS + 1)}.{''.join(reasons)}"

@@ -8,6 +8,7 @@ from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
 from reportgen.comparison.model import Comparison, Moved, WaterfallPart
+from reportgen.comparison.waterfall import reasons_of
 from reportgen.results import Depth, Exhibit, ExhibitKind, Role
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import Column, ColumnType
@@ -90,6 +91,7 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
         return ()
     has_budget = all(row.key != "inside_steps" for row in rows)
     measured = "GPUs" if has_budget else "training processes"
+    reasons = [reasons_of(row) for row in rows]
     made = exhibit(
         "waterfall",
         ExhibitKind.BARS,
@@ -109,6 +111,7 @@ def waterfall(comparison: Comparison) -> tuple[Exhibit, ...]:
                     for times_s in ((row.before_s, row.after_s) for row in rows)
                 ],
             ),
+            *([_texts("of_the_difference", reasons)] if any(reasons) else []),
         ],
         row_roles=[Role.WARNING if row.difference_s > 0 else Role.GPU for row in rows],
     )

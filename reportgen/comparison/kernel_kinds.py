@@ -41,6 +41,25 @@ def kind_of(kernel: str) -> str:
     return next((kind for kind, words in _PATTERNS.items() if re.search(words, name)), "other")
 
 
+_CLASSES = {"matrix": ("matrix products", "convolutions"), "attention": ("attention",)}
+"""Classes of work whose operations are counted (docs/efficiency.md) by kind of kernel."""
+_LEAST_KNOWN = 0.9
+"""As for MFU: what is known of less of the time says little about the rest."""
+
+
+def flops_per_s(run: Run, kind: str) -> float | None:
+    """Return the speed of a kind of kernels; ``None`` where FLOPs of most of it are not known."""
+    n_flops = known_s = spent_s = 0.0
+    columns = ("class", "time_us", "tflop", "tflops_per_s")
+    for name, time_us, tflop, speed in rows_of(run, "Efficiency", "classes", *columns):
+        if name in _CLASSES.get(kind, ()) and isinstance(time_us, int | float):
+            spent_s += time_us / 1e6
+            if isinstance(tflop, int | float) and isinstance(speed, int | float) and speed:
+                n_flops += tflop * 1e12
+                known_s += tflop / speed
+    return n_flops / known_s if known_s and known_s >= _LEAST_KNOWN * spent_s else None
+
+
 def compute_shares(run: Run) -> Mapping[str, float]:
     """Return which share of the time of computing kernels each kind takes; nothing without any."""
     sums: dict[str, float] = {}

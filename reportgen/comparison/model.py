@@ -111,13 +111,19 @@ class StepDifference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaterfallPart:
-    """A part of the mean time per step, in seconds; ``key`` is stable."""
+    """A part of the mean time per step, in seconds; ``key`` is stable.
+
+    Where the FLOPs of its kernels are known, its difference is the sum of ``by_flops_s``, what more
+    or fewer operations take, and ``by_use_s``, what another share of the GPU's speed makes.
+    """
 
     key: str
     part: str
     before_s: float
     after_s: float
     difference_s: float
+    by_flops_s: float | None = None
+    by_use_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.comparison.kernel_kinds import KIND_WORDS, compute_shares
+from reportgen.comparison.kernel_kinds import KIND_WORDS, compute_shares, flops_per_s
 from reportgen.comparison.model import WaterfallPart
 from reportgen.comparison.runs import Run, Steps
+from reportgen.text import format_difference
 from reportgen.units import NS_PER_S
 
 WORDS = {
@@ -58,6 +60,7 @@ def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[Waterf
     if all(shares):
         parts = [_by_kind(side, its) for side, its in zip(parts, shares, strict=True)]
     keys = [key for key in WORDS if any(side.get(key) for side in parts)]
+    runs = before[0], after[0]
     rows = [
         WaterfallPart(
             key=key,
@@ -68,7 +71,34 @@ def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[Waterf
         )
         for key in keys
     ]
-    return tuple(sorted(rows, key=lambda row: -abs(row.difference_s)))
+    divided = [_by_flops_and_use(row, runs) for row in rows]
+    return tuple(sorted(divided, key=lambda row: -abs(row.difference_s)))
+
+
+def _by_flops_and_use(part: WaterfallPart, runs: tuple[Run, Run]) -> WaterfallPart:
+    """Divide a difference of computing: time is operations by speed, and each changes on its own.
+
+    The change of one is taken at the mean of the other before and after, so that both add up.
+    """
+    speeds = [flops_per_s(run, part.key.removeprefix("compute_")) for run in runs]
+    if None in speeds:
+        return part
+    one, other = (1 / speed for speed in speeds if speed is not None)
+    n_before, n_after = part.before_s / one, part.after_s / other
+    return replace(
+        part,
+        by_flops_s=(n_after - n_before) * (one + other) / 2,
+        by_use_s=(n_before + n_after) / 2 * (other - one),
+    )
+
+
+def reasons_of(part: WaterfallPart) -> str:
+    """Return why the kernels of a part take more or less time; empty where it is not known."""
+    if part.by_flops_s is None or part.by_use_s is None:
+        return ""
+    flops, use = map(format_difference, (part.by_flops_s, part.by_use_s))
+    words = "more" if part.by_flops_s > 0 else "fewer", "worse" if part.by_use_s > 0 else "better"
+    return f"{flops} by {words[0]} FLOPs, {use} by {words[1]} use of the GPU"
 
 
 def _parts(run: Run, rows: Rows, *, has_budget: bool) -> Mapping[str, float]:

@@ -13,7 +13,15 @@ from reportgen.comparison import Comparison, Verdict, codec, compare, exhibits
 from reportgen.comparison.gates import met, parse_gate
 from reportgen.errors import FormatError, LocationError
 from reportgen.report import Report, Setup
-from reportgen.results import Severity, Status, Where
+from reportgen.results import (
+    ExhibitKind,
+    RuleId,
+    RuleResult,
+    Severity,
+    Status,
+    Where,
+    exhibit,
+)
 from reportgen.results.packed_columns import unpack
 from tests.comparison.builders import budget_table, finding, report_of, steps_table
 from tests.schemas import complaints
@@ -303,6 +311,62 @@ def test_a_finding_that_was_not_checked_is_called_so_on_the_page() -> None:
 
     (states,) = (column.values for column in table.columns if column.name == "state")
     assert list(states) == ["not checked"]
+
+
+def multiplying(seed: int, compute_ms: float, tflop: float, *, known: float = 1.0) -> Report:
+    """Return 300 steps of matrix products of so many TFLOP on one GPU, of which some is known."""
+    inside = compute_ms * np.random.default_rng(seed).lognormal(0, 0.01, 300)
+    steps = steps_table(inside, inside_ms=inside)
+    budget = budget_table(steps, {"compute": inside}, unpack(steps)["start_ns"])
+    report = report_of(steps, budget)
+    time_us = float(inside.sum()) * 1e3
+    whole = tflop * 300
+    tables = {
+        "KernelTime": ("kernels", ("name", "category", "sum_us"), ("gemm", "compute", time_us)),
+        "Efficiency": (
+            "classes",
+            ("class", "time_us", "tflop", "tflops_per_s"),
+            ("matrix products", time_us, whole * known, whole / (time_us / 1e6)),
+        ),
+    }
+    more = {
+        RuleId(rule): RuleResult(
+            id=RuleId(rule),
+            status=Status.OK,
+            exhibits=(
+                exhibit(
+                    name,
+                    ExhibitKind.TABLE,
+                    title="t",
+                    columns=[(head, "", [value]) for head, value in zip(heads, row, strict=True)],
+                ),
+            ),
+        )
+        for rule, (name, heads, row) in tables.items()
+    }
+    return replace(report, results={**report.results, **more})
+
+
+def test_faster_products_are_fewer_flops_and_better_use_which_add_up() -> None:
+    comparison = compare(multiplying(1, 40.0, 4.0), multiplying(2, 12.0, 2.0))
+
+    part = comparison.waterfall[0]
+    assert part.key == "compute_matrix"
+    assert part.by_flops_s is not None
+    assert part.by_use_s is not None
+    # 100 and 167 TFLOP/s: two TFLOP less at the mean of 10 and 6 ms each, 3 TFLOP by 4 ms faster
+    assert part.by_flops_s == pytest.approx(-0.016, rel=0.02)
+    assert part.by_use_s == pytest.approx(-0.012, rel=0.02)
+    assert part.by_flops_s + part.by_use_s == pytest.approx(part.difference_s)
+    assert "by fewer FLOPs" in comparison.lead
+    assert "by better use of the GPU" in str(exhibits.waterfall(comparison))
+
+
+def test_products_whose_flops_are_not_all_known_are_not_divided() -> None:
+    comparison = compare(multiplying(1, 40.0, 4.0, known=0.5), multiplying(2, 12.0, 2.0))
+
+    assert comparison.waterfall[0].by_flops_s is None
+    assert "FLOPs" not in comparison.lead
 
 
 def test_of_workers_that_meet_the_longest_wait_is_that_of_all() -> None:
