@@ -1,4 +1,4 @@
-"""How ``reportgen record`` recorded a job: plain values for the reader and the report."""
+"""How a job was recorded, by ``reportgen record`` or another monitor: plain values."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class RecordedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recording:
-    """How a job was recorded.
+    """How a job was recorded, by ``reportgen record`` unless ``monitored_by`` says otherwise.
 
     Attributes:
         nodes: in numeric order.
@@ -92,6 +92,7 @@ class Recording:
         exit_codes: of the commands that have ended.
         batch_size: samples that each rank takes in a step; ``None`` where no loader says it, or
             where the ranks differ.
+        monitored_by: the program that sampled the job where it was not ``reportgen record``.
     """
 
     nodes: tuple[RecordedNode, ...]
@@ -99,6 +100,7 @@ class Recording:
     frameworks: Mapping[str, str] = field(default_factory=dict)
     exit_codes: tuple[int, ...] = ()
     batch_size: int | None = None
+    monitored_by: str = ""
 
     def node(self, name: str) -> RecordedNode | None:
         """Return how a node was recorded; ``None`` for one that has no card."""

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.monitoring import Monitored
 from reportgen.formats.trace_events.file_events import FileEvents
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
@@ -19,6 +20,7 @@ class FileRole(StrEnum):
     """Roles of a format's files in a job."""
 
     SAMPLES = "system metrics of a node"
+    MONITORING = "samples of a node that another program wrote"
     EVENTS = "events of a node, its timelines"
     PYTHON = "Python profiles of a node"
     KERNELS = "the kernel trace of a rank"
@@ -80,6 +82,15 @@ class EventReader(Protocol):
         """
 
 
+class MonitoringReader(Protocol):
+    """Reads a file of another monitoring program."""
+
+    def __call__(
+        self, file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics
+    ) -> Monitored:
+        """Return the samples of a file, and what it says of its program and its GPUs."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """A format of files. A file belongs to the first format that claims its key.
@@ -93,6 +104,7 @@ class Format:
         claim_named: the claim of a file that its content shows to be of this format; it is given
             the file's name without endings, or the name of the node.
         read: reads a timeline; ``None`` for other roles, whose readers ``intake`` knows.
+        monitor: reads a file of the role ``MONITORING``.
         is_small: whether the files are small and read as a whole, many at a time.
         has_base: whether a timeline that begins so says when it began.
         clock_note: a remark for readers of the report on times that are no wall-clock times;
@@ -107,6 +119,7 @@ class Format:
     looks_like: Callable[[bytes], bool] = lambda _: False
     claim_named: Callable[[str], Claim] | None = None
     read: EventReader | None = None
+    monitor: MonitoringReader | None = None
     is_small: bool = False
     has_base: Callable[[bytes], bool] = lambda _: True
     clock_note: str = ""

@@ -12,6 +12,7 @@ from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
 from reportgen.formats.sagemaker import job_files
 from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
+from reportgen.formats.wandb import WANDB_RUNS
 
 FORMATS: tuple[Format, ...] = (
     job_files.END_MARKERS,
@@ -26,6 +27,7 @@ FORMATS: tuple[Format, ...] = (
     HOROVOD,
     KERNEL_TRACES,
     NSIGHT_REPORTS,
+    WANDB_RUNS,
 )
 
 

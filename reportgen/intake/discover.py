@@ -13,6 +13,7 @@ from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable
 from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
 from reportgen.intake.job_errors import no_job, not_a_job, several
 from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, classify, stem_of
+from reportgen.intake.monitoring import monitored_job
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.intake.unsupported import note_pickles, refuse_pickle
@@ -62,6 +63,10 @@ def discover(
     listing = classify(location, objects, is_chosen=chosen is not None)
     has_nodes = any(found.node for found in listing.claims)
     if not (has_nodes or listing.traces or listing.reports or listing.timelines):
+        if listing.monitored:
+            own_name = name or stem_of(chosen.key if chosen else listing.monitored[0][0].key)
+            info = JobInfo(name=own_name or "job", source=source or path)
+            return monitored_job(path, location, listing.monitored, info)
         raise no_job(path, listing) if chosen is None else not_a_job(path, listing)
     problems = Diagnostics()
     prefix = _only_prefix(path, listing.claims) if has_nodes else ""

@@ -39,8 +39,9 @@ class Listing:
     Of each object ``claim_index`` is the place in ``kinds`` of what its key says, -1 where that is
     nothing: there are as many kinds as formats, jobs and nodes, not as files. ``timelines``, which
     have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are recognized by their
-    content; ``unsupported`` names the known format that this version does not read; ``pickles`` are
-    never opened; ``not_looked_into`` are too many.
+    content; ``monitored`` are files of other monitoring programs, which count where there is
+    nothing else; ``unsupported`` names the known format that this version does not read;
+    ``pickles`` are never opened; ``not_looked_into`` are too many.
     """
 
     location: Location
@@ -50,6 +51,7 @@ class Listing:
     timelines: list[Claimed] = field(default_factory=list)
     traces: list[ObjectInfo] = field(default_factory=list)
     reports: list[ObjectInfo] = field(default_factory=list)
+    monitored: list[Claimed] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
     pickles: list[ObjectInfo] = field(default_factory=list)
     not_looked_into: Sequence[ObjectInfo] = ()
@@ -104,6 +106,8 @@ def classify(
         found = None if info.problem else claim(info.key)
         if found is not None and role_of(found) is FileRole.KERNELS:
             _of_kernels(listing, found.format_id).append(info)
+        elif found is not None and role_of(found) is FileRole.MONITORING:
+            listing.monitored.append((info, found))
         elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
             alike = Claim(format_id=found.format_id, job_prefix=found.job_prefix, node=found.node)
             index = claims.setdefault(alike, len(claims))
@@ -150,6 +154,9 @@ def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: List
             continue
         if found.role is FileRole.KERNELS:
             _of_kernels(listing, found.id).append(info)
+        elif found.role is FileRole.MONITORING:
+            told = found.claim_named(stem_of(info.key) or "node")
+            listing.monitored.append((info, told))
         else:
             listing.timelines.append((info, found.claim_named(stem_of(info.key) or "timeline")))
 
@@ -169,4 +176,10 @@ def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looke
 def stem_of(key: str) -> str:
     """Return a file's name without its folder and its endings."""
     name = PurePosixPath(key).name
-    return printable(re.sub(r"(\.pt)?(\.trace)?(\.json|\.sqlite3?)?(\.gz)?(\.tmp)?$", "", name))
+    return printable(
+        re.sub(
+            r"(\.pt)?(\.trace)?(\.json|\.sqlite3?|\.wandb|\.csv|\.parquet)?(\.gz)?(\.tmp)?$",
+            "",
+            name,
+        )
+    )

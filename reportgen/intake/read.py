@@ -5,6 +5,7 @@ from __future__ import annotations
 from reportgen.formats import Diagnostics, EventFile, FileRole, claim, role_of
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.foreign_timelines import claim_of, from_first_event
+from reportgen.intake.monitoring import is_monitored, read_monitored
 from reportgen.intake.node_clocks import ahead_of, moved_spans, moved_system, on_own_clock
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
@@ -38,6 +39,8 @@ def read(
 
 def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfile:
     """Read one node; see ``read``."""
+    if is_monitored(ref):
+        return read_monitored(ref, on_progress=on_progress)
     ref = on_own_clock(ref)
     location = open_part(ref)
     problems = Diagnostics()

@@ -16,11 +16,11 @@ from reportgen.pipeline.setup import setup_of_job
 from reportgen.pipeline.work import LOST_KERNELS, Measured
 from reportgen.profile import JobProfile, Quality, SourceNote
 from reportgen.profiler_config import Profiling
-from reportgen.recorded_job import Recording
+from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.results import RuleId, RuleResult
 from reportgen.results.codec import encode
 from reportgen.storage import TrainingJob
-from reportgen.units import NS_PER_MS
+from reportgen.units import NS_PER_MS, seconds
 
 _ID_LENGTH = 16
 _LONGEST_SOURCE = 4_096
@@ -45,8 +45,11 @@ def compose_report(
     ``described`` is what SageMaker says of a job that was named.
     """
     notes = [*job.notes, *(note for part in measured for note in part.notes)]
-    is_running = is_watched and not job.info.is_finished
-    if not job.info.is_finished and not is_running:
+    monitored = [part.monitoring for part in measured if part.monitoring is not None]
+    is_finished = job.info.is_finished and all(it.is_ended is not False for it in monitored)
+    recording = job.recording or _recording_of(measured)
+    is_running = is_watched and not is_finished
+    if not is_finished and not is_running:
         notes.append(
             SourceNote(
                 text="No end marker was found: the job may still be running, or was stopped."
@@ -66,7 +69,7 @@ def compose_report(
         source=job.info.source,
         clock=clock_of(job, measured).value,
         range=range_text,
-        running_until=None if job.info.is_finished else report.summarize(extent).end_time,
+        running_until=None if is_finished else report.summarize(extent).end_time,
     )
     return compose(
         header,
@@ -77,26 +80,51 @@ def compose_report(
         notes=notes,
         sampling_interval_ms=_interval_ms(part.interval_ns for part in measured),
         profiling=job.profiling,
-        recording=job.recording,
+        recording=recording,
         setup=replace(
             setup_of_job(
                 [part.setup for part in measured],
-                job.recording,
+                recording,
                 is_traced=any(part.rank is not None for part in measured),
             ),
             instance_type=described.instance_type if described is not None else "",
         ),
         status=_status(
-            job,
+            recording,
             described,
             is_running=is_running,
+            is_finished=is_finished and all(it.is_ended for it in monitored),
             is_excerpt=all(part.rank is not None for part in measured),
         ),
     )
 
 
+def _recording_of(parts: Sequence[Measured]) -> Recording | None:
+    """Return how another monitor recorded the nodes of a job; ``None`` where none did."""
+    monitored = [(part, part.monitoring) for part in parts if part.monitoring is not None]
+    if not monitored:
+        return None
+    return Recording(
+        nodes=tuple(
+            RecordedNode(
+                node=part.node,
+                gpus=monitoring.gpus,
+                interval_s=None if part.interval_ns is None else seconds(part.interval_ns),
+            )
+            for part, monitoring in monitored
+        ),
+        exit_codes=tuple(it.exit_code for _, it in monitored if it.exit_code is not None),
+        monitored_by=monitored[0][1].source,
+    )
+
+
 def _status(
-    job: JobProfile, described: TrainingJob | None, *, is_running: bool, is_excerpt: bool
+    recording: Recording | None,
+    described: TrainingJob | None,
+    *,
+    is_running: bool,
+    is_finished: bool,
+    is_excerpt: bool,
 ) -> report.JobStatus:
     """Return the status of a job: from SageMaker, or from end marker and recorder.
 
@@ -106,11 +134,11 @@ def _status(
         return report.JobStatus(described.status)
     if is_running:
         return report.JobStatus.IN_PROGRESS
-    if job.recording is not None and any(job.recording.exit_codes):
+    if recording is not None and any(recording.exit_codes):
         return report.JobStatus.FAILED
-    if is_excerpt and job.recording is None:
+    if is_excerpt and recording is None:
         return report.JobStatus.UNKNOWN
-    return report.JobStatus.COMPLETED if job.info.is_finished else report.JobStatus.UNKNOWN
+    return report.JobStatus.COMPLETED if is_finished else report.JobStatus.UNKNOWN
 
 
 def compose(

@@ -12,7 +12,7 @@ from urllib.parse import quote
 from zlib import crc32
 
 from reportgen.engine import LostItemsError, ProcessExecutor
-from reportgen.errors import LocationError, ReportgenError, writing
+from reportgen.errors import FormatError, LocationError, ReportgenError, writing
 from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
 from reportgen.intake import discover
@@ -129,10 +129,15 @@ def _make_missing(options: IndexOptions, watcher: Watcher) -> tuple[JobRow, ...]
 
 
 def _raw_jobs(place: str) -> Iterator[str]:
-    """Yield the folders or prefixes directly below a place that hold a job."""
+    """Yield the folders, prefixes or files directly below a place that hold a job, or should."""
     for path in _in_bucket(place) if is_remote(place) else _in_folder(place):
-        with suppress(ReportgenError):
+        try:
             discover(path, name=None)
+        except FormatError:  # of a known form, but damaged: a row that says so
+            yield path
+        except ReportgenError:
+            continue
+        else:
             yield path
 
 
@@ -153,8 +158,15 @@ def _in_folder(place: str) -> list[str]:
     return [
         str(path)
         for path in sorted(Path(place).iterdir())
-        if path.is_dir() and not path.name.startswith(".") and path.name != REPORTS
+        if (path.is_dir() or path.suffix in _JOB_FILES)
+        and not path.name.startswith(".")
+        and path.name != REPORTS
+        and not (path.is_symlink() and path.resolve().parent == Path(place).resolve())
     ]
+
+
+_JOB_FILES = frozenset({".wandb"})
+"""Endings of files that are jobs themselves; a link beside them to one of them is none."""
 
 
 def _outputs(jobs: Sequence[str], folder: Path) -> Iterator[tuple[str, Path]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from reportgen.profile import (
     SourceNote,
     SystemTable,
 )
+from reportgen.profile.monitoring import Monitoring
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
 from reportgen.rules.base import AnyRule
@@ -52,6 +53,7 @@ class Measured:
     interval_ns: int | None
     rank: int | None = None
     clock: Clock | None = None
+    monitoring: Monitoring | None = None
     setup: Setup
     measurements: PackedMeasurements
     notes: tuple[SourceNote, ...]
@@ -96,11 +98,13 @@ def work_on(
     else:
         extent, interval_ns = extent_of(part), part.system.interval_ns
         n_rows = part.system.n_samples + part.spans.n_spans + part.python.n_rows
+        n_rows += 0 if part.monitoring is None else part.monitoring.n_reached
     return Measured(
         node=part.node,
         extent=extent,
         interval_ns=interval_ns,
         rank=ref.rank,
+        monitoring=None if isinstance(part, RankTrace) else _told(part.monitoring),
         clock=part.clock if isinstance(part, RankTrace) else part.job.clock,
         setup=setup_of_part(part),
         measurements=measurements,
@@ -119,6 +123,10 @@ def _lacks(part: NodeProfile | RankTrace) -> tuple[SourceNote, ...]:
         return ()
     text = f"{LOST_KERNELS} {loss.node}: its idle time, activity and number formats are unknown."
     return (SourceNote(text=text),)
+
+
+def _told(monitoring: Monitoring | None) -> Monitoring | None:
+    return None if monitoring is None else replace(monitoring, progress=())
 
 
 def _name_of(ref: PartRef) -> str:

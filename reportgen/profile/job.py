@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import NewType
 
 from reportgen.profile.memo import Memo
+from reportgen.profile.monitoring import Monitoring
 from reportgen.profile.python import PythonTable, empty_python
 from reportgen.profile.spans import SpanTable
 from reportgen.profile.system import SystemTable
@@ -126,6 +127,7 @@ class NodeProfile:
     spans: SpanTable
     python: PythonTable = field(default_factory=empty_python)
     recorded: RecordedNode | None = None
+    monitoring: Monitoring | None = None
     notes: tuple[SourceNote, ...] = ()
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 

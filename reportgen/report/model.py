@@ -173,7 +173,8 @@ class Report:
         findings: all findings, most important first.
         rules: how each rule ended, in the order of the report.
         profiling: configuration of the profiler; ``None`` where it is unknown.
-        recording: how ``reportgen record`` recorded the job; ``None`` when something else did.
+        recording: how ``reportgen record`` or another monitor recorded the job; ``None`` when
+            neither did.
         setup: hardware and software of the job; ``None`` in reports of versions before 1.0.
         figures: its most important numbers; ``None`` likewise.
         timeline: the file of the timeline; ``None`` where the report has none.

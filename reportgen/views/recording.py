@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping
 
 from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.results import Exhibit, ExhibitKind, exhibit
@@ -26,6 +27,9 @@ _SOURCES = {
 }
 
 
+MONITORED_HINT = "To record it, run the job with: reportgen record -- python train.py"
+
+
 def recording_table(recording: Recording) -> Exhibit:
     """Return how each node was recorded."""
     nodes = recording.nodes
@@ -35,17 +39,15 @@ def recording_table(recording: Recording) -> Exhibit:
         title="How it was recorded",
         caption=_caption(recording),
         columns=[
-            ("node", "", [node.node for node in nodes]),
-            ("sampled_every", "", [_interval(node) for node in nodes]),
-            ("cores_allowed", "", [_cores(node) for node in nodes]),
-            ("memory_limit", "", [_memory(node) for node in nodes]),
-            ("gpus_of_the_job", "", [_gpus(node) for node in nodes]),
-            ("cost_of_the_recorder", "", [_cost(node) for node in nodes]),
+            (name, "", [written(node) for node in nodes])
+            for name, written in (_MONITORED if recording.monitored_by else _RECORDED).items()
         ],
     )
 
 
 def _caption(recording: Recording) -> str:
+    if recording.monitored_by:
+        return f"{recording.monitored_by} sampled the job; it records no training steps."
     if not recording.step_sources:
         return NO_STEPS_HINT
     frameworks = [f"{name} {version}" for name, version in recording.frameworks.items()]
@@ -78,3 +80,18 @@ def _cost(node: RecordedNode) -> str:
     if node.core_pct is None or node.memory_bytes is None:
         return _NOTHING
     return f"{node.core_pct:.2f} % of a core, {format_bytes(node.memory_bytes)}"
+
+
+_MONITORED: Mapping[str, Callable[[RecordedNode], str]] = {
+    "node": lambda node: node.node,
+    "sampled_every": _interval,
+    "gpus": _gpus,
+}
+_RECORDED: Mapping[str, Callable[[RecordedNode], str]] = {
+    "node": lambda node: node.node,
+    "sampled_every": _interval,
+    "cores_allowed": _cores,
+    "memory_limit": _memory,
+    "gpus_of_the_job": _gpus,
+    "cost_of_the_recorder": _cost,
+}

@@ -10,7 +10,7 @@ from reportgen.text import verb
 from reportgen.views.cell_output import State
 from reportgen.views.outline import KERNELS, SYSTEM, about_of, is_drawn, is_of_traces
 from reportgen.views.profiling import was_asked_for, why_not_recorded
-from reportgen.views.recording import NO_STEPS_HINT
+from reportgen.views.recording import MONITORED_HINT, NO_STEPS_HINT
 
 NOT_RECORDED, TOO_FEW, DOES_NOT_APPLY = "not recorded", "too few data", "does not apply"
 """The only three words for a check that did not look; docs/glossary.md says what they mean."""
@@ -133,6 +133,8 @@ def hint_of(rule_id: str, report: Report) -> str:
         code is ReasonCode.NO_GPU and not _others_lack_gpu(rule_id, report)
     )
     if code in _UNRECORDED and report.recording is not None:
+        if report.recording.monitored_by:
+            return MONITORED_HINT
         return "" if report.recording.step_sources else NO_STEPS_HINT
     if is_known and about.hint_when_skipped is not None and report.recording is None:
         hint = about.hint_when_skipped

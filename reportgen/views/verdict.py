@@ -145,7 +145,8 @@ def _without_faults(report: Report) -> ReportVerdict:
     limit = limit_of(report)
     limit = f"What limits it now: {limit} " if limit else ""
     lead = f"{plural(looked, 'check')} found nothing wrong. {limit}{_unlooked(report)}"
-    if report.recording is not None and not report.recording.step_sources:
+    recording = report.recording
+    if recording is not None and not (recording.step_sources or recording.monitored_by):
         lead = f"{MARK_STEPS} {lead}"
     return ReportVerdict(
         kind="ok" if is_told else "skipped",

@@ -1,0 +1,180 @@
+"""Samples of other monitoring programs: what their formats have in common.
+
+A source names its metrics in its own words. One table of it says which series of ours each is, and
+how its unit is converted; what the table does not have is not read.
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.formats.diagnostics import printable
+from reportgen.formats.sagemaker.system_lines import SeriesCodes
+from reportgen.profile import Series
+from reportgen.profile.monitoring import Progress
+from reportgen.recorded_job import RecordedGpu
+
+MIB = 1 << 20
+UNREAD = -1
+"""The code of a metric that is not read."""
+LEAST_S, MOST_S = 9e8, 9.2e9
+"""Instants from 1998 to the year 2261, where int64 nanoseconds end; others are damage."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What a metric of a source is: series, factor to our unit, whether it counts from a start."""
+
+    type: str
+    name: str
+    dimension: str = ""
+    factor: float = 1.0
+    is_counter: bool = False
+
+
+def of_gpu(dimension: str, factor: float = 1.0) -> Meaning:
+    """Return the meaning of a metric of each GPU; ``name`` is completed with its number."""
+    return Meaning(type="gpu", name="gpu", dimension=dimension, factor=factor)
+
+
+@dataclass(slots=True, kw_only=True)
+class Monitored:
+    """The samples of one file, unchecked: seconds UTC, codes of series and values, equally many.
+
+    ``counters`` are the codes whose values count from a start.
+    """
+
+    source: str
+    codes: SeriesCodes = field(default_factory=SeriesCodes)
+    time_s: array[float] = field(default_factory=lambda: array("d"))
+    code: array[int] = field(default_factory=lambda: array("i"))
+    value: array[float] = field(default_factory=lambda: array("d"))
+    counters: set[int] = field(default_factory=set)
+    gpus: list[RecordedGpu] = field(default_factory=list)
+    exit_code: int | None = None
+    is_ended: bool | None = None
+    progress: list[Progress] = field(default_factory=list)
+
+    def code_of(self, meaning: Meaning, device: str = "") -> int:
+        """Return the code of a series, ``UNREAD`` beyond the limits of a node."""
+        series = Series(meaning.type, printable(meaning.name + device), meaning.dimension)
+        code = self.codes.code(series)
+        if meaning.is_counter and code >= 0:
+            self.counters.add(code)
+        return max(code, UNREAD)
+
+    def add(self, time_s: float, code: int, value: float) -> None:
+        """Add one sample."""
+        self.time_s.append(time_s)
+        self.code.append(code)
+        self.value.append(value)
+
+
+USED_BYTES, USED_PERCENT, TOTAL_BYTES = (
+    f"GPUMemory{what}" for what in ("UsedBytes", "UsedPercent", "TotalBytes")
+)
+
+
+def add_totals(found: Monitored) -> None:
+    """Add the memory of each GPU to its samples, as it was told or as bytes and percent say it."""
+    time_s, value = np.array(found.time_s), np.array(found.value)
+    code, series = np.array(found.code), list(found.codes.series)
+    told = {f"gpu{gpu.index}": gpu.memory_bytes for gpu in found.gpus}
+
+    def of(gpu: str, dimension: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        one = Series("gpu", gpu, dimension)
+        rows = code == (series.index(one) if one in series else UNREAD)
+        return time_s[rows], value[rows]
+
+    for gpu in [one.name for one in series if one.dimension == USED_BYTES]:
+        at_s, used = of(gpu, USED_BYTES)
+        other_s, pct = of(gpu, USED_PERCENT)
+        total = told.get(gpu)
+        if total is None and np.array_equal(at_s, other_s) and (pct > 0).any():
+            total = round(float(np.median(used[pct > 0] / pct[pct > 0])) * 100 / MIB) * MIB
+        if total:
+            total_code = found.code_of(Meaning(type="gpu", name=gpu, dimension=TOTAL_BYTES))
+            for instant in at_s.tolist():
+                found.add(instant, total_code, float(total))
+
+
+_SPEED = re.compile(
+    r"(?:tokens?|tok|samples?|examples?|steps?|iters?|it|images?|imgs?|batch(?:es)?|frames?|"
+    r"sequences?|seqs?|throughput|tflops?|flops|mfu|hfu)"
+)
+_WORDS = re.compile(r"[^a-z0-9]+")
+_RATES = frozenset({"sec", "second", "s", "ps", "throughput", "gpu", "device"})
+_ALONE = frozenset({"mfu", "hfu", "tps", "throughput", "tflops", "fps", "sps", "tgs"})
+
+
+def is_speed(name: str) -> bool:
+    """Return whether a name of a training program means throughput or MFU.
+
+    Example:
+        >>> [is_speed(name) for name in ("train/tokens_per_sec", "perf/mfu(%)", "loss", "steps")]
+        [True, True, False, False]
+    """
+    words = [word for word in _WORDS.split(name.lower()) if word]
+    if _ALONE & set(words):
+        return True
+    counted = any(_SPEED.fullmatch(word) for word in words)
+    return counted and "per" in words and bool(_RATES & set(words[words.index("per") :]))
+
+
+STEP_COUNTERS = (
+    "train/global_step", "trainer/global_step", "global_step", "train/step", "iteration",
+    "iter", "step",
+)  # fmt: skip
+"""Names by which training programs count steps, the surest first."""
+
+
+@dataclass(slots=True, kw_only=True)
+class LoggedNumbers:
+    """Numbers that a program logged, by name: instants in seconds UTC, and values."""
+
+    time_s: dict[str, array[float]] = field(default_factory=dict)
+    value: dict[str, array[float]] = field(default_factory=dict)
+
+    def add(self, name: str, time_s: float, value: float) -> None:
+        """Add one number; those past the first ``MOST_NAMES`` names are left out."""
+        if name not in self.time_s:
+            if len(self.time_s) >= MOST_NAMES:
+                return
+            self.time_s[name], self.value[name] = array("d"), array("d")
+        self.time_s[name].append(time_s)
+        self.value[name].append(value)
+
+    def counts(self, name: str) -> bool:
+        """Return whether a name counts something: its number rises."""
+        values = self.value.get(name)
+        return values is not None and max(values) > min(values)
+
+    def of(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return (n,) instants in ns UTC, ascending, and values; what cannot be is left out."""
+        time_s = np.array(self.time_s[name], dtype=np.float64)
+        values = np.array(self.value[name], dtype=np.float64)
+        is_real = (time_s >= LEAST_S) & (time_s < MOST_S) & np.isfinite(values)
+        order = np.argsort(time_s[is_real], kind="stable")
+        time_ns = np.rint(time_s[is_real][order] * 1e6).astype(np.int64) * 1_000
+        return time_ns, values[is_real][order]
+
+
+MOST_NAMES = 64
+"""Series of one file that are kept: throughput, MFU and counters of steps."""
+
+
+def progress_of(numbers: LoggedNumbers, counter: str) -> Progress | None:
+    """Return the progress by one counter of steps, with the speeds; ``None`` without any."""
+    if counter not in numbers.time_s:
+        return None
+    time_ns, step = numbers.of(counter)
+    if not step.size:
+        return None
+    names = [name for name in numbers.time_s if name != counter and is_speed(name)]
+    logged = {printable(name): numbers.of(name) for name in sorted(names)}
+    return Progress(counter=printable(counter), time_ns=time_ns, step=step, logged=logged)

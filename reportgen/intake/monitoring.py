@@ -1,0 +1,270 @@
+"""Jobs that another program monitored: their files found, and read as the samples of a node."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reportgen.arrays import Floats, Integers
+from reportgen.errors import FormatError
+from reportgen.formats import Claim, Diagnostics, EventFile, FileRole, format_of, printable
+from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
+from reportgen.intake.foreign_timelines import claim_of, file_ref
+from reportgen.intake.job_errors import several
+from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
+from reportgen.intake.system import Progress as ToldProgress
+from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
+from reportgen.intake.time_range import cut_rows
+from reportgen.intake.validate import limits_of
+from reportgen.profile import (
+    JobInfo,
+    JobProfile,
+    NodeId,
+    NodeProfile,
+    PartRef,
+    Quality,
+    Series,
+    SystemTable,
+)
+from reportgen.profile.column_file import count_present, stored
+from reportgen.profile.monitoring import Monitoring
+from reportgen.profile.spans import empty_spans
+from reportgen.profile.system import device_order, empty_system
+from reportgen.recorded_job import RecordedNode
+from reportgen.storage import Location, ObjectInfo
+from reportgen.text import format_ns
+from reportgen.units import NS_PER_US
+
+_HEAD_BYTES = 4_096
+_SAME_TICK_RATIO = 0.5
+"""Stamps closer than half of the interval are one tick: a machine's values are asked for one after
+another."""
+_SAY_READ = "{n} [file|files] of NAME of NODE [was|were] read"
+_US_PER_S = 1_000_000
+_COARSE_NS = 2_000_000_000
+
+
+def monitored_job(
+    path: str, location: Location, found: Sequence[tuple[ObjectInfo, Claim]], info: JobInfo
+) -> JobProfile:
+    """Return the job of monitoring files.
+
+    Raises:
+        AmbiguousJobError: they are of several jobs.
+        FormatError: a file is empty, or its content is of no known form.
+    """
+    prefixes = sorted({claim.job_prefix for _, claim in found})
+    if len(prefixes) > 1:
+        what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."
+        hint = f"Pass one of them, or report all: reportgen index {path} --make"
+        raise several(what, path, prefixes, hint=hint)
+    by_node: Mapping[str, list[tuple[ObjectInfo, Claim]]] = defaultdict(list)
+    for item in found:
+        _check(path, location, *item)
+        by_node[item[1].node].append(item)
+    parts = tuple(
+        PartRef(
+            node=NodeId(node),
+            root=location.root,
+            files=tuple(file_ref(file, claim.format_id) for file, claim in by_node[node]),
+            job=info,
+        )
+        for node in sorted(by_node, key=device_order)
+    )
+    return JobProfile(info=info, parts=parts)
+
+
+def _check(path: str, location: Location, info: ObjectInfo, claim: Claim) -> None:
+    name = printable(PurePosixPath(info.key).name)
+    if info.size_bytes == 0:
+        raise FormatError(
+            f"{name} is empty: its program wrote nothing, or has only begun.",
+            path=path,
+        )
+    if not format_of(claim.format_id).looks_like(location.read_range(info.key, 0, _HEAD_BYTES)):
+        raise FormatError(
+            f"{name} does not begin as files of this kind do.",
+            hint="It may be damaged, or of another program.",
+            path=path,
+        )
+
+
+def is_monitored(ref: PartRef) -> bool:
+    """Return whether the files of a part are those of another monitoring program."""
+    return any(format_of(file.format_id).role is FileRole.MONITORING for file in ref.files)
+
+
+def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> NodeProfile:
+    """Read one node that another program monitored; a damaged file is read as far as it goes."""
+    location, problems = open_part(ref), Diagnostics()
+    read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
+    codes, parts = _Numbers(), [no_rows()]
+    for file, found in zip(ref.files, read, strict=True):
+        rows = _rows_of(found, codes, file.key, problems)
+        parts.append(rows if ref.kept is None else cut_rows(rows, ref.kept))
+        if on_progress is not None:
+            on_progress(rows.n_rows, file.size_bytes)
+    rows, n_twice = drop_duplicates(join_rows(parts))
+    problems.add(Quality.LINES_DUPLICATE, "", n_twice)
+    what = _SAY_READ.replace("NODE", ref.node).replace("NAME", read[0].source)
+    problems.add(Quality.FILES_READ, "", len(read), what=what)
+    system = table_of(rows, codes.series)
+    monitoring = _monitoring(read)
+    _remark(system, monitoring, problems)
+    remark_changes(location, problems)
+    recorded = RecordedNode(node=ref.node, gpus=monitoring.gpus)
+    return NodeProfile(
+        node=ref.node,
+        job=ref.job,
+        system=system,
+        spans=empty_spans(),
+        recorded=recorded if monitoring.gpus else None,
+        monitoring=monitoring,
+        notes=problems.notes(),
+    )
+
+
+def _read_file(ref: PartRef, location: Location, place: int, problems: Diagnostics) -> Monitored:
+    file = ref.files[place]
+    monitor = format_of(file.format_id).monitor
+    assert monitor is not None
+    claim = claim_of(file, ref.node) or Claim(format_id=file.format_id, node=ref.node)
+    event_file = EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=claim)
+    blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
+    return monitor(event_file, blocks, problems=problems)
+
+
+def _monitoring(read: Sequence[Monitored]) -> Monitoring:
+    last = read[-1]
+    return Monitoring(
+        source=last.source,
+        gpus=tuple(last.gpus),
+        exit_code=last.exit_code,
+        is_ended=last.is_ended,
+        progress=tuple(progress for found in read for progress in found.progress),
+    )
+
+
+def _remark(system: SystemTable, monitoring: Monitoring, problems: Diagnostics) -> None:
+    if system.interval_ns is not None and system.interval_ns >= _COARSE_NS:
+        every = format_ns(system.interval_ns)
+        problems.remark(
+            f"{monitoring.source} kept one value of each metric every {every}: a pause or a dip "
+            "that is shorter cannot be seen here."
+        )
+
+
+class _Numbers:
+    """The series of a node, of all of its files."""
+
+    def __init__(self) -> None:
+        self.series: list[Series] = []
+        self._codes: dict[Series, int] = {}
+
+    def of(self, series: Sequence[Series]) -> Integers:
+        for one in series:
+            if one not in self._codes:
+                self._codes[one] = len(self.series)
+                self.series.append(one)
+        return np.array([self._codes[one] for one in series], dtype=np.int64)
+
+
+def _rows_of(found: Monitored, numbers: _Numbers, key: str, problems: Diagnostics) -> Rows:
+    """Return the samples of a file that can be: finite, in range, at a time of this age."""
+    time_s, value = (np.array(column, dtype=np.float64) for column in (found.time_s, found.value))
+    code = np.array(found.code, dtype=np.int32)
+    series = found.codes.series
+    is_known = np.array([one.kind is not None for one in series], dtype=np.bool_)
+    is_kept = is_known[code] if code.size else np.zeros(0, dtype=np.bool_)
+    is_real = np.isfinite(value) & (time_s >= LEAST_S) & (time_s < MOST_S)
+    problems.add(Quality.VALUES_BROKEN, key, int(np.count_nonzero(is_kept & ~is_real)))
+    is_kept &= is_real
+    time_us = np.rint(time_s[is_kept] * 1e6).astype(np.int64)
+    rows = Rows(time_us=time_us, code=code[is_kept], value=value[is_kept])
+    rows = _differenced(rows, found.counters)
+    limits = limits_of(series)
+    is_possible = (rows.value >= limits.least[rows.code]) & (rows.value <= limits.most[rows.code])
+    problems.add(Quality.SAMPLES_OUT_OF_RANGE, key, int(np.count_nonzero(~is_possible)))
+    rows = rows.where(is_possible)
+    return replace(
+        rows, code=numbers.of(series)[rows.code].astype(np.int32) if series else rows.code
+    )
+
+
+def _differenced(rows: Rows, counters: set[int]) -> Rows:
+    """Return the samples with counters as rates by the second; a fall is a start from anew."""
+    is_counter = np.isin(rows.code, sorted(counters))
+    if not is_counter.any():
+        return rows
+    counted = rows.where(is_counter)
+    counted = counted.where(np.lexsort((counted.time_us, counted.code)))
+    passed_us, rise = np.diff(counted.time_us), np.diff(counted.value)
+    is_rate = (np.diff(counted.code) == 0) & (passed_us > 0) & (rise >= 0)
+    rates = Rows(
+        time_us=counted.time_us[1:][is_rate],
+        code=counted.code[1:][is_rate],
+        value=rise[is_rate] / (passed_us[is_rate] / 1e6),
+    )
+    return join_rows([rows.where(~is_counter), rates])
+
+
+def table_of(rows: Rows, series: Sequence[Series]) -> SystemTable:
+    """Return samples on a grid of ticks; the interval is the usual one of the densest series."""
+    if not rows.n_rows:
+        return empty_system()
+    rows = rows.where(np.argsort(rows.time_us, kind="stable"))
+    starts, interval_us = _ticks(rows)
+    starts_us = rows.time_us[starts]
+    tick = np.searchsorted(starts, np.arange(rows.n_rows), side="right") - 1
+    present = np.unique(rows.code).tolist()
+    present.sort(key=lambda code: _order(series[code]))
+    by_code = {code: np.flatnonzero(rows.code == code) for code in present}
+
+    def column(place: int) -> Floats:
+        values = np.full(starts_us.size, np.nan)
+        own = by_code[present[place]]
+        values[tick[own]] = rows.value[own]
+        return values
+
+    columns = stored(column, n_columns=len(present), n_rows=starts_us.size)
+    return SystemTable(
+        tick_ns=starts_us * NS_PER_US,
+        series=tuple(series[code] for code in present),
+        columns=columns,
+        first_ns=int(rows.time_us[0]) * NS_PER_US,
+        last_ns=int(rows.time_us[-1]) * NS_PER_US,
+        interval_ns=None if interval_us is None else interval_us * NS_PER_US,
+        n_samples=sum(count_present(columns)),
+    )
+
+
+def _order(series: Series) -> tuple[str, tuple[str, int], str]:
+    return series.type, device_order(series.name), series.dimension
+
+
+def _ticks(rows: Rows) -> tuple[NDArray[np.intp], int | None]:
+    """Return (n_rows,) which samples, sorted by time, begin a tick, and the usual time between two.
+
+    Stamps within half an interval are one tick, unless a series is there twice.
+    """
+    own_us = rows.time_us[rows.code == np.argmax(np.bincount(rows.code))]
+    interval_us = int(np.median(np.diff(own_us))) if own_us.size > 1 else None
+    if interval_us is not None and interval_us >= _US_PER_S:
+        interval_us = round(interval_us, -5)
+    within_us = (interval_us or 0) * _SAME_TICK_RATIO
+    stamps = np.flatnonzero(np.diff(rows.time_us, prepend=rows.time_us[0] - 1))
+    seen_at = np.full(int(rows.code.max()) + 1, -1, dtype=np.int64)
+    starts: list[int] = []
+    for first, stop in pairwise([*stamps.tolist(), rows.n_rows]):
+        codes = rows.code[first:stop]
+        is_late = not starts or rows.time_us[first] - rows.time_us[starts[-1]] > within_us
+        if is_late or (seen_at[codes] == starts[-1]).any():
+            starts.append(first)
+        seen_at[codes] = starts[-1]
+    return np.array(starts, dtype=np.intp), interval_us

@@ -1,0 +1,67 @@
+"""The command on files of other monitoring programs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from reportgen.cli.index import command as index
+from tests.builders import START_S
+from tests.end_to_end.command import run_here
+from tests.monitoring_files import CANARY, private_records, samples, wandb_run, write_wandb
+
+
+def report(folder: Path, name: str = "report") -> Any:
+    return json.loads((folder / "profiler-report" / f"{name}.json").read_bytes())
+
+
+@pytest.mark.notebook
+def test_a_run_gives_a_page_without_a_private_word(tmp_path: Path) -> None:
+    run = write_wandb(tmp_path, wandb_run(exit_code=3))
+    made = run_here(run, "--output", tmp_path / "out", "--format", "html,md,ipynb", "-v")
+    assert made.code == 0, made.stderr
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+    assert CANARY not in made.stdout + made.stderr
+    told = report(tmp_path / "out")
+    assert told["setup"]["gpu_names"] == ["NVIDIA A100-SXM4-80GB"]
+    assert told["figures"]["status"] == "Failed"
+    assert told["recording"]["exit_codes"] == [3]
+    page = (tmp_path / "out" / "profiler-report.html").read_text()
+    assert "Weights &amp; Biases sampled the job" in page
+    assert "exit code 3" in page
+
+
+def test_a_run_that_goes_on_has_no_known_end(tmp_path: Path) -> None:
+    run = write_wandb(tmp_path, wandb_run(exit_code=None))
+    assert run_here(run, "--output", tmp_path / "out", "--format", "md").code == 0
+    told = report(tmp_path / "out")
+    assert told["figures"]["status"] == "Unknown"
+    assert told["job"]["running_until"] is not None
+    notes = [note["text"] for note in told["data_quality"]["notes"]]
+    assert any(note.startswith("No end marker was found") for note in notes)
+
+
+@pytest.mark.notebook
+def test_a_folder_of_runs_is_a_table_of_jobs(tmp_path: Path) -> None:
+    runs = tmp_path / "wandb"
+    write_wandb(runs, wandb_run(70), name="whole")
+    write_wandb(runs, private_records(), name="bare")
+    write_wandb(runs, [samples(START_S, {"memory_percent": 50.0})], name="short")
+    (write_wandb(runs, [], name="empty") / "run-empty.wandb").write_bytes(b"")
+    (runs / "latest-run").symlink_to("run-20260703_093100-whole")
+    (runs / "debug.log").write_text("text")
+    args = [str(runs), "--make", "--processes", "1", "-o", str(tmp_path / "out")]
+    answer = CliRunner().invoke(index, args, standalone_mode=False)
+    assert answer.exception is None
+    rows = json.loads((tmp_path / "out" / "profiler-index.json").read_text())["jobs"]
+    assert sorted((row["job"], row["status"]) for row in rows) == [
+        ("run-20260703_093100-bare", "Unreadable"),
+        ("run-20260703_093100-empty", "Unreadable"),
+        ("run-short", "Unknown"),
+        ("run-whole", "Completed"),
+    ]

@@ -1,0 +1,193 @@
+"""What another program sampled is a node's samples, with its words and its limits."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reportgen import intake
+from reportgen.errors import AmbiguousJobError, FormatError
+from reportgen.profile import NodeProfile, SeriesKind
+from tests.builders import START_S
+from tests.monitoring_files import (
+    gpu_values,
+    history,
+    run_exit,
+    samples,
+    told_samples,
+    wandb_log,
+    wandb_run,
+    write_wandb,
+)
+from tests.shared_data import SHARED_DATA, needs_shared_data
+
+GIB = 1 << 30
+
+
+def read(path: Path) -> NodeProfile:
+    (part,) = intake.discover(str(path)).parts
+    return intake.read_node(part)
+
+
+def texts_of(node: NodeProfile) -> list[str]:
+    return [note.text for note in node.notes]
+
+
+def test_a_run_has_samples_gpus_exit_code_and_progress(tmp_path: Path) -> None:
+    node = read(write_wandb(tmp_path, wandb_run(10)))
+    assert node.node == "run-abc123"
+    assert node.system.n_ticks == 10
+    assert node.system.interval_ns == 15_000_000_000
+    use = node.system.matrix(SeriesKind.GPU_UTILIZATION)[:, 0]
+    assert use.tolist() == [95.0] * 5 + [30.0] * 5
+    total = node.system.matrix(SeriesKind.GPU_TOTAL_BYTES)[:, 0]
+    assert total.tolist() == [80 * GIB] * 10
+    told = node.monitoring
+    assert told is not None
+    assert (told.exit_code, told.is_ended) == (0, True)
+    assert [gpu.name for gpu in told.gpus] == ["NVIDIA A100-SXM4-80GB"]
+    (progress,) = told.progress
+    assert progress.counter == "train/global_step"
+    assert progress.step.tolist()[:3] == [0, 10, 20]
+    assert list(progress.logged) == ["train/tokens_per_second"]
+    assert texts_of(node)[-1] == (
+        "Weights & Biases kept one value of each metric every 15 s: a pause or a dip that is "
+        "shorter cannot be seen here."
+    )
+
+
+def test_counters_become_rates_and_a_new_start_gives_none(tmp_path: Path) -> None:
+    counts = [100.0, 160.0, 220.0, 10.0, 70.0]
+    counters: dict[str, object] = {"memory_percent": 10.0, "disk.sdb.in": 0}
+    records = [
+        samples(START_S + 30 * at, counters | {"network.recv": count, "disk.sda.in": at})
+        for at, count in enumerate(counts)
+    ]
+    system = read(write_wandb(tmp_path, records)).system
+    received = system.matrix(SeriesKind.RECEIVE_ALGORITHM)[:, 0]
+    np.testing.assert_array_equal(received, [np.nan, 2.0, 2.0, np.nan, 2.0])
+    disks = system.matrix(SeriesKind.READ_RATE)
+    np.testing.assert_allclose(disks[1:], [[0.0, (1 << 20) / 30]] * 4)
+
+
+def test_old_and_new_forms_of_values_are_read(tmp_path: Path) -> None:
+    from tests.monitoring_files import message, number
+
+    old = samples(START_S, {"memory": 50.0, "network": {"sent": 1, "recv": 1}})
+    later = samples(START_S + 30, {"memory": 60.0, "network": {"sent": 61, "recv": 1}})
+    typed = b"".join(
+        message(1, message(1, key) + value)
+        for key, value in (
+            ("_timestamp", b"\x31" + np.float64(START_S).tobytes()),
+            ("_step", number(5, 7)),
+        )
+    )
+    node = read(write_wandb(tmp_path, [old, later, message(2, typed)]))
+    assert node.system.matrix(SeriesKind.HOST_MEMORY)[:, 0].tolist() == [50.0, 60.0]
+    assert node.system.matrix(SeriesKind.TRANSMIT_ALGORITHM)[1, 0] == 2.0
+    assert node.monitoring is not None
+    (progress,) = node.monitoring.progress
+    assert (progress.counter, progress.step.tolist()) == ("_step", [7.0])
+
+
+def test_values_that_cannot_be_are_counted_and_left_out(tmp_path: Path) -> None:
+    records = [
+        samples(START_S, gpu_values(50.0)),
+        samples(START_S + 15, {"gpu.0.gpu": "NaN", "memory_percent": 140.0}),
+        samples(12.0, {"gpu.0.gpu": 50.0}),
+        b"\x3a\x05\xff\xff\xff\xff\xff",
+    ]
+    node = read(write_wandb(tmp_path, records))
+    assert node.system.n_ticks == 1
+    texts = texts_of(node)
+    assert "2 samples without a finite value were left out." in texts
+    assert any(text.startswith("1 sample outside what can be") for text in texts)
+    assert "1 record cannot be read and was skipped." in texts
+
+
+def test_a_run_that_is_cut_off_or_damaged_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    run = write_wandb(tmp_path, wandb_run(2_000, exit_code=None))
+    (file,) = run.glob("*.wandb")
+    content = bytearray(file.read_bytes())
+    content[40_000] ^= 0xFF
+    file.write_bytes(content[:-9])
+    node = read(run)
+    assert 1_800 < node.system.n_ticks < 2_000
+    assert node.monitoring is not None
+    assert (node.monitoring.exit_code, node.monitoring.is_ended) == (None, False)
+    texts = texts_of(node)
+    assert any(text.startswith("1 block of 32 KiB is damaged") for text in texts)
+    assert any("breaks off, as of a run that is still going" in text for text in texts)
+
+
+def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
+    told = read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring
+    assert told is not None
+    assert told.exit_code == -9
+
+
+def test_older_versions_name_gpus_beside_the_run(tmp_path: Path) -> None:
+    run = write_wandb(tmp_path, [samples(START_S, gpu_values(1.0))])
+    said = {"gpu": "Tesla V100", "gpu_count": 2, "email": "me@example.com", "args": ["--secret"]}
+    (run / "files" / "wandb-metadata.json").write_text(json.dumps(said))
+    told = read(run).monitoring
+    assert told is not None
+    assert [gpu.name for gpu in told.gpus] == ["Tesla V100", "Tesla V100"]
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 no run"])
+def test_a_file_that_is_no_run_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "run-x.wandb").write_bytes(content)
+    for path in (tmp_path, tmp_path / "run-x.wandb"):
+        with pytest.raises(FormatError, match=r"run-x\.wandb (is empty|does not begin)"):
+            intake.discover(str(path))
+
+
+def test_several_runs_are_several_jobs(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_wandb(tmp_path, wandb_run(3), name=name)
+    with pytest.raises(AmbiguousJobError) as caught:
+        intake.discover(str(tmp_path))
+    assert "reportgen index" in str(caught.value.hint)
+    assert caught.value.details["jobs"] == (
+        "run-20260703_093100-one/run-one.wandb",
+        "run-20260703_093100-two/run-two.wandb",
+    )
+
+
+def test_hostile_names_and_sizes_cost_little(tmp_path: Path) -> None:
+    names = {f"gpu.{at}.gpu": 1.0 for at in range(1_000)} | {f"n{at}": 1 for at in range(40_000)}
+    huge = history({"_timestamp": START_S, "_step": 1, "text": "x" * (20 << 20)})
+    node = read(write_wandb(tmp_path, [samples(START_S, names), huge, samples(START_S + 1, {})]))
+    assert len(node.system.series) == 256
+    assert node.monitoring is not None
+    assert not node.monitoring.progress
+
+
+@needs_shared_data
+def test_every_sample_of_a_real_run_is_in_the_table() -> None:
+    path = SHARED_DATA / "wandb" / "run-qnolswhj.wandb"
+    system = read(path).system
+    columns = dict(zip(system.series, system.columns, strict=True))
+    named = {
+        f"gpu{gpu}/{ours}": f"gpu.{gpu}.{theirs}"
+        for gpu in (0, 1)
+        for ours, theirs in (
+            ("GPUUtilization", "gpu"),
+            ("GPUMemoryUtilization", "memory"),
+            ("GPUMemoryUsedBytes", "memoryAllocatedBytes"),
+            ("GPUPowerWatts", "powerWatts"),
+            ("GPUTemperatureCelsius", "temp"),
+        )
+    } | {f"cpu{core}/CPUUtilization": f"cpu.{core}.cpu_percent" for core in range(128)}
+    told = list(told_samples(path.read_bytes()))
+    for series, column in columns.items():
+        theirs = named.get(f"{series.name}/{series.dimension}")
+        if theirs is not None:
+            expected = [value for _, key, value in told if key == theirs]
+            assert column[~np.isnan(column)].tolist() == expected
+    assert len(columns) == 145
+    assert wandb_log([]) == path.read_bytes()[:7]
