@@ -163,7 +163,7 @@ def test_a_signal_that_asks_the_recorder_to_end_is_passed_on_once(
         stderr=subprocess.DEVNULL,
         text=True,
         # ``nohup make test`` hands an ignored SIGHUP down, and the recorder leaves it ignored.
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # noqa: PLW1509  # no threads
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "up\n"
