@@ -50,6 +50,7 @@ class BetweenSteps:
             usual, nothing that was not there at the start of the loop. Of workers of a node with
             equally many steps it is that of the slowest in each step, for which the others wait.
         copied_ns: of it, after the batch was there and before its step.
+        grown_ns: what lies between all steps of its own but was not there at the start of the loop.
         is_waiting_known: whether waits for batches were recorded for nearly all steps.
     """
 
@@ -58,6 +59,7 @@ class BetweenSteps:
     loop_ns: int
     regular_ns: float
     copied_ns: float
+    grown_ns: float
     is_waiting_known: bool
 
 
@@ -84,6 +86,7 @@ def _of_worker(
         loop_ns=phases[0].steps.loop_ns - lost.length_ns,
         regular_ns=sum(float(_slowest_ns(times, every).sum()) for times in phases),
         copied_ns=sum(_copied_ns(times, waits) for times in phases),
+        grown_ns=sum(float((_usual_ns(times) - _regular_ns(times)).sum()) for times in phases),
         is_waiting_known=are_waits_known(spans, worker),
     )
 
@@ -143,16 +146,20 @@ def waited_for_ns(phases: Sequence[PhaseBetween]) -> dict[str, float]:
     return waited_ns
 
 
-@fact
-def _regular_ns(times: StepTimes) -> Floats:
+def _usual_ns(times: StepTimes) -> Floats:
     """Return (n,) what lies behind each step as behind all steps around it, without waits."""
     slow = slow_steps_of(times)
     rest_ns = times.rest_ns.astype(np.float64)
-    regular_ns = np.where(slow.is_slow_between, rest_ns - slow.between_excess_ns, rest_ns)
+    return np.where(slow.is_slow_between, rest_ns - slow.between_excess_ns, rest_ns)
+
+
+@fact
+def _regular_ns(times: StepTimes) -> Floats:
+    """Return the same without what was not there at the start of the loop."""
     slowdown = slowdown_of(times)
     if slowdown is not None and slowdown.is_between:
-        regular_ns = np.minimum(regular_ns, slowdown.first_ns)
-    return regular_ns
+        return np.minimum(_usual_ns(times), slowdown.first_ns)
+    return _usual_ns(times)
 
 
 def _copied_ns(times: StepTimes, waits: Union) -> float:

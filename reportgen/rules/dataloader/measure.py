@@ -11,7 +11,7 @@ from reportgen import merging
 from reportgen.arrays import Floats, Instants, Integers, Mask
 from reportgen.facts import loader as loading
 from reportgen.facts import usage
-from reportgen.facts.between_steps import IN_DOUBT_RATIO, idle_between_of
+from reportgen.facts.between_steps import IN_DOUBT_RATIO, between_steps_of, idle_between_of
 from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
 from reportgen.facts.intervals import overlaps_any
@@ -244,7 +244,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
 
 
 def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
-    """Return the time from getting batches to their steps, as far as GPUs wait in it.
+    """Return the time from getting batches to their steps, as far as GPUs wait between steps.
 
     Forward and backward passes may lie there too, if only a part of the step was recorded.
     """
@@ -258,7 +258,10 @@ def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
         ratio = idle.at_most_ratio if is_sure else idle.ratio
     loop_ns = training_loop_ns(part.spans) or (0, 0)
     most_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
-    return {worker: round(min(ratio * ns, most_ns)) for worker, ns in waited_ns.items()}
+    idle_ns = {
+        its.worker: ratio * (its.regular_ns + its.grown_ns) for its in between_steps_of(part)
+    }
+    return {worker: round(min(ns, idle_ns[worker], most_ns)) for worker, ns in waited_ns.items()}
 
 
 def _told_loaders(spans: SpanTable) -> int | None:

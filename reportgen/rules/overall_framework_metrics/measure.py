@@ -133,11 +133,13 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     is_unpinned = (part.spans.pin_memory == 0).any()
     unused_ratio = usage.unused_ratio(part.system)
     for item in between_steps.between_steps_of(part):
+        copied_ns = item.copied_ns if is_unpinned else 0.0
         yield tables.Between(
             worker=item.worker,
             n_steps=item.n_steps,
             loop_ns=item.loop_ns,
-            regular_ns=item.regular_ns - (item.copied_ns if is_unpinned else 0.0),
+            regular_ns=item.regular_ns - copied_ns,
+            known_ns=copied_ns + item.grown_ns,
             idle_ratio=1.0 if is_whole else idle.ratio if idle else None,
             idle_at_most_ratio=idle.at_most_ratio if idle else 1.0,
             is_waiting_known=item.is_waiting_known,

@@ -41,7 +41,8 @@ def _host_ratio(item: Between) -> float | None:
         return None
     if item.idle_ratio < AT_WORK_BELOW:
         return 0.0
-    share = (item.regular_ns + item.waited_ns) / item.loop_ns * item.idle_at_most_ratio
+    every_ns = item.regular_ns + item.known_ns + item.waited_ns
+    share = (every_ns * item.idle_at_most_ratio - item.known_ns) / item.loop_ns
     return min(max(share, 0.0), 1.0)
 
 
@@ -51,6 +52,8 @@ class Between:
 
     Attributes:
         regular_ns: the sum over all steps.
+        known_ns: what other causes take between steps, for which GPUs wait: copies from memory that
+            is not pinned, and what grows.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
@@ -61,6 +64,7 @@ class Between:
     worker: str = col()
     n_steps: int = col(name="steps")
     regular_ns: float = col("s", name="between_s", per=NS_PER_S)
+    known_ns: float = 0.0
     idle_ratio: float | None = col(name="gpus_idle_ratio", digits=3)
     host_work_pct: float | None = derived(
         lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
@@ -85,9 +89,8 @@ class Between:
     @property
     def seen_ratio(self) -> float:
         """Return the share of the loop in which GPUs seem to wait for such work."""
-        return min(
-            self.host_ratio, self.regular_ns * (self.idle_ratio or 0.0) / (self.loop_ns or 1)
-        )
+        idle_ns = (self.regular_ns + self.known_ns) * (self.idle_ratio or 0.0) - self.known_ns
+        return min(self.host_ratio, max(idle_ns, 0.0) / (self.loop_ns or 1))
 
     @property
     def each_ns(self) -> float:

@@ -11,6 +11,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Severity
 from reportgen.rules.overall_framework_metrics import RULE
+from reportgen.rules.overall_framework_metrics.tables import Between
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
 
@@ -101,3 +102,22 @@ def test_where_steps_were_recorded_but_not_one_wait_the_time_between_them_is_no_
     found = finding(run(RULE, replace(part, spans=steps)), "FW-1")
 
     assert found is None or found.severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("known_s", "host_ratio"), [(0.0, 0.2), (10.0, 0.15), (40.0, 0.0)])
+def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
+    known_s: float, host_ratio: float
+) -> None:
+    # GPUs idle in half of what lies between steps; of it, what has another cause goes first.
+    between = Between(
+        worker="algo-1-27",
+        n_steps=100,
+        regular_ns=40e9,
+        known_ns=known_s * 1e9,
+        idle_ratio=0.5,
+        idle_at_most_ratio=0.5,
+        loop_ns=100_000_000_000,
+        is_waiting_known=True,
+    )
+
+    assert between.host_ratio == between.seen_ratio == pytest.approx(host_ratio)
