@@ -95,8 +95,8 @@ def exhibits_of(report: Report) -> Iterator[tuple[RuleId, Exhibit]]:
 
 
 def has_dashboard(report: Report) -> bool:
-    """Return whether the page has a dashboard: a rule that opens it has looked."""
-    return any(
+    """Return whether the page has a dashboard: that of traces, or a rule that opens it has looked."""
+    return is_of_traces(report) or any(
         about_of(rule_id, report).opens_dashboard
         for rule_id, entry in report.rules.items()
         if entry.status in {Status.OK, Status.TRIGGERED}

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from reportgen import views
 from reportgen.report import Report
-from reportgen.results import ExhibitKind, ReasonCode, Severity, Status, exhibit
+from reportgen.results import (
+    DashboardPanel,
+    ExhibitKind,
+    Place,
+    ReasonCode,
+    Severity,
+    Status,
+    exhibit,
+)
 from reportgen.views.cell_output import PageSection, outputs
 from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
@@ -38,6 +47,13 @@ def anchors_of(html: str) -> list[str]:
 )
 def test_a_job_without_traces_has_none_of_the_sections_of_traces(name):
     assert name not in views.section_ids(reports.busy_report())
+
+
+def test_a_trace_without_gpu_work_has_its_pictures_of_the_host_at_a_glance():
+    shares = reports.shares("threads", "Threads", {"busy": 3.0, "idle": 1.0})
+    shown = replace(shares, place=Place(dashboard=DashboardPanel(order=190)))
+    report = traces.cpu_report(reports.result("HostThreads", Status.OK, exhibits=(shown,)))
+    assert "HostThreads--threads" in anchors_of(html_of(views.section(report, "at-a-glance")))
 
 
 def test_each_picture_stands_once_and_the_tables_by_topic():

@@ -139,11 +139,11 @@ def traced_report(*more: RuleResult, curves: tuple[str, ...] = ("gpu0",)) -> Rep
     )
 
 
-def cpu_report() -> Report:
+def cpu_report(*more: RuleResult) -> Report:
     """Return the report of a trace without GPU operations."""
     text = "The trace holds no GPU operations."
     rules = ("GPUTimeBudget", "GPUActivity", "IdleTime", "KernelTime", "KernelPrecision")
     return reports.report_of(
-        tuple(reports.skipped(rule_id, ReasonCode.NO_GPU, text) for rule_id in rules),
+        (*(reports.skipped(rule_id, ReasonCode.NO_GPU, text) for rule_id in rules), *more),
         nodes=("rank 0",),
     )
