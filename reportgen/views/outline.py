@@ -95,7 +95,7 @@ def exhibits_of(report: Report) -> Iterator[tuple[RuleId, Exhibit]]:
 
 
 def has_dashboard(report: Report) -> bool:
-    """Return whether the page has a dashboard: that of traces, or a rule that opens it has looked."""
+    """Return whether the page has a dashboard: traces, or a rule that opens it has looked."""
     return is_of_traces(report) or any(
         about_of(rule_id, report).opens_dashboard
         for rule_id, entry in report.rules.items()
