@@ -66,8 +66,6 @@ COMMUNICATION, COMPUTE = "communication", "compute"
 NOT_TOLD = "not recorded"
 """The operator of a kernel, or the size of a launch, that the trace does not hold."""
 FUSE = "Fuse them with torch.compile: each reads and writes whole tensors."
-FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
-    TORCH_LOGS=graph_breaks."""
 AVOIDABLE = (
     (
         re.compile(r"batched_transpose|nchwToNhwc|nhwcToNchw", re.IGNORECASE),
@@ -358,7 +356,7 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
         share_pct = pct_of(its_ns, every_ns)
         if share_pct >= from_pct:
             if job.is_compiled:
-                remedy = remedy.replace(FUSE, FIND_BREAKS)  # noqa: PLW2901
+                remedy = remedy.replace(FUSE, kit.FIND_BREAKS)  # noqa: PLW2901
             yield AVOIDED.finding(
                 measured=share_pct, threshold=from_pct, advice=remedy, who=who, its=its_ns
             )

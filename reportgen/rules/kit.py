@@ -54,6 +54,9 @@ CRITICAL_FROM_RATIO = 0.5
 CHEAP_RATIO = 0.03
 """A cost below 3 % of the loop is no fault: the checkpoints, logs and evaluations of a
 healthy job cost as much, and of many steps with plain random scatter some are always slow."""
+FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
+    TORCH_LOGS=graph_breaks."""
+"""Advice on what torch.compile fuses, for a model that is compiled."""
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
 
 

@@ -223,6 +223,33 @@ def test_what_a_checkpoint_computes_again_counts_for_hfu_alone(
     assert column(result, "utilization", "hfu_pct") == [pytest.approx(hfu_pct, rel=1e-3)]
 
 
+@pytest.mark.parametrize("others", [[], ["Torch-Compiled Region: 0/0"]])
+def test_torch_compile_is_advised_to_no_compiled_model(others: list[str]) -> None:
+    n = 1 << 26
+    inputs = {"input_dims": f"[{n}],[{n}]", "input_type": BF16}
+    trace = rank_trace(
+        slices=[
+            ("aten::add", 0.0, 10.0, inputs),
+            ("aten::mm", 20.0, 10.0, {"input_dims": DIMS, "input_type": BF16}),
+            *((name, 40.0, 10.0) for name in others),
+        ],
+        calls=[
+            ("cudaLaunchKernel", 2.0, 5.0, {"correlation": 1}),
+            ("cudaLaunchKernel", 22.0, 5.0, {"correlation": 2}),
+        ],
+        gpu=[
+            ("vectorized_elementwise_kernel", 10.0, AT_PEAK_US * 4, {"correlation": 1}),
+            ("gemm", 9000.0, AT_PEAK_US * 4, {"correlation": 2}),
+        ],
+    )
+
+    result = run(RULE, replace(trace, devices=(H100,)))
+
+    advice = [item.advice for item in result.findings]
+    assert len(advice) == 2
+    assert ["torch.compile" in text for text in advice] == [not others] * 2
+
+
 def test_element_work_is_bound_by_its_bytes() -> None:
     n = 1 << 26
     inputs = {"input_dims": f"[{n}],[{n}]", "input_type": BF16}

@@ -29,7 +29,7 @@ from reportgen.rules.efficiency.tables import (
     roofs_text,
 )
 from reportgen.rules.efficiency.utilization import Utilization, utilization_of
-from reportgen.text import join_names, write
+from reportgen.text import join_names, one_line, write
 from reportgen.units import NS_PER_US, pct_of
 
 FAR_PCT = 40.0
@@ -78,6 +78,8 @@ ADVICE = {
 }
 """What to try, by a word of the reason."""
 ADVICE_OTHERWISE = "Try torch.compile(mode='max-autotune') and newer kernel libraries."
+ADVICE_COMPILED = "Try newer kernel libraries."
+FUSE = "Fuse them: torch.compile, or fused layers (norm, optimizer, loss)."
 FAR_FROM_PEAK = kit.Message(
     id="EFF-1",
     cause=results.Cause.LOW_EFFICIENCY,
@@ -96,7 +98,7 @@ ELEMENTS = kit.Message(
     title="{measured:pct} of kernel time is elementwise work",
     text="""Elementwise work and reductions only move data{reached}. The possible gain
         assumes that fusion saves half of what they move.""",
-    advice="Fuse them: torch.compile, or fused layers (norm, optimizer, loss).{more}",
+    advice="{fuse}{more}",
     exhibit=CLASSES,
 )
 
@@ -144,7 +146,7 @@ def _findings(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             threshold=FAR_PCT,
             severity=kit.cost_severity(share),
             share=share,
-            advice=_advice(reasons),
+            advice=_advice(reasons, job),
             name=worst.operator,
             others=" and others" if len({row.operator for row in far}) > 1 else "",
             sizes=worst.input_dims.partition(",[]")[0],
@@ -170,9 +172,10 @@ def _reason(row: BySize) -> str:
     return "calls are too small to fill the GPU" if is_small else row.reason
 
 
-def _advice(reasons: Sequence[str]) -> str:
+def _advice(reasons: Sequence[str], job: RankWork) -> str:
     first = reasons[0] if reasons else ""
-    return next((advice for word, advice in ADVICE.items() if word in first), ADVICE_OTHERWISE)
+    otherwise = ADVICE_COMPILED if job.is_compiled else ADVICE_OTHERWISE
+    return next((advice for word, advice in ADVICE.items() if word in first), otherwise)
 
 
 def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
@@ -198,6 +201,7 @@ def _of_elements(job: RankWork, rows: Sequence[BySize]) -> Iterator[Finding]:
             pct=reached_pct,
             so=": only moving less helps" if reached_pct >= AT_BANDWIDTH_PCT else "",
         ),
+        fuse=one_line(kit.FIND_BREAKS) if job.is_compiled else FUSE,
         more=" Small or strided tensors hold these kernels up: make them contiguous once."
         if is_slow
         else "",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.facts.device_busy import rows_named, windows_of
+from reportgen.facts.host_costs import is_compiled
 from reportgen.facts.kernel_names import fused_operators
 from reportgen.facts.operator_work import OperatorKey, OperatorSums, operator_work
 from reportgen.facts.traced_steps import step_rows
@@ -39,6 +40,7 @@ class RankWork:
         window_ns: first to last GPU operation, over all devices.
         fused_ns: time of the kernels that torch.compile made of several operators.
         has_graphs: whether graphs were launched.
+        is_compiled: whether code of torch.compile ran.
     """
 
     n_ops: int = kit.merged(sum)
@@ -49,6 +51,7 @@ class RankWork:
     window_ns: int = kit.merged(sum)
     fused_ns: int = kit.merged(sum)
     has_graphs: bool = kit.merged(any)
+    is_compiled: bool = kit.merged(any)
 
     @property
     def kernel_ns(self) -> int:
@@ -73,6 +76,7 @@ def measure(trace: RankTrace, params: Params) -> RankWork:
         window_ns=windows[0].length_ns * len(used) if windows else 0,
         fused_ns=_fused_ns(trace),
         has_graphs=any(name.startswith(_GRAPH_LAUNCHES) for name in trace.names),
+        is_compiled=is_compiled(trace),
     )
 
 

@@ -156,7 +156,7 @@ TRACED_WORDS: Mapping[Part, Words] = {
     Part.HOST_LATE: Words(
         cause=Cause.SLOW_HOST,
         meaning="idle because the host was too slow to launch",
-        advice="Launch fewer and larger kernels: larger batches, torch.compile.",
+        advice="Launch fewer and larger kernels: larger batches, fused operators.",
     ),
     Part.LAUNCH: Words(
         cause=Cause.FULL_LAUNCH_QUEUE,
