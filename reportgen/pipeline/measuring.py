@@ -148,7 +148,7 @@ def _name(part: PartRef) -> str:
 def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRef) -> Measured:
     """Work on a part, reaching buckets with the settings of the process that sent it.
 
-    The folder of the lanes is not there, so their files come back with the measurements.
+    The folder of the lanes is not there, so their file comes back with the measurements.
 
     Raises:
         LocationError: the job's folder is not there.
@@ -165,20 +165,18 @@ def _work_there(settings: Mapping[str, str], do: partial[Measured], part: PartRe
             return do(part)
         here = replace(lanes, folder=Path(folder))
         measured = do(part, lanes=here)
-        files = {path.name: path.read_bytes() for path in sorted(here.of(part).iterdir())}
-        return replace(measured, lane_files=files)
+        return replace(measured, lanes=here.of(part).read_bytes())
 
 
 def _put_lanes(measured: Sequence[Measured], work: Work) -> None:
     """Write the files of lanes that came back from elsewhere."""
     parts = {part.node: part for part in work.job.parts}
     for one in measured:
-        if one.lane_files and work.lanes is not None:
-            folder = work.lanes.of(parts[one.node])
-            with writing(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-                for name, content in one.lane_files.items():
-                    (folder / name).write_bytes(content)
+        if one.lanes and work.lanes is not None:
+            path = work.lanes.of(parts[one.node])
+            with writing(path):
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(one.lanes)
 
 
 def foreign_modules(rules: Sequence[AnyRule]) -> tuple[tuple[str, ...], tuple[str, ...]]:

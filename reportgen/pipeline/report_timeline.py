@@ -45,7 +45,7 @@ def add_timeline(
     """
     staged = work.lanes
     places = [staged.of(part) for part in work.job.parts] if staged is not None else []
-    lanes = [place for place in places if place.is_dir()]
+    lanes = [place for place in places if place.is_file()]
     if staged is None or not lanes:
         return report
     budget_bytes = None if detail is TimelineDetail.ALL else BUDGET_BYTES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -45,7 +45,7 @@ class Measured:
     """The result of one part: small, whatever the part's size.
 
     ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node. ``lane_files`` are those of the part's lanes where it was measured elsewhere.
+    for a node. ``lanes`` is the file of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -61,7 +61,7 @@ class Measured:
     n_files: int
     read_s: float
     measure_s: float
-    lane_files: Mapping[str, bytes] = field(default_factory=dict)
+    lanes: bytes = b""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +72,7 @@ class StagedAt:
     n_parts: int
 
     def of(self, ref: PartRef) -> Path:
-        """Return the folder of a part."""
+        """Return the file of a part."""
         return self.folder / _name_of(ref)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, differences, pack_columns, zigzag
 from reportgen.text_safety import cut_middle
-from reportgen.timeline.lanes import MOST_ROWS, Strips, Times, Track, joined_strips
+from reportgen.timeline.lanes import MOST_ROWS, LaneKind, Strips, Times, Track, joined_strips
 from reportgen.timeline.runs import Pieces
 from reportgen.timeline.shown import ShownLane, shown_lanes
 from reportgen.timeline.staged import Staged, StagedLane
@@ -72,7 +72,10 @@ class Blocks:
 
 
 class PackedPart:
-    """Packs the lanes of one part; ``shift_ns`` makes times of the file of those of the part."""
+    """Packs the lanes of one part; ``shift_ns`` makes times of the file of those of the part.
+
+    Its strips and arrows are held from ``open`` to ``close``.
+    """
 
     def __init__(
         self, staged: Staged, blocks: Blocks, *, shift_ns: int, lane: int, most: int | None
@@ -86,7 +89,16 @@ class PackedPart:
             self._lane_ids[[member for member, _ in shown.members]] = number
         self._blocks = blocks
         self._names = np.full(len(self.about.names), -1, dtype=np.int64)
-        self._details = np.full(len(staged.details), -1, dtype=np.int64)
+
+    def open(self) -> None:
+        """Read the events."""
+        self._strips, self._arrows = self.staged.strips(), self.staged.arrows()
+        self._texts = self.staged.details()
+        self._details = np.full(len(self._texts), -1, dtype=np.int64)
+
+    def close(self) -> None:
+        """Free the events."""
+        del self._strips, self._arrows, self._texts
 
     def events(self, lane: ShownLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
         """Return the events that begin in a range of the part's time, or reach into it.
@@ -104,15 +116,25 @@ class PackedPart:
         return joined.taken(np.lexsort((joined.row, joined.start_ns)))
 
     def _events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
-        begins_ns, times_ns = self.staged.begins_ns(lane), (after_ns, start_ns, end_ns)
+        strips, times_ns = self._strips, (after_ns, start_ns, end_ns)
+        begins_ns = strips.start_ns[lane.first : lane.first + lane.n_events]
         low, first, end = (np.searchsorted(begins_ns, times_ns) + lane.first).tolist()
-        strips = self.staged.strips
         before = strips.start_ns[low:first] + strips.duration_ns[low:first] > start_ns
         return strips.taken(np.append(low + np.flatnonzero(before), np.arange(first, end)))
 
-    def values(self, shown: ShownLane, start_ns: int, end_ns: int) -> Track:
-        """Return the values of a counter in a range, and the one that holds at its begin."""
-        return self.staged.values(self.about.lanes[shown.members[0][0]], start_ns, end_ns)
+    def pack_sample(self, number: int, most: int) -> int:
+        """Add events from the middle of a lane, to see how long they are; return how many."""
+        lane = self.about.lanes[number]
+        low = max(lane.n_events - most, 0) // 2
+        rows = slice(lane.first + low, lane.first + min(low + most, lane.n_events))
+        if lane.kind == LaneKind.COUNTER:
+            track = self.staged.track(number)
+            self.pack_values(
+                replace(track, time_ns=track.time_ns[rows], value=track.value[rows]), 0, 0, 1 << 62
+            )
+        else:
+            self.pack_events(self._strips.taken(rows), 0, 1 << 62)
+        return rows.stop - rows.start
 
     def pack_events(self, strips: Strips, start_ns: int, end_ns: int) -> list[Block]:
         """Add strips of a range as blocks that follow one another."""
@@ -154,19 +176,22 @@ class PackedPart:
         return self._block(1, start_ns, end_ns, columns)
 
     def pack_values(self, track: Track, level: int, start_ns: int, end_ns: int) -> Block:
-        """Add values of a counter."""
-        value = np.clip(np.rint(track.value * PER_UNIT), -_MOST_VALUE, _MOST_VALUE)
+        """Add the values of a counter in a range, and the one that holds at its begin."""
+        low, high = np.searchsorted(track.time_ns, (start_ns, end_ns)).tolist()
+        rows = slice(max(low - 1, 0), high)
+        time_ns = track.time_ns[rows]
+        value = np.clip(np.rint(track.value[rows] * PER_UNIT), -_MOST_VALUE, _MOST_VALUE)
         return self._block(
             level,
             start_ns,
             end_ns,
-            [differences(track.time_ns, start_ns), zigzag(value.astype(np.int64))],
+            [differences(time_ns, start_ns), zigzag(value.astype(np.int64))],
         )
 
     def arrow_rows(self, ranges_ns: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
         """Return the arrows that begin or end in the last of some ranges and begin in no other."""
         start_ns, end_ns = ranges_ns[-1]
-        from_ns, to_ns = self.staged.arrows.from_start_ns, self.staged.arrows.to_start_ns
+        from_ns, to_ns = self._arrows.from_start_ns, self._arrows.to_start_ns
         is_meant = (to_ns >= start_ns) & (to_ns < end_ns)
         for start_ns, end_ns in ranges_ns:
             first, after = np.searchsorted(from_ns, (start_ns, end_ns)).tolist()
@@ -176,7 +201,7 @@ class PackedPart:
 
     def pack_arrows(self, rows: NDArray[Any], start_ns: int, end_ns: int) -> Block:
         """Add some arrows."""
-        arrows = self.staged.arrows
+        arrows = self._arrows
         from_ns, to_ns = arrows.from_start_ns[rows], arrows.to_start_ns[rows]
         columns: list[NDArray[Any]] = [
             arrows.flow[rows],
@@ -207,7 +232,7 @@ class PackedPart:
         return _recoded(codes, self._names, lambda code: words.of(names[code], families[code]))
 
     def _coded_details(self, codes: NDArray[Any]) -> NDArray[np.int64]:
-        details, words = self.staged.details, self._blocks.details
+        details, words = self._texts, self._blocks.details
         return _recoded(codes, self._details, lambda code: words.of(details[code]))
 
 

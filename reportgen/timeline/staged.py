@@ -1,12 +1,12 @@
-"""The lanes of parts in a folder: written where a part was read, read where the file is made."""
+"""The lanes of parts in files: written where a part was read, read where the timeline is made."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
-from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any, TypeVar
+from zipfile import ZipFile
 
 import msgspec
 import numpy as np
@@ -15,38 +15,37 @@ from numpy.typing import NDArray
 from reportgen.timeline.lanes import (
     Arrows,
     Counter,
-    Lane,
-    LaneKind,
     PartLanes,
     StepTexts,
     StepTimes,
     Strips,
     Track,
 )
-from reportgen.timeline.runs import Pieces, coarse_pieces, runs_of
+from reportgen.timeline.runs import Pieces, coarse_pieces
 
 _INTERVALS, _LEAST_INTERVALS = 32_768, 64
 """Of the finest coarse pictures of all parts together, and of each: a screen has 2,000 points,
 and coarser ones are made of these."""
 _MOST_INTERVALS = 16_384
-_ABOUT, _COLUMNS = "about.json", "columns"
-_WORD_BYTES = 8
-_LEAST_MAPPED_BYTES = 1 << 16
+_ABOUT = "about.json"
+
+Table = TypeVar("Table")
 
 
 class StagedLane(msgspec.Struct, kw_only=True):
-    """A lane; its strips are rows ``[first, first + n_events)`` of the columns.
+    """A lane; its strips are rows ``[first, first + n_events)`` of the columns of strips.
 
-    The times of a counter begin at row ``first_time``: counters of equal times share them.
+    ``times``: the number of the lane that holds the times of a counter, its own or one before it
+    that has the same times.
     """
 
     kind: str
     label: str
     parent: int | None
     n_events: int
-    rows: int
-    first: int
-    first_time: int = 0
+    rows: int = 0
+    first: int = 0
+    times: int = 0
     unit: str = ""
     family: str = ""
     least: float = 0.0
@@ -54,10 +53,7 @@ class StagedLane(msgspec.Struct, kw_only=True):
 
 
 class StagedPart(msgspec.Struct, kw_only=True):
-    """A part, without its columns; times are ns after ``origin_ns``.
-
-    ``columns`` are the type of each, where it begins in the file of all columns, and its length.
-    """
+    """A part, without its columns; times are ns after ``origin_ns``."""
 
     node: str
     host: str
@@ -73,7 +69,6 @@ class StagedPart(msgspec.Struct, kw_only=True):
     lanes: list[StagedLane]
     n_steps: int
     typical: list[TypicalStep]
-    columns: dict[str, tuple[str, int, int]]
 
 
 class TypicalStep(msgspec.Struct, kw_only=True):
@@ -85,12 +80,14 @@ class TypicalStep(msgspec.Struct, kw_only=True):
     end_ns: int
 
 
-def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
-    """Write the lanes of one part of ``n_parts`` into a new folder."""
-    folder.mkdir(parents=True)
+def stage(part: PartLanes, path: Path, *, n_parts: int = 1) -> None:
+    """Write the lanes of one part of ``n_parts`` into a file, column by column.
+
+    The file is there when it is complete: a process may be killed meanwhile.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
     strips = [lane.strips for lane in part.lanes if lane.strips is not None]
-    tracks = [lane.track for lane in part.lanes if lane.track is not None]
-    first_ns, last_ns = _extent(strips, tracks)
+    first_ns, last_ns = _extent(strips, [lane.track for lane in part.lanes if lane.track])
     n_intervals = min(max(_INTERVALS // n_parts, _LEAST_INTERVALS), _MOST_INTERVALS)
     finest_ns = (last_ns - first_ns) // n_intervals + 1
     pieces = [
@@ -98,35 +95,31 @@ def stage(part: PartLanes, folder: Path, *, n_parts: int = 1) -> None:
         for number, lane in enumerate(part.lanes)
         if lane.strips is not None
     ]
-    first_times, timed = _first_times(tracks)
-    numbered = [part.details] if isinstance(part.details, StepTexts) else []
-    with (folder / _COLUMNS).open("wb") as file:
-        columns = {
-            **_save(file, "detail", _columns(StepTexts), numbered),
-            **_save(file, "strip", _columns(Strips), strips),
-            **_save(file, "track", ["time_ns"], timed),
-            **_save(file, "track", ["value"], tracks),
-            **_save(file, "arrow", _columns(Arrows), [part.arrows]),
-            **_save(file, "piece", _columns(Pieces), pieces),
-        }
-    about = StagedPart(
-        node=part.node,
-        host=part.host,
-        n_counters=part.n_counters,
-        origin_ns=part.origin_ns,
-        is_unix=part.is_unix,
-        first_ns=first_ns,
-        last_ns=last_ns,
-        finest_ns=finest_ns,
-        names=list(part.names),
-        families=list(part.families),
-        details=[] if isinstance(part.details, StepTexts) else list(part.details),
-        lanes=list(_staged_lanes(part.lanes, first_times)),
-        n_steps=part.steps.number.size,
-        typical=list(_typical(part.steps)),
-        columns=columns,
-    )
-    (folder / _ABOUT).write_bytes(msgspec.json.encode(about))
+    unfinished = path.with_suffix(".tmp")
+    with ZipFile(unfinished, "w") as file:
+        if isinstance(part.details, StepTexts):
+            _save_table(file, StepTexts, [part.details])
+        _save_table(file, Strips, strips)
+        _save_table(file, Arrows, [part.arrows])
+        _save_table(file, Pieces, pieces)
+        about = StagedPart(
+            node=part.node,
+            host=part.host,
+            n_counters=part.n_counters,
+            origin_ns=part.origin_ns,
+            is_unix=part.is_unix,
+            first_ns=first_ns,
+            last_ns=last_ns,
+            finest_ns=finest_ns,
+            names=list(part.names),
+            families=list(part.families),
+            details=[] if isinstance(part.details, StepTexts) else list(part.details),
+            lanes=list(_staged_lanes(part, file)),
+            n_steps=part.steps.number.size,
+            typical=list(_typical(part.steps)),
+        )
+        file.writestr(_ABOUT, msgspec.json.encode(about))
+    unfinished.replace(path)
 
 
 def _typical(steps: StepTimes) -> Iterator[TypicalStep]:
@@ -142,44 +135,25 @@ def _typical(steps: StepTimes) -> Iterator[TypicalStep]:
         yield TypicalStep(what=what, number=number, start_ns=start_ns, end_ns=end_ns)
 
 
-def _staged_lanes(lanes: Sequence[Lane], first_times: Sequence[int]) -> Iterator[StagedLane]:
-    n_strips = n_values = 0
-    next_first_time = iter(first_times)
-    for lane in lanes:
-        strips, track = lane.strips, lane.track
-        value = np.empty(0) if track is None else track.value
-        yield StagedLane(
-            kind=lane.kind,
-            label=lane.label,
-            parent=lane.parent,
-            n_events=lane.n_events,
-            rows=int(strips.row.max(initial=-1)) + 1 if strips is not None else 0,
-            first=n_values if track is not None else n_strips,
-            first_time=next(next_first_time) if track is not None else 0,
-            unit=track.unit if track is not None else "",
-            family=track.family if track is not None else "",
-            least=float(value.min(initial=0.0)),
-            most=float(value.max(initial=0.0)),
+def _staged_lanes(part: PartLanes, file: ZipFile) -> Iterator[StagedLane]:
+    """Yield the lanes, and add the columns of counters to the file: one is held at a time."""
+    n_strips, times, time_ns = 0, 0, np.empty(0, dtype=np.int64)
+    for number, lane in enumerate(part.lanes):
+        staged = StagedLane(
+            kind=lane.kind, label=lane.label, parent=lane.parent, n_events=lane.n_events
         )
-        n_strips += strips.n if strips is not None else 0
-        n_values += track.time_ns.size if track is not None else 0
-
-
-def _first_times(tracks: Sequence[Counter]) -> tuple[list[int], list[Counter]]:
-    """Return where the times of each counter begin, and the counters whose times are written.
-
-    A counter with the times of the one before it shares them: those of a long job are many.
-    """
-    firsts: list[int] = []
-    written: list[Counter] = []
-    time_ns, n_rows = np.empty(0, dtype=np.int64), 0
-    for track in tracks:
-        if not written or not np.array_equal(track.time_ns, time_ns):
-            n_rows += time_ns.size
-            time_ns = track.time_ns
-            written.append(track)
-        firsts.append(n_rows)
-    return firsts, written
+        if lane.strips is not None:
+            staged.rows, staged.first = int(lane.strips.row.max(initial=-1)) + 1, n_strips
+            n_strips += lane.strips.n
+        if lane.track is not None:
+            value = lane.track.value
+            if not times or not np.array_equal(lane.track.time_ns, time_ns):
+                times, time_ns = number, lane.track.time_ns
+                _save(file, f"time {number}", [time_ns])
+            _save(file, f"value {number}", [value])
+            staged.times, staged.unit, staged.family = times, lane.track.unit, lane.track.family
+            staged.least, staged.most = float(value.min(initial=0)), float(value.max(initial=0))
+        yield staged
 
 
 def _extent(strips: Sequence[Strips], tracks: Sequence[Counter]) -> tuple[int, int]:
@@ -191,95 +165,62 @@ def _extent(strips: Sequence[Strips], tracks: Sequence[Counter]) -> tuple[int, i
     return min(starts, default=0), max(ends, default=0) + 1
 
 
-def _save(
-    file: IO[bytes], name: str, names: Sequence[str], tables: Sequence[Any]
-) -> dict[str, tuple[str, int, int]]:
-    """Add the columns of tables to the one file: some systems take long to remove each."""
-    found = {}
-    for column in names:
-        file.write(bytes(-file.tell() % _WORD_BYTES))
-        first, size, dtype = file.tell(), 0, np.dtype(np.float64)
-        for table in tables:
-            part = getattr(table, column)
-            part.tofile(file)
-            size, dtype = size + part.size, part.dtype
-        found[f"{name}.{column}"] = (dtype.str, first, size)
-    return found
+def _save_table(file: ZipFile, kind: type[Any], tables: Sequence[Any]) -> None:
+    """Add the columns of tables, one table after the other."""
+    for column in _columns(kind):
+        _save(file, f"{kind.__name__}.{column}", [getattr(table, column) for table in tables])
 
 
-def _columns(kind: type[Any]) -> list[str]:
-    return [item.name for item in fields(kind) if item.name not in {"unit", "family", "source"}]
+def _save(file: ZipFile, name: str, columns: Sequence[NDArray[Any]]) -> None:
+    """Add a column as ``numpy.savez`` does, which would hold all of them at once."""
+    whole = columns[0] if len(columns) == 1 else np.concatenate(columns or [np.empty(0)])
+    with file.open(f"{name}.npy", "w", force_zip64=True) as member:
+        np.lib.format.write_array(member, whole, allow_pickle=False)
+
+
+def _columns(kind: Any) -> list[str]:
+    return [item.name for item in fields(kind) if item.name != "source"]
 
 
 class Staged:
-    """The lanes of a part as ``stage`` wrote them; columns are mapped, not read."""
+    """The lanes of a part as ``stage`` wrote them; columns are read when they are asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
         """Read what the part is.
 
         Raises:
             OSError: it is not there.
         """
-        self._folder = folder
-        self._runs: tuple[int, Pieces] | None = None
-        self.about = msgspec.json.decode((folder / _ABOUT).read_bytes(), type=StagedPart)
+        self._path = path
+        with ZipFile(path) as file:
+            self.about = msgspec.json.decode(file.read(_ABOUT), type=StagedPart)
 
-    def begins_ns(self, lane: StagedLane) -> NDArray[np.int64]:
-        """Return when the strips of a lane begin, or the times of a counter."""
-        if lane.kind == LaneKind.COUNTER:
-            return self._times_ns[lane.first_time : lane.first_time + lane.n_events]
-        return self.strips.start_ns[lane.first : lane.first + lane.n_events]
+    def track(self, number: int) -> Track:
+        """Return a counter."""
+        time_ns = self._read([f"time {self.about.lanes[number].times}"])[0]
+        return Track(time_ns=time_ns, value=self._read([f"value {number}"])[0])
 
-    def values(self, lane: StagedLane, start_ns: int, end_ns: int) -> Track:
-        """Return the values of a counter in a range, and the one that holds at its begin."""
-        low, high = np.searchsorted(self.begins_ns(lane), (start_ns, end_ns)).tolist()
-        first, n_rows = max(low - 1, 0), high - max(low - 1, 0)
-        return Track(
-            time_ns=self._read("track.time_ns", lane.first_time + first, n_rows),
-            value=self._read("track.value", lane.first + first, n_rows),
-        )
-
-    @cached_property
     def details(self) -> Sequence[str]:
         """Return the meanings of the codes of details."""
-        return self.about.details or StepTexts(**self._columns("detail", StepTexts))
+        return self.about.details or self._table(StepTexts)
 
-    @cached_property
     def strips(self) -> Strips:
         """Return the strips of all lanes, one lane after the other."""
-        return Strips(**self._columns("strip", Strips))
+        return self._table(Strips)
 
-    @cached_property
-    def _times_ns(self) -> NDArray[np.int64]:
-        """Return the times of counters, each once, one after the other."""
-        return self._column("track.time_ns")
-
-    @cached_property
     def arrows(self) -> Arrows:
         """Return the arrows."""
-        return Arrows(**self._columns("arrow", Arrows))
+        return self._table(Arrows)
 
-    @property
     def pieces(self) -> Pieces:
-        """Return the pieces of the finest coarse picture, read each time."""
-        return Pieces(**self._columns("piece", Pieces))
+        """Return the pieces of the finest coarse picture."""
+        return self._table(Pieces)
 
-    def runs(self, resolution_ns: int) -> Pieces:
-        """Return the runs of a resolution; the last ones are kept, as a file is tried often."""
-        if self._runs is None or self._runs[0] != resolution_ns:
-            self._runs = resolution_ns, runs_of(self.pieces, resolution_ns)
-        return self._runs[1]
+    def _table(self, kind: Callable[..., Table]) -> Table:
+        columns = _columns(kind)
+        read = self._read([f"{kind.__name__}.{column}" for column in columns])
+        return kind(**dict(zip(columns, read, strict=True)))
 
-    def _columns(self, name: str, kind: type[Any]) -> dict[str, NDArray[Any]]:
-        return {column: self._column(f"{name}.{column}") for column in _columns(kind)}
-
-    def _column(self, name: str) -> NDArray[Any]:
-        path, (kind, first, size) = self._folder / _COLUMNS, self.about.columns[name]
-        if size * np.dtype(kind).itemsize < _LEAST_MAPPED_BYTES:  # no rows cannot be mapped
-            return np.fromfile(path, kind, count=size, offset=first)
-        return np.memmap(path, kind, "r", offset=first, shape=(size,))
-
-    def _read(self, name: str, first_row: int, n_rows: int) -> NDArray[Any]:
-        kind, first, _ = self.about.columns[name]
-        first += first_row * np.dtype(kind).itemsize
-        return np.fromfile(self._folder / _COLUMNS, kind, count=n_rows, offset=first)
+    def _read(self, names: Sequence[str]) -> list[NDArray[Any]]:
+        with np.load(self._path, allow_pickle=False) as file:
+            return [file[name] for name in names]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice
+from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -19,27 +19,29 @@ from reportgen.text import format_count
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, strips_of
 from reportgen.timeline.moments import Mark, moments_of
 from reportgen.timeline.packing import Block, Blocks, PackedPart
-from reportgen.timeline.runs import coarser, count_runs, thinned
-from reportgen.timeline.shown import MOST_PARTS, lanes_of_each
-from reportgen.timeline.staged import Staged
+from reportgen.timeline.runs import coarser, count_runs, runs_of, thinned
+from reportgen.timeline.shown import MOST_PARTS, lanes_of_each, shown_lanes
+from reportgen.timeline.staged import Staged, StagedPart
 
 BUDGET_BYTES = 950_000
 """Of the file, of which the page carries four thirds: all of it has 4 MB, 2.7 MB without."""
 
-_BYTES_OF_EVENT, _BYTES_OF_EVENT_AT_MOST = 2, 4
-"""Packed, with its arrow: blocks with more events than the budget allows are not even packed."""
-_BYTES_OF_RUN, _BYTES_OF_LANE = 8, 160
-"""Approximate; of a lane without the content of its blocks."""
-_COARSE_SHARE = 0.4
-_FAR_OVER = 2.0
-"""A file this many times its budget holds only coarse lanes: each attempt packs all ranks again."""
+_LEAST_EVENT_BYTES = 2
+"""Packed, with its arrow: more events than the budget allows are not even packed."""
+_BYTES_OF_RUN, _BYTES_OF_VALUE, _BYTES_OF_ARROW, _BYTES_OF_BLOCKS = 8, 4, 1, 150
+"""Approximate: of a coarse value of a counter, an event's arrow, a lane's blocks in the header."""
+_COARSE_SHARE, _EVENTS_SHARE = 0.4, 0.85
+"""Of the file for coarse lanes, and of the rest for events: some pack worse than those packed to
+learn how many bytes they take."""
+_SAMPLED = 2_048
+"""Events of a lane that are packed for that."""
 MOST_WINDOWS, _MOST_MOMENTS = 8, 64
 """Windows of a file, and moments that are tried for them: a thousand ranks have very many."""
-_MOST_JOINED = 1 << 20
-"""As many begins take 8 MB."""
 _CUT = " (its begin)"
-_HALVINGS = 12
-"""After this many halvings the room that is left is a small part of the whole."""
+_SPREAD = 1_024
+
+Range = tuple[int, int]
+"""Begin and end in the time of a part."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,60 +98,76 @@ class Window:
 
 
 def timeline_of(
-    folders: Sequence[Path], marks: Sequence[Mark], *, budget_bytes: int | None = BUDGET_BYTES
+    files: Sequence[Path], marks: Sequence[Mark], *, budget_bytes: int | None = BUDGET_BYTES
 ) -> list[bytes]:
     """Return the pieces of the file of the timeline.
 
     Args:
-        folders: where the lanes of each part were staged, in the order of the report.
+        files: where the lanes of each part were staged, in the order of the report.
         marks: the findings that say when, most important first.
         budget_bytes: of the file; ``None`` keeps every event.
     """
-    most = None if budget_bytes is None else lanes_of_each(len(folders))
-    n_shown = len(folders) if budget_bytes is None else min(len(folders), MOST_PARTS)
-    parts = by_machine([Staged(folder) for folder in folders[:n_shown]])
+    most = None if budget_bytes is None else lanes_of_each(len(files))
+    n_shown = len(files) if budget_bytes is None else min(len(files), MOST_PARTS)
+    parts = by_machine([Staged(path) for path in files[:n_shown]])
     axis = axis_of(parts)
+
+    def made(windows: Sequence[Window], resolution_ns: int | None = None) -> list[bytes]:
+        file = _File(parts, axis, marks, most)
+        return file.made(windows, resolution_ns=resolution_ns, n_parts=len(files))
+
     n_events = sum(lane.n_events for part in parts for lane in part.about.lanes)
     whole = Window(0, axis.length_ns, "everything")
-    if budget_bytes is None or n_events * _BYTES_OF_EVENT <= budget_bytes:
-        pieces = _File(parts, axis, marks, most).made([whole], n_parts=len(folders))
+    if budget_bytes is None or n_events * _LEAST_EVENT_BYTES <= budget_bytes:
+        pieces = made([whole])
         if budget_bytes is None or _size(pieces) <= budget_bytes:
             return pieces
-    n_lanes = sum(min(len(part.about.lanes), most or 0) for part in parts)
-    resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE) // _BYTES_OF_RUN)
-    left = int(budget_bytes * (1 - _COARSE_SHARE)) - n_lanes * _BYTES_OF_LANE
-    n_events = max(left, 0) // _BYTES_OF_EVENT_AT_MOST
-    begins, pieces, made_of = Begins(parts, axis), [], None
-    while True:
-        windows = planned(parts, axis, marks, n_events, begins)
-        if made_of != (windows, resolution_ns):  # else a smaller number gave the same windows
-            made_of = windows, resolution_ns
-            pieces = _File(parts, axis, marks, most).made(
-                windows, resolution_ns=resolution_ns, n_parts=len(folders)
-            )
-        if _size(pieces) <= budget_bytes or resolution_ns > axis.length_ns:
-            return pieces
-        over = _size(pieces) / budget_bytes
-        if windows:  # events of many names take more bytes than was guessed
-            n_events = int(n_events * min(0.75, 0.9 / over)) if over < _FAR_OVER else 0
-        else:
-            resolution_ns *= 1 << max(math.ceil(math.log2(over)), 1)
+    resolution_ns = _resolution_ns(parts, int(budget_bytes * _COARSE_SHARE))
+    coarse = made((), resolution_ns)
+    left_bytes = budget_bytes - _size(coarse)
+    if left_bytes < 0:  # names without end
+        return made((), resolution_ns * 2 * _size(coarse) // budget_bytes)
+    n_lanes = sum(len(shown_lanes(part.about.lanes, most)) for part in parts)
+    left_bytes -= min(n_lanes * _BYTES_OF_BLOCKS, left_bytes // 2)
+    n_events = int(left_bytes * _EVENTS_SHARE / _event_bytes(parts))
+    pieces = made(planned(parts, axis, marks, n_events), resolution_ns)
+    return pieces if _size(pieces) <= budget_bytes else coarse
 
 
 def _size(pieces: Sequence[bytes]) -> int:
     return sum(map(len, pieces))
 
 
-def _resolution_ns(parts: Sequence[Staged], most_runs: int) -> int:
-    """Return the finest resolution at which there are no more runs."""
+def _event_bytes(parts: Sequence[Staged]) -> float:
+    """Return how many bytes an event takes with its texts and arrow, as some of a part pack."""
+    part = max(parts, key=lambda item: sum(lane.n_events for lane in item.about.lanes))
+    blocks = Blocks()
+    packed = PackedPart(part, blocks, shift_ns=0, lane=0, most=None)
+    packed.open()
+    n_events = sum(packed.pack_sample(at, _SAMPLED) for at in range(len(part.about.lanes)))
+    for vocabulary in (blocks.names, blocks.details):
+        blocks.texts(vocabulary.texts)
+    return blocks.n_bytes / max(n_events, 1) + _BYTES_OF_ARROW
+
+
+def _resolution_ns(parts: Sequence[Staged], most_bytes: int) -> int:
+    """Return the finest resolution at which runs, and the values of counters, take no more."""
     resolution_ns = max(part.about.finest_ns for part in parts)
-    pieces = [part.pieces for part in parts]
+    pieces = [part.pieces() for part in parts]
     while True:
         n_runs = sum(count_runs(item, resolution_ns) for item in pieces)
-        if n_runs <= most_runs or resolution_ns > 1 << 60:
+        n_values = sum(_n_values(part.about, resolution_ns) for part in parts)
+        if n_runs * _BYTES_OF_RUN + n_values * _BYTES_OF_VALUE <= most_bytes:
             return resolution_ns
         resolution_ns *= 2
         pieces = [coarser(item, resolution_ns) for item in pieces]
+
+
+def _n_values(about: StagedPart, resolution_ns: int) -> int:
+    """Return how many values of counters a part has at a resolution: two of each interval."""
+    n_intervals = (about.last_ns - about.first_ns) // resolution_ns + 1
+    counters = (lane for lane in about.lanes if lane.kind == LaneKind.COUNTER)
+    return sum(min(lane.n_events, 2 * n_intervals) for lane in counters)
 
 
 class _File:
@@ -184,48 +202,51 @@ class _File:
         """
         in_order = sorted(windows, key=lambda item: item.start_ns)
         for part in self.parts:
-            if resolution_ns is not None:
-                self._add_runs(part, resolution_ns)
             ranges_ns = [
                 (window.start_ns - part.shift_ns, window.end_ns - part.shift_ns)
                 for window in in_order
                 if window.holds(part.about.node)
             ]
+            if ranges_ns:
+                part.open()
+            self._add_lanes(part, ranges_ns, resolution_ns)
             for number in range(len(ranges_ns)):
-                self._add_window(part, ranges_ns[: number + 1])
+                rows = part.arrow_rows(ranges_ns[: number + 1])
+                if rows.size:
+                    self.arrows.append(part.pack_arrows(rows, *ranges_ns[number]))
+            if ranges_ns:
+                part.close()
         header = self._header(in_order, resolution_ns)
         if n_parts > len(self.parts):
             shown, every = format_count(len(self.parts)), format_count(n_parts)
             header["left_out"] = f"Of {every} nodes or ranks the first {shown} are shown."
         return timeline_file.assemble(header, self.blocks.packed)
 
-    def _add_runs(self, part: PackedPart, resolution_ns: int) -> None:
-        start_ns, end_ns = -part.shift_ns, self.axis.length_ns - part.shift_ns
-        runs = part.staged.runs(resolution_ns)
-        for number, lane in enumerate(part.lanes, start=part.lane):
-            blocks = self.of_lane[number]
-            if lane.kind == LaneKind.COUNTER:
-                track = thinned(part.values(lane, start_ns, end_ns), resolution_ns)
-                blocks.append(part.pack_values(track, 1, start_ns, end_ns))
-            elif lane.n_events:
-                blocks.append(part.pack_runs(lane, runs, start_ns, end_ns))
+    def _add_lanes(
+        self, part: PackedPart, ranges_ns: Sequence[Range], resolution_ns: int | None
+    ) -> None:
+        """Add the runs of all lanes of a part where there is a resolution, and what is in ranges.
 
-    def _add_window(self, part: PackedPart, ranges_ns: Sequence[tuple[int, int]]) -> None:
-        """Add what a part has in the last of some ranges, and not in those before."""
-        start_ns, end_ns = ranges_ns[-1]
-        after_ns = ranges_ns[-2][1] if len(ranges_ns) > 1 else -(1 << 62)
+        An event that reaches from one range into the next is in the first.
+        """
+        whole_ns = (-part.shift_ns, self.axis.length_ns - part.shift_ns)
+        runs = None if resolution_ns is None else runs_of(part.staged.pieces(), resolution_ns)
         for number, lane in enumerate(part.lanes, start=part.lane):
             blocks = self.of_lane[number]
             if lane.kind == LaneKind.COUNTER:
-                track = part.values(lane, start_ns, end_ns)
-                if track.time_ns.size:
-                    blocks.append(part.pack_values(track, 0, start_ns, end_ns))
-            else:
-                strips = part.events(lane, start_ns, end_ns, after_ns)
-                blocks.extend(part.pack_events(strips, start_ns, end_ns))
-        rows = part.arrow_rows(ranges_ns)
-        if rows.size:
-            self.arrows.append(part.pack_arrows(rows, start_ns, end_ns))
+                track = part.staged.track(lane.members[0][0])
+                if resolution_ns is not None:
+                    thin = thinned(track, resolution_ns)
+                    blocks.append(part.pack_values(thin, 1, *whole_ns))
+                found = [part.pack_values(track, 0, *range_ns) for range_ns in ranges_ns]
+                blocks += [block for block in found if block["n"]]
+                continue
+            if runs is not None and lane.n_events:
+                blocks.append(part.pack_runs(lane, runs, *whole_ns))
+            after_ns = -(1 << 62)
+            for range_ns in ranges_ns:
+                blocks += part.pack_events(part.events(lane, *range_ns, after_ns), *range_ns)
+                after_ns = range_ns[1]
 
     def _header(self, windows: Sequence[Window], resolution_ns: int | None) -> dict[str, Any]:
         lanes = list(self._lanes())
@@ -352,14 +373,18 @@ def clocks_of(parts: Sequence[Staged], axis: Axis) -> dict[str, int]:
 
 
 def planned(
-    parts: Sequence[Staged],
-    axis: Axis,
-    marks: Sequence[Mark],
-    most_events: int,
-    begins: Begins,
+    parts: Sequence[Staged], axis: Axis, marks: Sequence[Mark], most_events: int
 ) -> list[Window]:
     """Return the windows that fit into this many events, most important first, without overlaps."""
     clocks = clocks_of(parts, axis)
+    place = {part.about.node: at for at, part in enumerate(parts)}
+
+    @cache
+    def curve_of(node: str) -> Curve:
+        at = place[node]
+        return Curve.of(parts[at : at + 1], axis.shifts_ns[at : at + 1])
+
+    of_all = Curve.of(parts, axis.shifts_ns)
     windows: list[Window] = []
     for moment in islice(moments_of([part.about for part in parts], marks), _MOST_MOMENTS):
         if len(windows) == MOST_WINDOWS or most_events <= 0:
@@ -370,42 +395,38 @@ def planned(
         for other in windows:
             if start_ns < other.end_ns and other.start_ns < end_ns:
                 start_ns, end_ns = _outside(start_ns, end_ns, other)
-        if start_ns >= end_ns:
-            continue
-        wanted = Window(start_ns, end_ns, moment.why)
-        node = moment.node or parts[0].about.node
-        window, n_events = _fitted(wanted, node, begins, most_events // 2)
-        if window is not None:
-            windows.append(window)
-            most_events -= n_events
+        node = moment.node if moment.node in place else parts[0].about.node
+        for nodes, least in ((None, 4), (frozenset([node]), 1 << 20)):
+            curve = of_all if nodes is None else curve_of(node)
+            first = curve.n_before(start_ns)
+            until_ns = min(end_ns, curve.time_of(first + most_events // 2))
+            if start_ns < until_ns and (until_ns - start_ns) * least >= end_ns - start_ns:
+                why = moment.why if until_ns == end_ns else f"{moment.why}{_CUT}"
+                windows.append(Window(start_ns, until_ns, why, nodes))
+                most_events -= curve.n_before(until_ns) - first
+                break
     if windows:
-        windows[0] = _grown(windows[0], windows[1:], begins, axis.length_ns, most_events)
+        curve = of_all if windows[0].nodes is None else curve_of(*windows[0].nodes)
+        windows[0] = _grown(windows[0], windows[1:], curve, axis.length_ns, most_events)
     return windows
 
 
 def _grown(
-    window: Window, others: Sequence[Window], begins: Begins, length_ns: int, most_events: int
+    window: Window, others: Sequence[Window], curve: Curve, length_ns: int, n_events: int
 ) -> Window:
-    """Return a window with as much around it as further events allow, up to its neighbours."""
-    before = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
-    after = min(
+    """Return a window with so many events more around it, up to its neighbours."""
+    low_ns = max((item.end_ns for item in others if item.end_ns <= window.start_ns), default=0)
+    high_ns = min(
         (item.start_ns for item in others if item.start_ns >= window.end_ns), default=length_ns
     )
-    most_events += begins.n_in(window)
-    grown, fits_ns, fails_ns = window, 0, length_ns + 1
-    for _ in range(_HALVINGS):
-        margin_ns = (fits_ns + fails_ns) // 2
-        wider = replace(
-            window,
-            start_ns=max(window.start_ns - margin_ns, before),
-            end_ns=min(window.end_ns + margin_ns, after),
-            why=f"around the {window.why.removesuffix(_CUT)}",
-        )
-        if begins.n_in(wider) <= most_events:
-            grown, fits_ns = wider, margin_ns
-        else:
-            fails_ns = margin_ns
-    return grown
+    begin_ns = curve.time_of(curve.n_before(window.start_ns) - n_events // 2)
+    until_ns = curve.time_of(curve.n_before(window.end_ns) + n_events // 2)
+    return replace(
+        window,
+        start_ns=min(max(begin_ns, low_ns), window.start_ns),
+        end_ns=max(min(until_ns, high_ns), window.end_ns),
+        why=f"around the {window.why.removesuffix(_CUT)}",
+    )
 
 
 def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
@@ -414,48 +435,32 @@ def _outside(start_ns: int, end_ns: int, other: Window) -> tuple[int, int]:
     return (start_ns, other.start_ns) if before > after else (other.end_ns, end_ns)
 
 
-def _fitted(
-    wanted: Window, node: str, begins: Begins, most_events: int
-) -> tuple[Window | None, int]:
-    """Return a window of no more events, and how many: of all parts, else of one, else shorter."""
-    for is_all, least in ((True, 4), (False, 1 << 20)):
-        shorter = 1
-        while shorter <= least:
-            end_ns = wanted.start_ns + (wanted.end_ns - wanted.start_ns) // shorter
-            why = wanted.why if shorter == 1 else f"{wanted.why}{_CUT}"
-            nodes = None if is_all else frozenset([node])
-            window = Window(wanted.start_ns, end_ns, why, nodes)
-            n_events = begins.n_in(window)
-            if n_events <= most_events:
-                return (window, n_events) if end_ns > wanted.start_ns else (None, 0)
-            shorter *= 2
-    return None, 0
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """How many events of some parts begin before a time of the file, as their pieces tell it."""
 
+    time_ns: NDArray[np.int64]
+    n_events: NDArray[np.float64]
 
-class Begins:
-    """The events of all parts by their begin: how many are in a window is asked hundreds of times.
+    @classmethod
+    def of(cls, parts: Sequence[Staged], shifts_ns: Sequence[int]) -> Curve:
+        """Return the curve of some parts; the values of a counter are spread evenly."""
+        times_ns, counts = list[NDArray[np.int64]](), list[NDArray[Any]]()
+        for part, shift_ns in zip(parts, shifts_ns, strict=True):
+            pieces, about = part.pieces(), part.about
+            n_values = sum(lane.n_events for lane in about.lanes if lane.kind == LaneKind.COUNTER)
+            evenly_ns = np.linspace(about.first_ns, about.last_ns, _SPREAD).astype(np.int64)
+            times_ns += [pieces.start_ns + shift_ns, evenly_ns + shift_ns]
+            counts += [pieces.count, np.full(_SPREAD, n_values / _SPREAD)]
+        time_ns = np.concatenate(times_ns)
+        order = np.argsort(time_ns, kind="stable")
+        return cls(time_ns[order], np.cumsum(np.concatenate(counts)[order]))
 
-    Those of many parts are joined, unless they are so many that they are better left mapped.
-    """
+    def n_before(self, time_ns: int) -> int:
+        """Return how many events begin before a time."""
+        return int(np.interp(time_ns, self.time_ns, self.n_events, left=0))
 
-    def __init__(self, parts: Sequence[Staged], axis: Axis) -> None:
-        self._of: dict[str, list[tuple[int, NDArray[np.int64]]]] = {}
-        for part, shift_ns in zip(parts, axis.shifts_ns, strict=True):
-            lanes = [(shift_ns, part.begins_ns(lane)) for lane in part.about.lanes]
-            self._of.setdefault(part.about.node, []).extend(lanes)
-        self._every = list(chain.from_iterable(self._of.values()))
-        if sum(begins_ns.size for _, begins_ns in self._every) <= _MOST_JOINED:
-            shifted = [begins_ns + shift_ns for shift_ns, begins_ns in self._every]
-            self._every = [(0, np.sort(np.concatenate(shifted)))]
-
-    def n_in(self, window: Window) -> int:
-        """Return how many events begin in a window."""
-        lanes: Iterable[tuple[int, NDArray[np.int64]]] = self._every
-        if window.nodes is not None:
-            lanes = chain.from_iterable(self._of.get(node, ()) for node in window.nodes)
-        n_events = 0
-        for shift_ns, begins_ns in lanes:
-            ends = (window.start_ns - shift_ns, window.end_ns - shift_ns)
-            low, high = np.searchsorted(begins_ns, ends)
-            n_events += int(high - low)
-        return n_events
+    def time_of(self, n_events: int) -> int:
+        """Return the time before which so many events begin; one after all where all do."""
+        is_less = n_events < self.n_events[-1]
+        return int(np.interp(n_events, self.n_events, self.time_ns)) if is_less else 1 << 62

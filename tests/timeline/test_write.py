@@ -17,7 +17,7 @@ from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Strip
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
 from reportgen.timeline.staged import Staged
-from reportgen.timeline.write import BUDGET_BYTES, Window
+from reportgen.timeline.write import BUDGET_BYTES
 from tests.timeline.reading import ReadFile, read_file
 
 ORIGIN_NS = 1_783_071_000_000_000_000
@@ -208,52 +208,22 @@ def test_streams_are_below_the_threads_of_a_joined_lane(
     assert shown[2]["kind"] == "thread"
 
 
-@pytest.mark.parametrize("n_parts", [8, 64])
-def test_windows_are_planned_in_a_bounded_number_of_trials(
-    n_parts: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = [part(rank, n_steps=10, per_step=30) for rank in range(n_parts)]
-    for lanes in parts:
-        stage(lanes, tmp_path / lanes.node, n_parts=n_parts)
-    staged = [Staged(tmp_path / lanes.node) for lanes in parts]
-    marks = [  # each begins with an event, for which there is no room
-        Mark(title="late", said_by="R", start_ns=at_ns, end_ns=at_ns + 10, node=lanes.node)
-        for lanes in parts
-        for at_ns in (_first_thread(lanes).start_ns[:40] + lanes.origin_ns).tolist()
-    ]
-    counted: list[Window] = []
-    count = write.Begins.n_in
-
-    def counting(begins: write.Begins, window: Window) -> int:
-        counted.append(window)
-        return count(begins, window)
-
-    monkeypatch.setattr(write.Begins, "n_in", counting)
-    axis = write.axis_of(staged)
-    write.planned(staged, axis, marks, 1, write.Begins(staged, axis))
-    lengths_of_all, lengths_of_one = 3, 21
-    assert 0 < len(counted) <= (lengths_of_all + lengths_of_one) * write._MOST_MOMENTS
-
-
-def test_begins_are_counted_alike_joined_and_lane_by_lane(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = [part(rank, n_steps=3, per_step=30) for rank in range(3)]
+def test_a_curve_counts_the_events_that_begin_before_a_time(tmp_path: Path) -> None:
+    parts = [part(rank, n_steps=30, per_step=30) for rank in range(3)]
     for lanes in parts:
         stage(lanes, tmp_path / lanes.node, n_parts=3)
     staged = [Staged(tmp_path / lanes.node) for lanes in parts]
     axis = write.axis_of(staged)
-    ends_ns = np.linspace(0, axis.length_ns, 8).astype(np.int64).tolist()
-    windows = [
-        Window(start_ns, end_ns, "", nodes)
-        for start_ns, end_ns in pairwise(ends_ns)
-        for nodes in (None, frozenset([parts[1].node]))
-    ]
-    joined = [write.Begins(staged, axis).n_in(window) for window in windows]
-    monkeypatch.setattr(write, "_MOST_JOINED", 0)
-    assert [write.Begins(staged, axis).n_in(window) for window in windows] == joined
+
+    curve = write.Curve.of(staged, axis.shifts_ns)
+
     n_events = sum(lane.n_events for lanes in parts for lane in lanes.lanes)
-    assert 0 < sum(joined[1::2]) < sum(joined[::2]) == n_events
+    assert curve.n_before(0) == pytest.approx(0, abs=10)
+    assert curve.n_before(axis.length_ns) == pytest.approx(n_events, abs=10)
+    middle_ns = axis.length_ns // 2
+    assert curve.n_before(middle_ns) == pytest.approx(n_events / 2, rel=0.2)
+    assert curve.time_of(curve.n_before(middle_ns)) == pytest.approx(middle_ns, rel=0.01)
+    assert curve.time_of(n_events + 1) > axis.length_ns
 
 
 def test_clocks_that_do_not_agree_begin_at_zero_each(tmp_path: Path) -> None:
