@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import re
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -74,35 +73,3 @@ def test_the_reference_of_the_api_is_fresh() -> None:
     assert (ROOT / "docs" / "api.md").read_text(encoding="utf-8") == text, (
         "run: python docs/api_build.py"
     )
-
-
-def test_every_call_of_the_page_for_smdebug_users_exists() -> None:
-    from reportgen import explore
-    from reportgen.explore import (
-        causes,
-        charts,
-        loading,
-        selections,
-        statistics,
-        utilization_within,
-    )
-
-    rooms = {
-        "explore": explore,
-        "causes": causes,
-        "utilization_within": utilization_within,
-        "charts": charts,
-        "loading": loading,
-        "selections": selections,
-        "statistics": statistics,
-        "job": explore.Job,
-    }
-    text = (ROOT / "docs" / "from-smdebug.md").read_text(encoding="utf-8")
-    new = [line.split(" | ")[-1] for line in text.splitlines() if line.startswith("| ")]
-    calls = re.findall(
-        r"\b(explore|causes|charts|utilization_within|loading|selections|statistics|job)\.(\w+)\(",
-        "\n".join(new),
-    )
-    assert len(calls) > 20
-    for room, name in calls:
-        assert hasattr(rooms[room], name), f"{room}.{name}"

@@ -5,36 +5,32 @@ returned and the docstring says so. Signatures: smdebug 1.0.34 and AWS's
 public example notebooks.
 """
 
-from reportgen.compat.charts import (
-    Heatmap,
-    MetricsHistogram,
-    StepHistogram,
-    StepTimelineChart,
-    TimelineCharts,
-)
-from reportgen.compat.dataloader import PT_dataloader_analysis
-from reportgen.compat.frame_analysis import PandasFrameAnalysis, Resource, StatsBy
-from reportgen.compat.pandas_frame import PandasFrame
-from reportgen.compat.python_profiles import (
-    Metrics,
-    PyinstrumentAnalysis,
-    PythonProfileModes,
-    StepPhase,
-    cProfileAnalysis,
-    cProfileStats,
-)
-from reportgen.compat.readers import (
-    LocalAlgorithmMetricsReader,
-    LocalSystemMetricsReader,
-    S3AlgorithmMetricsReader,
-    S3SystemMetricsReader,
-)
-from reportgen.compat.training_job import TrainingJob
+from reportgen.compat.analyses import PandasFrameAnalysis, PT_dataloader_analysis, Resource, StatsBy
+from reportgen.compat.jobs import MetricsReader, PandasFrame, TimelineCharts, TrainingJob
+
+S3SystemMetricsReader = S3AlgorithmMetricsReader = MetricsReader
+LocalSystemMetricsReader = LocalAlgorithmMetricsReader = MetricsReader
 
 __all__ = [
-    "Heatmap", "LocalAlgorithmMetricsReader", "LocalSystemMetricsReader", "Metrics",
-    "MetricsHistogram", "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis",
-    "PyinstrumentAnalysis", "PythonProfileModes", "Resource", "S3AlgorithmMetricsReader",
-    "S3SystemMetricsReader", "StatsBy", "StepHistogram", "StepPhase", "StepTimelineChart",
-    "TimelineCharts", "TrainingJob", "cProfileAnalysis", "cProfileStats",
+    "LocalAlgorithmMetricsReader", "LocalSystemMetricsReader", "MetricsReader",
+    "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis", "Resource",
+    "S3AlgorithmMetricsReader", "S3SystemMetricsReader", "StatsBy", "TimelineCharts", "TrainingJob",
 ]  # fmt: skip
+
+_PROFILES = "reportgen.open(path).python_profiles()"
+_INSTEAD = {
+    "Heatmap": "reportgen.explore.charts.heatmap",
+    "MergedTimeline": "the command `reportgen timeline`",
+    "MetricsHistogram": "reportgen.explore.charts.utilization_histogram",
+    "PyinstrumentAnalysis": _PROFILES,
+    "StepHistogram": "reportgen.explore.charts.step_histogram",
+    "StepTimelineChart": "reportgen.explore.charts.window",
+    "cProfileAnalysis": _PROFILES,
+}
+
+
+def __getattr__(name: str) -> object:
+    """Say what takes the place of a name of smdebug's that is not here."""
+    if name in _INSTEAD:
+        raise ImportError(f"reportgen.compat has no {name}; use {_INSTEAD[name]}.")
+    raise AttributeError(f"module 'reportgen.compat' has no attribute {name!r}")

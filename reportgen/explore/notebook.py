@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reportgen.explore.charts import Info, figure, is_empty
 from reportgen.explore.frames import utc_texts
 from reportgen.explore.job import Job
 from reportgen.explore.loading import initialization_times, waits, worker_times
@@ -117,9 +116,9 @@ class Notebook:
             shown if len(shown := readable(frame, origin_us=self.job.origin_us)) else Said(none)
         )
 
-    def chart(self, info: Info, *, of: str = "", none: str = "None.") -> Figure | Said:
-        """Return the figure of an info object of ``charts``; arguments as of ``table``."""
-        return self.lacks(of) or (Said(none) if is_empty(info) else figure(info))
+    def chart(self, figure: Figure, *, of: str = "", none: str = "None.") -> Figure | Said:
+        """Return a figure of ``charts``; where it is empty, a sentence; arguments as ``table``."""
+        return self.lacks(of) or (figure if figure.data else Said(none))
 
     def text(self, sentence: str, *, of: str = "") -> Said:
         """Return a sentence, where what it is about was recorded."""

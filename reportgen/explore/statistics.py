@@ -143,6 +143,36 @@ def training_steps(events: pd.DataFrame) -> pd.DataFrame:
     return steps
 
 
+def job_phases(events: pd.DataFrame, *, job_us: tuple[int, int] | None = None) -> pd.DataFrame:
+    """Return initialization, training loop and finalization, as the page counts them.
+
+    Args:
+        events: a FRAMEWORK frame; the loop lasts from the first start to the last end of
+            ``training_steps``.
+        job_us: first and last sample; by default first and last event.
+
+    Returns:
+        ``phase``, ``start_time_us``, ``end_time_us``, ``length_us`` (never negative) and
+        ``share_pct`` of the sum of the three; empty without steps.
+    """
+    import pandas as pd
+
+    steps = training_steps(events)
+    columns = ["phase", "start_time_us", "end_time_us"]
+    rows: list[tuple[str, int, int]] = []
+    if len(steps):
+        start_us, end_us = int(steps["start_time_us"].min()), int(steps["end_time_us"].max())
+        first_us, last_us = job_us or (events["start_time_us"].min(), events["end_time_us"].max())
+        rows = [
+            ("initialization", min(int(first_us), start_us), start_us),
+            ("training loop", start_us, end_us),
+            ("finalization", end_us, max(int(last_us), end_us)),
+        ]
+    found = pd.DataFrame(rows, columns=columns)
+    length_us = found["end_time_us"] - found["start_time_us"]
+    return found.assign(length_us=length_us, share_pct=100 * length_us / (length_us.sum() or 1))
+
+
 def phase_intervals(
     events: pd.DataFrame,
     *,

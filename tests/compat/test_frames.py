@@ -9,14 +9,19 @@ import pandas as pd
 import pytest
 
 from reportgen.compat import (
+    MetricsReader,
     PandasFrame,
     PandasFrameAnalysis,
     PT_dataloader_analysis,
     Resource,
     StatsBy,
+    TimelineCharts,
     TrainingJob,
+    jobs,
 )
 from reportgen.errors import ConfigError, LocationError
+from reportgen.storage import TrainingJob as Described
+from tests.builders import START_S, write_system
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 TRAIN = "Step:ModeKeys.TRAIN"
@@ -41,13 +46,31 @@ def test_the_first_lines_of_the_old_notebook_run(
 
     assert len(system) == len(pandas_frame.get_all_system_metrics()) > 1_000
     assert len(framework) == len(pandas_frame.get_all_framework_metrics()) > 100
-    again = pandas_frame.get_latest_data()
-    assert [len(frame) for frame in again] == [0, 0]
+    for before, after in zip((system, framework), pandas_frame.get_latest_data(), strict=True):
+        pd.testing.assert_frame_equal(before, after)
 
 
-def test_a_job_by_name_and_region_is_told_to_pass_its_path(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="s3://BUCKET"):
-        TrainingJob("my-job", region="us-east-1")
+def test_latest_data_accumulate(tmp_path: Path) -> None:
+    write_system(tmp_path, {"gpu0": [1.0, 2.0]}, start_s=START_S)
+    frame = PandasFrame(str(tmp_path))
+    first, _ = frame.get_latest_data()
+    write_system(tmp_path, {"gpu0": [3.0]}, start_s=START_S + 60)
+    second, _ = frame.get_latest_data()
+
+    assert (first["value"].tolist(), second["value"].tolist()) == ([1.0, 2.0], [1.0, 2.0, 3.0])
+    pd.testing.assert_frame_equal(second, PandasFrame(str(tmp_path)).get_all_system_metrics())
+
+
+def test_a_job_is_opened_by_name_and_region(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(path: str) -> Described:
+        return Described(name="bert-7", region="", status="", profiler_path=f"s3://b/{path}")
+
+    monkeypatch.setattr(jobs, "training_job", told)
+    job = TrainingJob("bert-7", region="us-east-1")
+    assert job.profiler_s3_output_path == "s3://b/sagemaker:us-east-1/bert-7/profiler-output"
+    assert job.name == "bert-7"
     with pytest.raises(LocationError, match="No profiler files arrived"):
         TrainingJob(str(tmp_path)).wait_for_sys_profiling_data_to_be_available(timeout_s=0.05)
 
@@ -124,8 +147,11 @@ def test_what_ran_in_some_intervals(
 
     assert max(by_phase.values()) == max(by_function.values()) == 1.0
     assert not any(name.startswith("Step:") for name in by_function)
-    with pytest.raises(ConfigError, match="no time of a frame"):
-        pandas_frame.convert_datetime_to_timestamp("2020-07-01")
+    assert pandas_frame.convert_datetime_to_timestamp("2020-07-01T02:31:58:560123") == (
+        1_593_570_718_560_123
+    )
+    with pytest.raises(ConfigError, match="'yesterday' is no time"):
+        pandas_frame.convert_datetime_to_timestamp("yesterday")
 
 
 def test_the_parts_of_a_job_add_up(frames: tuple[pd.DataFrame, pd.DataFrame]) -> None:
@@ -150,6 +176,9 @@ def test_statistics_have_the_columns_people_know(frames: tuple[pd.DataFrame, pd.
     assert row["duration_mean_us"] == pytest.approx(lasted.mean())
     for by in (StatsBy.PROCESS, StatsBy.FRAMEWORK_METRICS):
         assert analysis.get_step_statistics(by).columns[0] == by.value
+        pd.testing.assert_frame_equal(
+            analysis.get_step_statistics(by), analysis.get_step_statistics(by.value)
+        )
 
     use = analysis.get_utilization_stats(resource=Resource.GPU, by=StatsBy.TRAINING_PHASE)
     assert set(use["Resource"]) == {"gpu"}
@@ -173,7 +202,7 @@ def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
         assert {"start_time", "end_time", "duration_us"} <= set(method().columns)
     slow = analysis.analyze_batchtime()
 
-    assert list(slow.columns) == [
+    assert list(slow.columns)[:4] == [
         "previous_batch_start", "start_time", "BatchTime_in_seconds", "worker_id",
     ]  # fmt: skip
     if len(slow):
@@ -227,3 +256,25 @@ def test_job_statistics_of_an_oracle_job_equal_its_summary() -> None:
         framework["start_time_us"].min() - system["timestamp_us"].min()
     )
     assert found["training_loop_end"] == framework["end_time"].max()
+
+
+def test_what_is_not_here_is_a_sentence(
+    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    analysis = PandasFrameAnalysis(*frames)
+    for wrong, said in (
+        (lambda: analysis.get_step_statistics("phase"), "'phase' is no StatsBy"),
+        (lambda: analysis.get_utilization_stats("tpu"), "'tpu' is no Resource"),
+        (lambda: PandasFrameAnalysis(frames[1], frames[0]), "lack the column dimension"),
+        (lambda: PandasFrameAnalysis(None, None), "lack the column dimension"),
+        (lambda: PT_dataloader_analysis(frames[0]), "takes a PandasFrame, not a DataFrame"),
+        (lambda: TimelineCharts("path"), "takes a MetricsReader, not a str"),  # type: ignore[arg-type]  # wrong on purpose
+    ):
+        with pytest.raises(ConfigError, match=said):
+            wrong()
+    reader = MetricsReader(pandas_frame.path)
+    for its, name in ((reader, "get_events"), (TrainingJob("x/y"), "describe_training_job")):
+        with pytest.raises(AttributeError, match=f"has no {name}; it has .*from-smdebug"):
+            getattr(its, name)
+    with pytest.raises(ImportError, match=r"has no Heatmap; use .*charts\.heatmap"):
+        from reportgen.compat import Heatmap  # noqa: F401

@@ -2,30 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import cProfile
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pytest
 
 from reportgen.compat import (
-    Heatmap,
-    LocalSystemMetricsReader,
-    Metrics,
-    MetricsHistogram,
     PandasFrame,
     PT_dataloader_analysis,
-    PyinstrumentAnalysis,
-    PythonProfileModes,
-    StepHistogram,
-    StepTimelineChart,
     TimelineCharts,
     TrainingJob,
-    cProfileAnalysis,
 )
 from reportgen.errors import ConfigError
 from tests.builders import START_S, timeline_lines, write_system, write_timeline
@@ -111,62 +99,44 @@ def test_a_window_restricts_the_batches(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [5.0] * 40, "cpu0": [7.0] * 40}, start_s=START_S)
     analysis = PT_dataloader_analysis(PandasFrame(str(tmp_path)))
 
-    assert analysis.analyze_batchtime()["BatchTime_in_seconds"].tolist() == [6.0, 4.0]
+    slow = analysis.analyze_batchtime()
+    assert slow["BatchTime_in_seconds"].tolist() == [6.0, 4.0]
+    assert slow[["GPU_pct", "CPU_pct"]].to_numpy().tolist() == [[5.0, 7.0]] * 2
     begin, end = (datetime.fromtimestamp(START_S + at, UTC) for at in (0, 9))
     within = analysis.analyze_batchtime(begin, end)
     assert within["BatchTime_in_seconds"].tolist() == [4.0]
+    in_us = analysis.analyze_batchtime(0, np.int64(9_000_000))
+    pd.testing.assert_frame_equal(in_us, within)
     window = analysis.plot_the_window(begin, end, ["nothing"], ["GPU"])
     assert [trace.name for trace in window.data] == ["algo-1 gpu0"]
-    both = analysis.plot_the_window(begin, end, ["GetNext"], ["gpu", "cpu"])
+    both = analysis.plot_the_window(0, 9_000_000, ["GetNext"], ["gpu", "cpu"])
     assert len(both.data) == 3
 
 
-def test_readers_give_events_as_objects(small: TrainingJob) -> None:
-    reader = small.get_systems_metrics_reader()
-    reader.refresh_event_file_list()
-    first = reader.get_timestamp_of_first_available_file()
-    last = reader.get_timestamp_of_latest_available_file()
-    samples = reader.get_events(first, last)
-
-    assert (first, last) == (int(START_S * 1e6), int(START_S * 1e6) + 7_500_000)
-    assert len(samples) == 32
-    assert {(item.name, item.dimension, item.node_id) for item in samples} == {
-        ("gpu0", "GPUUtilization", "algo-1"), ("cpu0", "CPUUtilization", "algo-1"),
-    }  # fmt: skip
-    assert max(item.timestamp for item in samples) == START_S + 7.5
-    events = small.get_framework_metrics_reader().get_events(0, last)
-    assert [item.event_args["step_num"] for item in events] == [0, 1, 2, 3]
-    assert {item.duration for item in events} == {500_000_000}
-    local = LocalSystemMetricsReader(small.profiler_s3_output_path)
-    assert len(local.get_events(first, first + 400_000)) == 2
-
-
-def numbers(packed: dict[str, str]) -> npt.NDArray[np.float64]:
-    """The array that a figure holds as base64."""
-    found: npt.NDArray[np.float64] = np.frombuffer(
-        base64.b64decode(packed["bdata"]), dtype=packed["dtype"]
-    )
-    return found
-
-
-def test_charts_show_what_was_selected(small: TrainingJob) -> None:
+def test_the_timeline_says_what_ran_between_two_of_its_samples(
+    small: TrainingJob, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cell of AWS's post: ``view_timeline_charts.find_time_annotations([13527,13548])``."""
     system, framework = small.get_systems_metrics_reader(), small.get_framework_metrics_reader()
+    system.refresh_event_file_list()
+    assert system.get_timestamp_of_latest_available_file() == int(START_S * 1e6) + 7_500_000
+    view = TimelineCharts(system, framework, select_dimensions=["GPU"])
+    found = view.find_time_annotations([1, 3])
 
-    (histogram,) = MetricsHistogram(system).plot(select_dimensions=["CPU"])
-    assert numbers(histogram.data[0].y).sum() == 16
-    assert len(MetricsHistogram(system).plot(select_dimensions=["CPU", "GPU"])) == 2
-    assert MetricsHistogram(system).plot(select_events=["gpu7"]) == []
-    (steps,) = StepHistogram(framework).plot()
-    assert numbers(steps.data[0].y).sum() == 4
-    (timeline,) = TimelineCharts(system, framework, select_dimensions=["GPU"]).figures
-    assert [trace.name for trace in timeline.data] == ["algo-1 gpu0", "algo-1-27 steps"]
-    (over_time,) = StepTimelineChart(framework).figures
-    assert list(over_time.data[0].y) == [500.0] * 4
-    (heat,) = Heatmap(system).figures
-    assert heat.data[0].z["shape"] == "2, 8"
-    for draw in (MetricsHistogram(system).plot, lambda **wanted: Heatmap(system, **wanted)):
-        with pytest.raises(ConfigError, match=r"'\[' is no pattern"):
-            draw(select_events=["["])
+    (figure,) = view.figures
+    assert [trace.name for trace in figure.data] == ["algo-1 gpu0", "algo-1-27 steps"]
+    assert found.to_numpy().tolist() == [[f"{TRAIN}_0", 1, 500_000], [f"{TRAIN}_1", 1, 500_000]]
+    assert capsys.readouterr().out.splitlines() == [
+        f"Selected timerange: {START_S + 0.5:.6f} to {START_S + 1.5:.6f}",
+        f"Spent 500.000 ms (cumulative time) in {TRAIN}_0",
+        f"Spent 500.000 ms (cumulative time) in {TRAIN}_1",
+    ]
+    late = TimelineCharts(system, starttime=2_000_000, endtime=3_000_000)
+    assert late.find_time_annotations([0, 2])["name"].tolist() == [f"{TRAIN}_2", f"{TRAIN}_3"]
+    with pytest.raises(ConfigError, match=r"\[0, 16\] are no places .* has 16"):
+        view.find_time_annotations([0, 16])
+    with pytest.raises(ConfigError, match=r"'\[' is no pattern"):
+        TimelineCharts(system, select_events=["["])
 
 
 def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_path: Path) -> None:
@@ -186,50 +156,7 @@ def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_pa
     with_cpu = analysis.analyze_batchtime(select_events=["Train"], select_dimensions=["CPU"])
     assert with_cpu.columns[-1] == "CPU_pct"
     assert with_cpu["CPU_pct"].tolist() == [30.0]
-    for wrong in ({"select_events": ["["]}, {"select_dimensions": ["*"]}):
-        with pytest.raises(ConfigError, match="is no pattern"):
-            analysis.analyze_batchtime(**wrong)
-
-
-def test_python_profiles_are_fetched_by_step_time_and_mode(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    t_us = int(START_S * 1e6)
-    for start, end in (
-        (f"prestepzero-*-start-{t_us}", f"train-0-stepstart-{t_us + 5}"),
-        (f"train-3-stepstart-{t_us + 30}", f"train-3-stepend-{t_us + 35}"),
-        (f"train-4-stepstart-{t_us + 40}", f"train-4-stepend-{t_us + 45}"),
-        (f"train-9-stepend-{t_us + 90}", f"posthookclose-*-end-{t_us + 95}"),
-    ):
-        folder = tmp_path / "framework" / "pytorch" / "cprofile" / "27-algo-1" / f"{start}_{end}"
-        folder.mkdir(parents=True)
-        profile = cProfile.Profile()
-        profile.runcall(sorted, [3, 1, 2])
-        profile.dump_stats(folder / "python_stats")
-    analysis = cProfileAnalysis(s3_path=str(tmp_path))
-
-    def calls(stats) -> int:
-        is_sorted = stats.functions["function"].str.contains("sorted")
-        return int(stats.functions.loc[is_sorted, "calls"].sum())
-
-    assert len(analysis.list_profile_stats()) == 4
-    assert analysis.list_available_node_ids() == ["27-algo-1"]
-    assert calls(analysis.fetch_profile_stats_by_step(3)) == 1
-    assert calls(analysis.fetch_profile_stats_by_step(3, 4)) == 2
-    assert calls(analysis.fetch_profile_stats_by_step(7, 8)) == 0
-    assert calls(analysis.fetch_profile_stats_by_time(START_S, START_S + 50e-6)) == 3
-    modes = PythonProfileModes.TRAIN, PythonProfileModes.POST_HOOK_CLOSE
-    assert calls(analysis.fetch_profile_stats_between_modes(*modes)) == 1
-    before = analysis.fetch_pre_step_zero_profile_stats(node_id="27-algo-1")
-    assert calls(before) == 1
-    assert calls(analysis.fetch_post_hook_close_profile_stats()) == 1
-    before.print_top_n_functions(by=Metrics.TOTAL_CALLS, n=1)
-    before.print_top_n_functions(by="cumtime")
-    assert "sorted" in capsys.readouterr().out
-    assert {"function", "calls"} <= set(before.get_function_stats()[0])
-    assert PyinstrumentAnalysis(str(tmp_path)).list_available_node_ids() == []
-    nothing = PyinstrumentAnalysis(str(tmp_path)).list_profile_stats()
-    assert nothing.empty
-    assert "profiler" in nothing
-    with pytest.raises(ConfigError, match="where the profiles lie"):
-        cProfileAnalysis()
+    with pytest.raises(ConfigError, match="is no pattern"):
+        analysis.analyze_batchtime(select_events=["["])
+    with pytest.raises(ConfigError, match="is no pattern"):
+        analysis.analyze_batchtime(select_dimensions=["*"])

@@ -1,17 +1,20 @@
-"""Charts of notebooks: the info holds the numbers, the figure only has to draw."""
+"""Charts of notebooks: figures hold the numbers of the frames."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from plotly.graph_objects import Figure
 
 import reportgen
 from reportgen.explore import Job, charts, compare, functions_at, in_intervals
-from tests.builders import START_S, timeline_lines, write_system, write_timeline
+from tests.builders import START_S, span_table, timeline_lines, write_system, write_timeline
 
+NOTHING, WHOLE = span_table([]), in_intervals(np.array([0]), np.array([10**12]))
 TRAIN = "Step:ModeKeys.TRAIN"
 
 
@@ -29,57 +32,55 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Job:
     return reportgen.open(str(folder))
 
 
-def columns(exhibit) -> dict[str, tuple[Any, ...]]:
-    return {column.name: column.values for column in exhibit.columns}
+def values_of(figure: Figure) -> dict[str, list[Any]]:
+    """Return what each trace of bars or lines shows on its y axis."""
+    return {trace.name: list(trace.y) for trace in figure.data}
 
 
 def test_the_heat_map_has_a_row_per_device_in_numeric_order(job: Job) -> None:
-    info = charts.heatmap_info(job.system_metrics(), origin_us=job.origin_us)
-    found = columns(info)
+    (cells,) = charts.heatmap(job.system_metrics(), origin_us=job.origin_us).data
 
-    rows = list(dict.fromkeys(found["row"]))
-    assert rows == ["algo-1 gpu0", "algo-1 gpu10", "algo-1 cpu0"]
-    assert found["time_s"][0] == START_S
-    assert found["utilization_pct"][:3] == pytest.approx((0.95, 50.5, 50.0))  # two samples a cell
-    assert charts.figure(info).data[0].z["shape"].startswith("3, ")
+    assert list(cells.y) == ["algo-1 gpu0", "algo-1 gpu10", "algo-1 cpu0"]
+    assert cells.x[0] == np.datetime64(int(START_S), "s")
+    assert cells.z[:, 0].tolist() == pytest.approx([0.95, 0.95, 50.0])  # two samples a cell
 
 
 def test_the_histogram_counts_every_sample_and_the_last_bin_holds_100(job: Job) -> None:
-    info = charts.utilization_histogram_info(job.system_metrics(), by="system_metric")
-    found = columns(info)
+    found = values_of(charts.utilization_histogram(job.system_metrics(), by="system_metric"))
 
     assert sum(found["gpu0"]) == sum(found["gpu10"]) == 120
     assert (found["gpu0"][0], found["gpu0"][1], found["gpu0"][49]) == (48, 24, 48)
-    assert charts.figure(info).data
 
 
 def test_the_step_histogram_reaches_to_the_longest_step(job: Job) -> None:
-    found = columns(charts.step_histogram_info(job.framework_metrics()))
+    (bars,) = charts.step_histogram(job.framework_metrics()).data
 
-    assert found["bin_end"][-1] == 4_000.0
-    assert (sum(found[TRAIN]), found[TRAIN][-1]) == (10, 1)
+    assert bars.x[-1] + bars.width == 4_000.0
+    assert (sum(bars.y), bars.y[-1]) == (10, 1)
 
 
-def test_the_window_shows_series_events_and_step_markers(job: Job) -> None:
-    info = charts.window_info(
+def test_the_window_shows_series_steps_and_events(job: Job) -> None:
+    figure = charts.window(
         job, since=START_S + 10, until=START_S + 20, dimensions=["GPUUtilization"]
     )
+    gpu0, _, steps, lane = figure.data
 
-    assert [line.name for line in info.lines] == ["algo-1 gpu0", "algo-1 gpu10", "algo-1-27 steps"]
-    assert [line.panel for line in info.lines] == [*["GPUUtilization"] * 2, "step duration"]
-    assert info.lines[2].x == [(START_S + 5 * k) * 1e3 for k in (2, 3, 4)]
-    assert info.lines[2].y == [1_000.0] * 3
-    assert info.lines[2].texts == ["step 2", "step 3", "step 4"]
-    assert len(info.lines[0].x) == 21
-    (lane,) = info.lanes
-    assert lane.name == "GetNext"
-    assert lane.starts_ms == [(START_S + 12) * 1e3, (START_S + 17) * 1e3]
-    assert lane.lengths_ms == [1_000.0, 1_000.0]
-    assert info.step_ms == tuple((START_S + 5 * k) * 1e3 for k in (2, 3, 4))
-    figure = charts.figure(info)
-    assert len(figure.data) == 4
-    assert len(figure.layout.shapes) == 3
-    assert figure.layout.xaxis.anchor == "y3"
+    assert [trace.name for trace in figure.data] == [
+        "algo-1 gpu0", "algo-1 gpu10", "algo-1-27 steps", "GetNext",
+    ]  # fmt: skip
+    assert [trace.yaxis for trace in figure.data] == ["y", "y", "y2", "y3"]
+    assert len(gpu0.x) == 21
+    assert steps.x.tolist() == [at(5 * k) for k in (2, 3, 4)]
+    assert steps.y.tolist() == [1_000.0] * 3
+    assert list(steps.text) == ["step 2", "step 3", "step 4"]
+    assert lane.base.tolist() == [at(12), at(17)]
+    assert lane.x.tolist() == [1_000.0, 1_000.0]
+    assert figure.layout.xaxis3.range == ((START_S + 10) * 1e3, (START_S + 20) * 1e3)
+
+
+def at(second: float) -> datetime:
+    """The instant so many seconds after the start, as numpy gives it."""
+    return datetime.fromtimestamp(START_S + second, UTC).replace(tzinfo=None)
 
 
 def test_of_many_steps_the_longest_are_drawn_and_the_chart_says_so(tmp_path: Path) -> None:
@@ -89,20 +90,28 @@ def test_of_many_steps_the_longest_are_drawn_and_the_chart_says_so(tmp_path: Pat
     ]
     write_timeline(tmp_path, timeline_lines(rows))
     opened = reportgen.open(str(tmp_path))
-    info = charts.window_info(opened, since=START_S, until=START_S + 3_000)
+    figure = charts.window(opened, since=START_S, until=START_S + 3_000)
 
-    (line,) = info.lines
+    (line,) = figure.data
     assert len(line.x) == 2_000
     assert max(line.y) == 900.0
-    assert line.texts[list(line.y).index(900.0)] == "step 7"
-    assert "2,000 of 2,100 steps are drawn" in charts.figure(info).layout.title.text
+    assert line.text[list(line.y).index(900.0)] == "step 7"
+    assert "2,000 of 2,100 steps are drawn" in figure.layout.title.text
 
 
-def test_a_window_without_anything_is_an_empty_chart(job: Job) -> None:
-    info = charts.window_info(job, since=START_S + 10, until=START_S + 20, events=[], dimensions=[])
-
-    assert (info.lines, info.lanes) == ((), ())
-    assert charts.figure(info).data == ()
+def test_what_has_nothing_to_show_says_so(job: Job) -> None:
+    system, framework = job.system_metrics().iloc[:0], job.framework_metrics().iloc[:0]
+    joined = compare(functions_at(NOTHING, WHOLE), functions_at(NOTHING, WHOLE))
+    for figure in (
+        charts.heatmap(system, origin_us=0),
+        charts.utilization_histogram(system),
+        charts.step_histogram(framework),
+        charts.shares(framework, by="process", value="step", title="Steps"),
+        charts.comparison(joined, sides=("slow", "normal")),
+        charts.window(job, since=START_S, until=START_S + 9, events=[], dimensions=[]),
+    ):
+        assert figure.data == ()
+        assert figure.layout.annotations[0].text.startswith("Nothing was recorded")
 
 
 def test_a_long_series_keeps_its_extremes(tmp_path: Path) -> None:
@@ -110,23 +119,18 @@ def test_a_long_series_keeps_its_extremes(tmp_path: Path) -> None:
     values[3_333] = 0.0
     write_system(tmp_path, {"gpu0": values}, start_s=START_S)
     opened = reportgen.open(str(tmp_path))
-    info = charts.window_info(opened, since=START_S, until=START_S + 3_000)
+    (line,) = charts.window(opened, since=START_S, until=START_S + 3_000).data
 
-    (line,) = info.lines
     assert len(line.x) < 2_000
     assert min(line.y) == 0.0
     assert max(line.y) == 50.0
 
 
 def test_functions_of_one_name_are_told_apart_by_their_phase() -> None:
-    from tests.builders import span_table
-
     spans = span_table([("A", "f", 10.0, 11.0), ("B", "f", 10.0, 12.0), ("B", "g", 10.0, 10.5)])
-    whole = in_intervals(np.array([0]), np.array([10**12]))
-    joined = compare(functions_at(spans, whole), functions_at(spans, whole))
-    info = charts.comparison_info(joined, sides=("slow", "normal"))
+    joined = compare(functions_at(spans, WHOLE), functions_at(spans, WHOLE))
+    slow, normal = charts.comparison(joined, sides=("slow", "normal")).data
 
-    assert set(info.names) == {"f · A", "f · B", "g"}
-    assert info.values[0] == info.values[1]
-    figure = charts.figure(info)
-    assert [trace.name for trace in figure.data] == ["slow", "normal"]
+    assert set(slow.y) == {"f · A", "f · B", "g"}
+    assert slow.x.tolist() == normal.x.tolist()
+    assert [slow.name, normal.name] == ["slow", "normal"]

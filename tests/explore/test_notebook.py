@@ -87,8 +87,8 @@ def test_what_was_not_recorded_is_said_with_the_command_that_records_it(tmp_path
         "events", "steps", "functions", "waits", "set-ups", "workers", "python profiles",
     )  # fmt: skip
     assert show.table(slow, of="gpu, steps", none="No step is slow.") == NOT_RECORDED["steps"]
-    info = charts.step_histogram_info(show.framework)
-    for again in (show.chart(info, of="gpu, steps"), show.text("All is well.", of="steps")):
+    steps = charts.step_histogram(show.framework)
+    for again in (show.chart(steps, of="gpu, steps"), show.text("All is well.", of="steps")):
         assert again == "No steps were recorded."  # how to record them was said
     assert "reportgen record -- python train.py" in NOT_RECORDED["steps"]
     assert show.lacks("gpu, cpu") == ""
@@ -102,9 +102,9 @@ def test_what_is_recorded_and_empty_is_no_missing_recording(tmp_path: Path) -> N
     nothing = show.system[show.system["value"] > 100]
 
     assert show.table(nothing, of="gpu", none="No sample.") == "No sample."
-    info = charts.utilization_histogram_info(nothing)
-    assert show.chart(info, of="gpu", none="No sample.")._repr_markdown_() == "No sample."
-    assert type(show.chart(charts.utilization_histogram_info(show.system))).__name__ == "Figure"
+    none = charts.utilization_histogram(nothing)
+    assert show.chart(none, of="gpu", none="No sample.")._repr_markdown_() == "No sample."
+    assert type(show.chart(charts.utilization_histogram(show.system))).__name__ == "Figure"
     assert show.text("All is well.", of="gpu") == "All is well."
 
 
@@ -127,17 +127,13 @@ def test_a_job_of_events_lacks_samples_alone(tmp_path: Path) -> None:
 def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
     rows = pd.DataFrame({"phase": ["a", "b", "a"], value: [1_000_000, 3_000_000, 2_000_000]})
     rows.loc[len(rows)] = ["c", 6_000_000]
-    info = charts.share_info(rows, by="phase", value=value, title="Phases")
+    figure = charts.shares(rows, by="phase", value=value, title="Phases")
 
-    assert [column.values for column in info.columns] == [
-        ("c", "a", "b"),
-        (6_000_000, 3_000_000, 3_000_000),
-        (50.0, 25.0, 25.0),
-    ]
-    (pie,) = charts.figure(info).data
-    assert (pie.type, "s" in pie.customdata[0]) == ("pie", value == "length_us")
-    nothing = charts.share_info(rows.assign(**{value: 0}), by="phase", value=value, title="Phases")
-    assert charts.is_empty(nothing)
+    (pie,) = figure.data
+    factor = 1e6 if value == "length_us" else 1
+    assert list(pie.labels) == ["c", "a", "b"]
+    assert pie["values"].tolist() == [6e6 / factor, 3e6 / factor, 3e6 / factor]
+    assert ("(s)" in pie.hovertemplate) == (value == "length_us")
 
 
 def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
