@@ -27,7 +27,7 @@ Names = str | Iterable[str] | None
 """One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_FRAME_TEXT = re.compile(r"(.*T\d\d:\d\d:\d\d):(\d{1,6})")
+_FRAME_TEXT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d):(\d{1,6})")
 _SINCE_1970_US = 10**14
 """Microseconds from here on (March 1973) count from 1970: no job lasts three years."""
 _CLOCK_US, _CLOCK_S = 10**15, (1e9, 1e11)
