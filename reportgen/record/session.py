@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import Any
 
+from reportgen.hardware import peak_of
 from reportgen.record import OWN_COMMAND
 from reportgen.record.folder import (
     Recording,
@@ -32,6 +34,8 @@ from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Command, NotStartedError
 from reportgen.text_safety import terminal_text
 
+FLOPS_PER_TOKEN = 6
+"""Of a training step, for each parameter (docs/efficiency.md, MFU and HFU)."""
 INJECTED = Path(__file__).parent / "injected"
 _SAMPLER_ENDS_S = 5.0
 
@@ -248,7 +252,7 @@ def _say_end(
             else "no step was seen; for a loop without a framework: for batch in "
             "reportgen.steps(loader); python -I, -E, -S and env -i keep the recorder out"
         )
-    if numbers := _numbers(recording.root):
+    if numbers := numbers_of(recording.root):
         say(numbers)
     folder = shlex.quote(os.path.relpath(recording.root))
     page = shlex.quote(os.path.relpath(report_folder(recording.root)))
@@ -257,20 +261,52 @@ def _say_end(
     say(f"recorded into {folder}; {how}")
 
 
-def _numbers(root: Path) -> str:
-    """Return steps, speed and waiting of the rank with most steps; empty without a step."""
-    cards = (read_json(path) for path in sorted((root / "recorder" / "ranks").glob("*.json")))
-    loops = [loop for card in cards if isinstance(loop := card.get("loop"), dict)]
-    loop = max(loops, key=lambda loop: int(loop["n_steps"]), default={})
+def numbers_of(root: Path) -> str:
+    """Return steps, speed and waiting of the rank with most steps; empty without a step.
+
+    MFU is that of this rank, by the parameters and tokens that it saw.
+    """
+    cards = [read_json(path) for path in sorted((root / "recorder" / "ranks").glob("*.json"))]
+    with_loop = [card for card in cards if isinstance(card.get("loop"), dict)]
+    card = max(with_loop, key=lambda card: int(card["loop"]["n_steps"]), default={})
+    loop = card.get("loop", {})
     n_steps, lasted_ns, waited_ns = map(loop.get, ("n_steps", "lasted_ns", "waited_ns"))
     if not n_steps or not lasted_ns:
         return ""
+    steps_per_s = n_steps / (lasted_ns / 1e9)
     waits = (
         "waits for data unknown"
         if waited_ns is None
         else (f"{min(100 * waited_ns / lasted_ns, 100):.1f} % of the time waiting for data")
     )
-    return f"{n_steps:,} steps, {n_steps / (lasted_ns / 1e9):.3g} steps/s, {waits}"
+    speed = f"{steps_per_s:.3g} steps/s{_speed_of_samples(root, card, steps_per_s)}"
+    return f"{n_steps:,} steps, {speed}, {waits}"
+
+
+def _speed_of_samples(root: Path, card: Mapping[str, Any], steps_per_s: float) -> str:
+    """Return samples by the second of all ranks, and MFU where model, tokens and GPU are known."""
+    n_samples, n_ranks = card.get("samples_per_step"), card.get("world_size") or 1
+    if not n_samples:
+        return ""
+    said = f", {n_samples * n_ranks * steps_per_s:.4g} samples/s"
+    n_tokens = n_samples * (card.get("tokens_per_sample") or 0)
+    n_parameters = 0 if card.get("has_frozen_parameters") else card.get("n_parameters") or 0
+    peak = _peak_of_gpus(root)
+    if not n_tokens or not n_parameters or peak is None:
+        return said
+    kind, most = peak
+    mfu = 100 * FLOPS_PER_TOKEN * n_parameters * n_tokens * steps_per_s / most
+    return f"{said}, MFU {mfu:.1f} % of the {kind} peak (without attention)"
+
+
+def _peak_of_gpus(root: Path) -> tuple[str, float] | None:
+    """Return number format and dense peak of the GPUs; ``None`` if they differ or are not known."""
+    nodes = [read_json(path) for path in sorted(root.glob("recorder*.json"))]
+    gpus = [gpu for node in nodes for gpu in node.get("gpus", ())]
+    names = {gpu.get("name") for gpu in gpus if gpu.get("is_used") is not False}
+    found = peak_of(str(names.pop())) if len(names) == 1 else None
+    flops = found.flops_per_s if found else {}
+    return next(((kind.upper(), flops[kind]) for kind in ("bf16", "fp16") if kind in flops), None)
 
 
 def report_folder(root: Path) -> Path:

@@ -203,3 +203,13 @@ def test_keras_waits_for_its_iterator(backend: str, tmp_path: Path) -> None:
     waits = [event for event in run.events() if event["phase"] == "DataLoaderIter"]
     assert len(waits) >= 34  # 26 batches of training, 8 of validation, and what builds the model
     assert run.faults == []
+
+
+def test_parameters_and_tokens_of_a_model_of_text_are_counted(tmp_path: Path) -> None:
+    run = record([PYTHON, "text.py"], out=tmp_path)
+
+    (card,) = run.cards
+    assert card["n_parameters"] == 100 * 16 + 16 * 100 + 100
+    assert (card["samples_per_step"], card["tokens_per_sample"]) == (4, 32)
+    assert "has_frozen_parameters" not in card
+    assert "samples/s" in run.stderr

@@ -117,6 +117,36 @@ for _ in reportgen.steps(batches()): time.sleep(0.01)
     assert 40 < float(found[2]) < 95
 
 
+LOOP = {"n_steps": 10, "lasted_ns": 2 * 10**9, "waited_ns": 0}
+RANK = {"loop": LOOP, "samples_per_step": 8, "world_size": 4, "n_parameters": 7_000_000_000}
+TEXT = {**RANK, "tokens_per_sample": 2048.0}
+H100 = "NVIDIA H100 80GB HBM3"
+MFU_PCT = 100 * 6 * 7e9 * 8 * 2048 * 5 / 989.4e12
+
+
+@pytest.mark.parametrize(
+    ("rank", "gpus", "said"),
+    [
+        (RANK, [H100], "160 samples/s, 0.0 %"),
+        (TEXT, [H100, H100], f"160 samples/s, MFU {MFU_PCT:.1f} % of the BF16 peak"),
+        (TEXT, ["Tesla T4"], "% of the FP16 peak"),
+        (TEXT, ["NVIDIA X1000"], "160 samples/s, 0.0 %"),
+        (TEXT, [H100, "Tesla T4"], "160 samples/s, 0.0 %"),
+        ({**TEXT, "has_frozen_parameters": True}, [H100], "160 samples/s, 0.0 %"),
+        ({"loop": LOOP}, [H100], "10 steps, 5 steps/s, 0.0 %"),
+    ],
+)
+def test_the_end_says_samples_and_mfu_where_model_tokens_and_gpu_are_known(
+    tmp_path: Path, rank: Mapping[str, Any], gpus: list[str], said: str
+) -> None:
+    (tmp_path / "recorder" / "ranks").mkdir(parents=True)
+    (tmp_path / "recorder" / "ranks" / "one.json").write_text(json.dumps(rank))
+    node = {"gpus": [{"name": name, "is_used": None} for name in gpus]}
+    (tmp_path / "recorder.json").write_text(json.dumps(node))
+
+    assert said in session.numbers_of(tmp_path)
+
+
 def test_a_program_without_steps_is_told_how_to_mark_them(tmp_path: Path) -> None:
     loop = "import reportgen\nfor _ in reportgen.steps(range(4)): pass"
     silent, told = (

@@ -75,6 +75,7 @@ class OptimizerHooks:
         self._fence = recorder.fence("torch.optimizer")
         self._began, self._ended = self._fence(self._on_begin), self._fence(self._on_end)
         self._searched: set[int] = set()
+        self._counted: set[int] = set()
         self._is_capture_said = False
         self._flag = Flag()
 
@@ -131,7 +132,16 @@ class OptimizerHooks:
         recorder.spent(now_ns() - at_ns)
         if identity not in self._searched and len(self._searched) < MOST_SEARCHES:
             self._searched.add(identity)
+            self._count_parameters(optimizer)
             self._modules.search(optimizer)
+
+    def _count_parameters(self, optimizer: Any) -> None:
+        """Add the elements of the parameters that no optimizer before had."""
+        card = self._recorder.output.card
+        for parameter in (one for group in optimizer.param_groups for one in group["params"]):
+            if id(parameter) not in self._counted:
+                self._counted.add(id(parameter))
+                card["n_parameters"] = card.get("n_parameters", 0) + int(parameter.numel())
 
     def _look_at_flag(self) -> None:
         if self._flag.has_stepped:
@@ -242,6 +252,8 @@ class ModuleHooks:
         if not found:
             everywhere = _outermost(_modules_anywhere(torch.nn.Module))
             found = [module for module in everywhere if _holds(module, wanted)]
+        if any(not one.requires_grad for module in found for one in module.parameters()):
+            self._recorder.output.card["has_frozen_parameters"] = True
         for module in [one for outer in found for one in _unwrapped(outer)]:
             if id(module) not in self._handles:
                 self._hook(module, torch)

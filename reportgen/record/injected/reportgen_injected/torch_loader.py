@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
+from collections.abc import Mapping
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Optional
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 INITIALIZE = "DataLoaderIterInitialize"
 PROCESS = "DataLoaderWorker"
+MOST_BATCHES = 32
+"""Batches whose tokens are counted: sequences differ in length, and each look has a cost."""
+_TOKEN_TYPES = frozenset({"torch.int64", "torch.int32"})
 now_ns, get_ident = time.monotonic_ns, threading.get_ident
 
 
@@ -37,6 +41,7 @@ class LoaderHooks:
         self._look = fence(self._look_at_processes)
         recorder.at_write.append(self._look)
         self.n_waits = 0
+        self._n_tokens = 0
 
     def install(self, module: ModuleType) -> None:
         """Wrap ``__next__`` and the constructors of both iterators."""
@@ -52,7 +57,7 @@ class LoaderHooks:
             except StopIteration:
                 over(began_ns)
                 raise
-            after(self, began_ns)
+            after(self, began_ns, batch)
             return batch
 
         base.__next__ = wait
@@ -98,7 +103,7 @@ class LoaderHooks:
         recorder.spent(now_ns() - at_ns)
         return now_ns()
 
-    def _wait_ended(self, iterator: Any, began_ns: int) -> None:
+    def _wait_ended(self, iterator: Any, began_ns: int, batch: Any) -> None:
         if not began_ns:
             return
         at_ns, recorder = now_ns(), self._recorder
@@ -108,6 +113,9 @@ class LoaderHooks:
         if has_processes:
             self._batch_made(id(iterator), at_ns - began_ns)
         name, size = f"{type(iterator).__name__}::GetNext", _batch_size(iterator)
+        if size and self.n_waits <= MOST_BATCHES:
+            self._n_tokens += tokens_per_sample(batch, size)
+            recorder.output.card["tokens_per_sample"] = self._n_tokens / self.n_waits
         recorder.mark(("wait_ended", began_ns, at_ns, name, "", size))
         recorder.spent(now_ns() - at_ns)
 
@@ -166,6 +174,22 @@ class LoaderHooks:
     def _end_all(self) -> None:
         for iterator in list(self._lives):
             self._shut_down(iterator)
+
+
+def tokens_per_sample(batch: Any, n_samples: int) -> int:
+    """Return how many tokens each sample of a batch has; 0 for a batch that is no text.
+
+    Text is whole numbers, a row for each sample: ``input_ids`` of a mapping, else what comes first.
+    """
+    for _ in range(3):
+        if isinstance(batch, Mapping):
+            batch = batch.get("input_ids", next(iter(batch.values()), None))
+        elif isinstance(batch, (list, tuple)):
+            batch = next(iter(batch), None)
+    shape: tuple[int, ...] = getattr(batch, "shape", ())
+    if len(shape) != 2 or shape[0] != n_samples or str(batch.dtype) not in _TOKEN_TYPES:
+        return 0
+    return int(shape[1])
 
 
 def _batch_size(iterator: Any) -> int:
