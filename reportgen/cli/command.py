@@ -26,6 +26,7 @@ from reportgen.cli.settings import (
     LINK,
     PRICE,
     FormatsType,
+    UtcOffsetType,
     communication_settings,
     efficiency_settings,
     read_settings,
@@ -45,8 +46,8 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 
 _GROUPS = {
     "Input": (
-        "name", "since", "until", "steps", "cycle", "profiler_config", "engine",
-        "allows_missing", "cache",
+        "name", "since", "until", "steps", "cycle", "utc_offset_s",
+        "profiler_config", "engine", "allows_missing", "cache",
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
@@ -192,6 +193,13 @@ class _Severity(click.Choice[str]):
 @click.option("--to", "until", metavar="T", help="Look at T and earlier.")
 @click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
 @cycle_option
+@click.option(
+    "--utc-offset",
+    "utc_offset_s",
+    type=UtcOffsetType(),
+    metavar="+HH:MM",
+    help="How far times that name no zone, as those of nvidia-smi, are ahead of UTC.",
+)
 @click.option(
     "--init-notebook",
     type=click.Choice(list(NOTEBOOKS)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,28 @@ _RULES_WITH_COMMUNICATION = (
     "GPUActivity", "KernelTime", "KernelPrecision", "Collectives", "GPUTimeBudget", "Timeline",
     "Efficiency",
 )  # fmt: skip
+
+
+class UtcOffsetType(click.ParamType[int]):
+    """A difference to UTC: ``+02:00``, ``-0530`` or ``9``."""
+
+    name = "offset"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> int:
+        """Return seconds; fail beyond a day."""
+        if isinstance(value, int):
+            return value
+        match = _OFFSET.fullmatch(str(value).strip())
+        if match is None or int(match[2]) > _MOST_HOURS or int(match[3] or 0) > _MOST_MINUTES:
+            self.fail(f"{value!r} is no difference to UTC; write it as +02:00.", param, ctx)
+        seconds = 3600 * int(match[2]) + 60 * int(match[3] or 0)
+        return -seconds if match[1] == "-" else seconds
+
+
+_OFFSET = re.compile(r"([+-]?)(\d{1,2})(?::?(\d{2}))?")
+_MOST_HOURS, _MOST_MINUTES = 23, 59
 
 
 class FormatsType(click.ParamType[frozenset[str]]):

@@ -46,7 +46,8 @@ def of_gpu(dimension: str, factor: float = 1.0) -> Meaning:
 class Monitored:
     """The samples of one file, unchecked: seconds UTC, codes of series and values, equally many.
 
-    ``counters`` are the codes whose values count from a start.
+    ``counters`` are the codes whose values count from a start; ``is_local`` times are of a zone
+    that is not told, ``is_relative`` ones count from the start of the recording.
     """
 
     source: str
@@ -58,6 +59,8 @@ class Monitored:
     gpus: list[RecordedGpu] = field(default_factory=list)
     exit_code: int | None = None
     is_ended: bool | None = None
+    is_local: bool = False
+    is_relative: bool = False
     progress: list[Progress] = field(default_factory=list)
 
     def code_of(self, meaning: Meaning, device: str = "") -> int:

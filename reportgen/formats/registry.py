@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.format import Claim, FileRole, Format
+from reportgen.formats.gpu_csv import GPU_TABLES
 from reportgen.formats.horovod import HOROVOD
 from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
@@ -28,6 +29,7 @@ FORMATS: tuple[Format, ...] = (
     KERNEL_TRACES,
     NSIGHT_REPORTS,
     WANDB_RUNS,
+    GPU_TABLES,
 )
 
 

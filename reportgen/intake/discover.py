@@ -39,7 +39,12 @@ _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 
 
 def discover(
-    path: str, *, name: str | None = None, source: str | None = None, cycle: int = 1
+    path: str,
+    *,
+    name: str | None = None,
+    source: str | None = None,
+    cycle: int = 1,
+    utc_offset_s: int | None = None,
 ) -> JobProfile:
     """Find the job under a path; of kernel traces the first bytes are read for that.
 
@@ -49,6 +54,7 @@ def discover(
         name: what to call the job instead of its folder's name.
         source: where the job lies, if ``path`` is a copy.
         cycle: which of the cycles that a profiler recorded, 1 is the newest.
+        utc_offset_s: how far local times without a zone are ahead of UTC.
 
     Returns:
         The job with one part per node, in numeric order, then one part per rank with a trace.
@@ -64,9 +70,8 @@ def discover(
     has_nodes = any(found.node for found in listing.claims)
     if not (has_nodes or listing.traces or listing.reports or listing.timelines):
         if listing.monitored:
-            own_name = name or stem_of(chosen.key if chosen else listing.monitored[0][0].key)
-            info = JobInfo(name=own_name or "job", source=source or path)
-            return monitored_job(path, location, listing.monitored, info)
+            info = JobInfo(name=name or "", source=source or path)
+            return monitored_job(path, location, listing.monitored, info, utc_offset_s=utc_offset_s)
         raise no_job(path, listing) if chosen is None else not_a_job(path, listing)
     problems = Diagnostics()
     prefix = _only_prefix(path, listing.claims) if has_nodes else ""

@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import Floats, Integers
 from reportgen.errors import FormatError
-from reportgen.formats import Claim, Diagnostics, EventFile, FileRole, format_of, printable
+from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.intake.foreign_timelines import claim_of, file_ref
 from reportgen.intake.job_errors import several
+from reportgen.intake.listing import Claimed, stem_of
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress as ToldProgress
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of
 from reportgen.profile import (
+    Clock,
     JobInfo,
     JobProfile,
     NodeId,
@@ -47,52 +49,80 @@ _SAME_TICK_RATIO = 0.5
 another."""
 _SAY_READ = "{n} [file|files] of NAME of NODE [was|were] read"
 _US_PER_S = 1_000_000
+_SAY_LOCAL = (
+    "Its times name no zone and are shown as if they were UTC: say how far they are ahead of it "
+    "with --utc-offset +02:00."
+)
+_SAY_OTHERS = (
+    "{n} [file|files] of other kinds of monitoring [lies|lie] beside it and [was|were] left out: "
+    "pass [it|them] alone"
+)
 _COARSE_NS = 2_000_000_000
 
 
 def monitored_job(
-    path: str, location: Location, found: Sequence[tuple[ObjectInfo, Claim]], info: JobInfo
+    path: str,
+    location: Location,
+    found: Sequence[Claimed],
+    info: JobInfo,
+    *,
+    utc_offset_s: int | None,
 ) -> JobProfile:
-    """Return the job of monitoring files.
+    """Return the job of monitoring files: of several kinds those of the first in ``FORMATS``.
+
+    Files of one kind in a folder are nodes of a job; a run of W&B is a job by itself.
 
     Raises:
         AmbiguousJobError: they are of several jobs.
         FormatError: a file is empty, or its content is of no known form.
     """
+    order = [item.id for item in FORMATS]
+    best = min((claim.format_id for _, claim in found), key=order.index)
+    others = [file for file, claim in found if claim.format_id != best]
+    found = [item for item in found if item[1].format_id == best]
+    problems = Diagnostics()
+    problems.add(Quality.FILES_SKIPPED, "", len(others), what=_SAY_OTHERS)
     prefixes = sorted({claim.job_prefix for _, claim in found})
     if len(prefixes) > 1:
         what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."
         hint = f"Pass one of them, or report all: reportgen index {path} --make"
         raise several(what, path, prefixes, hint=hint)
-    by_node: Mapping[str, list[tuple[ObjectInfo, Claim]]] = defaultdict(list)
+    by_node: Mapping[str, list[Claimed]] = defaultdict(list)
+    is_relative = False
     for item in found:
-        _check(path, location, *item)
+        is_relative |= _is_relative(path, location, *item)
         by_node[item[1].node].append(item)
+    clock = Clock.RELATIVE if is_relative else Clock.UNIX
+    info = replace(info, clock=clock, name=info.name or stem_of(found[0][0].key) or "job")
     parts = tuple(
         PartRef(
             node=NodeId(node),
             root=location.root,
             files=tuple(file_ref(file, claim.format_id) for file, claim in by_node[node]),
             job=info,
+            utc_offset_s=utc_offset_s,
         )
         for node in sorted(by_node, key=device_order)
     )
-    return JobProfile(info=info, parts=parts)
+    return JobProfile(info=info, parts=parts, notes=problems.notes())
 
 
-def _check(path: str, location: Location, info: ObjectInfo, claim: Claim) -> None:
+def _is_relative(path: str, location: Location, info: ObjectInfo, claim: Claim) -> bool:
+    """Return whether times of a file count from its start; refuse one that is none of its form."""
     name = printable(PurePosixPath(info.key).name)
     if info.size_bytes == 0:
         raise FormatError(
             f"{name} is empty: its program wrote nothing, or has only begun.",
             path=path,
         )
-    if not format_of(claim.format_id).looks_like(location.read_range(info.key, 0, _HEAD_BYTES)):
+    head = location.read_range(info.key, 0, _HEAD_BYTES)
+    if not format_of(claim.format_id).looks_like(head):
         raise FormatError(
             f"{name} does not begin as files of this kind do.",
             hint="It may be damaged, or of another program.",
             path=path,
         )
+    return not format_of(claim.format_id).has_base(head)
 
 
 def is_monitored(ref: PartRef) -> bool:
@@ -104,9 +134,12 @@ def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> 
     """Read one node that another program monitored; a damaged file is read as far as it goes."""
     location, problems = open_part(ref), Diagnostics()
     read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
+    if any(found.is_local for found in read) and ref.utc_offset_s is None:
+        problems.remark(_SAY_LOCAL)
     codes, parts = _Numbers(), [no_rows()]
     for file, found in zip(ref.files, read, strict=True):
-        rows = _rows_of(found, codes, file.key, problems)
+        ahead_s = ref.utc_offset_s or 0 if found.is_local else 0
+        rows = _rows_of(found, codes, file.key, problems, ahead_s=ahead_s)
         parts.append(rows if ref.kept is None else cut_rows(rows, ref.kept))
         if on_progress is not None:
             on_progress(rows.n_rows, file.size_bytes)
@@ -175,14 +208,19 @@ class _Numbers:
         return np.array([self._codes[one] for one in series], dtype=np.int64)
 
 
-def _rows_of(found: Monitored, numbers: _Numbers, key: str, problems: Diagnostics) -> Rows:
+def _rows_of(
+    found: Monitored, numbers: _Numbers, key: str, problems: Diagnostics, *, ahead_s: int
+) -> Rows:
     """Return the samples of a file that can be: finite, in range, at a time of this age."""
     time_s, value = (np.array(column, dtype=np.float64) for column in (found.time_s, found.value))
+    time_s -= ahead_s
     code = np.array(found.code, dtype=np.int32)
     series = found.codes.series
     is_known = np.array([one.kind is not None for one in series], dtype=np.bool_)
     is_kept = is_known[code] if code.size else np.zeros(0, dtype=np.bool_)
-    is_real = np.isfinite(value) & (time_s >= LEAST_S) & (time_s < MOST_S)
+    is_real = (
+        np.isfinite(value) & (time_s >= (0.0 if found.is_relative else LEAST_S)) & (time_s < MOST_S)
+    )
     problems.add(Quality.VALUES_BROKEN, key, int(np.count_nonzero(is_kept & ~is_real)))
     is_kept &= is_real
     time_us = np.rint(time_s[is_kept] * 1e6).astype(np.int64)

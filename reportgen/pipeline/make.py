@@ -75,7 +75,13 @@ def _named(options: Options) -> Options:
 
 def _discovered(options: Options, watcher: Watcher) -> JobProfile:
     with timed(watcher, "listing") as step:
-        job = discover(options.path, name=options.name, source=options.source, cycle=options.cycle)
+        job = discover(
+            options.path,
+            name=options.name,
+            source=options.source,
+            cycle=options.cycle,
+            utc_offset_s=options.utc_offset_s,
+        )
         n_files = sum(len(part.files) for part in job.parts)
         step.text = f"listed {n_files} files of {len(job.parts)} nodes or ranks"
     return job

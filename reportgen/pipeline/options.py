@@ -48,6 +48,7 @@ class Options:
         notebook: the user's notebook instead of ours.
         since, until, steps: the range to look at, as the user wrote it; steps as ``FIRST:LAST``.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
+        utc_offset_s: how far times of the input that name no zone are ahead of UTC.
         formats: what to make of the results, which are written in any case.
         profiler_config: the configuration of the job's profiler, a local file.
         timeline: how much of the events the timeline keeps.
@@ -73,6 +74,7 @@ class Options:
     until: str | None = None
     steps: str | None = None
     cycle: int = 1
+    utc_offset_s: int | None = None
     formats: frozenset[OutputFormat] = DEFAULT_FORMATS
     profiler_config: Path | None = None
     timeline: TimelineDetail = TimelineDetail.AUTO

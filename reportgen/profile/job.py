@@ -112,6 +112,8 @@ class PartRef:
     """Whether the rank was recorded; else it is the file's place in order."""
     process: int | None = None
     """Which process of its file a rank is, where one file may hold several."""
+    utc_offset_s: int | None = None
+    """How far the local times of its files are ahead of UTC; ``None`` where nobody said it."""
     recorded: RecordedNode | None = None
     """Statement of ``reportgen record`` about the node; ``None`` when something else recorded
     it."""
