@@ -12,29 +12,29 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.byte_planes import from_planes, in_planes, summed
 from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
 from reportgen.masking import json_without_secrets
 
 FILE = "Timeline.bin"
 ANY_VERSION = b"RGTL"
-MAGIC = ANY_VERSION + b"0002"
+MAGIC = ANY_VERSION + b"0003"
 FLOWS = ("flow", "from_lane", "from_start", "to_lane", "to_start")
 EVENTS = ("start", "duration", "row", "name", "detail", "flow")
 RUNS = ("start", "duration", "row", "name", "count", "busy")
 VALUES = ("time", "value")
 PER_UNIT = 1_000
 """Values of counters are whole numbers of thousandths."""
-_BITS, _MORE = 7, 0x80
+_RISING = ("start", "time", "from_start")
+"""Columns of differences, the first from the begin of their block."""
 _GZIP_WBITS = 31
-_LONGEST_NUMBER_BYTES = 10
+_NUMBER_BYTES = 8
 _DEEPEST_LANE = 16
 _MOST_TEXTS_BYTES = 64_000_000
 _MOST_ROWS_OF_BLOCK, _MOST_ROWS = 1 << 20, 1 << 20
 """Rows of a block, and of the file apart from one for each of its bytes. A writer packs 65,536 rows
 in a block, and an event takes two bytes."""
-_AT_ONCE = 1 << 14
-"""Values that are packed at once, in tables of ten columns: 3 MB."""
 
 Numbers = NDArray[np.int64]
 
@@ -56,72 +56,9 @@ class Family(StrEnum):
     INFO = "info"
 
 
-def leb128(values: Numbers) -> bytes:
-    """Return whole numbers as unsigned LEB128, seven bits a byte, lowest first.
-
-    Example:
-        >>> leb128(np.array([1, 127, 128, 300])).hex()
-        '017f8001ac02'
-    """
-    left = np.ascontiguousarray(values, dtype=np.int64).view(np.uint64)
-    return b"".join(
-        _leb128(left[first : first + _AT_ONCE]) for first in range(0, left.size, _AT_ONCE)
-    )
-
-
-def _leb128(values: NDArray[np.uint64]) -> bytes:
-    n_places = max(-(-int(values.max()).bit_length() // _BITS), 1)
-    rest = values[:, None] >> np.arange(0, n_places * _BITS, _BITS, dtype=np.uint64)
-    is_used = rest > 0
-    is_used[:, 0] = True
-    octets = (rest & np.uint64(_MORE - 1)).astype(np.uint8)
-    octets[:, :-1] |= is_used[:, 1:].view(np.uint8) << np.uint8(_BITS)
-    return octets[is_used].tobytes()
-
-
-def from_leb128(packed: bytes) -> Numbers:
-    """Return the whole numbers that ``leb128`` wrote.
-
-    Example:
-        >>> from_leb128(bytes.fromhex("017f8001ac02")).tolist()
-        [1, 127, 128, 300]
-    """
-    octets = np.frombuffer(packed, dtype=np.uint8)
-    is_last = octets < _MORE
-    first = np.flatnonzero(np.concatenate(([True], is_last[:-1])))[: int(is_last.sum())]
-    if not first.size:
-        return np.empty(0, dtype=np.int64)
-    place = np.arange(octets.size) - np.repeat(first, np.diff(np.append(first, octets.size)))
-    parts = (octets & (_MORE - 1)).astype(np.uint64) << (place * _BITS).astype(np.uint64)
-    return np.bitwise_or.reduceat(parts, first).view(np.int64)
-
-
-def zigzag(values: Numbers) -> Numbers:
-    """Return signed numbers as unsigned ones: 0, -1, 1, -2 become 0, 1, 2, 3."""
-    return (values << 1) ^ (values >> 63)
-
-
-def unzigzag(values: Numbers) -> Numbers:
-    """Return the signed numbers again."""
-    return (values >> 1) ^ -(values & 1)
-
-
-def differences(values: Numbers, first: int) -> Numbers:
-    """Return how far each value is from the one before, the first from ``first``, zigzag."""
-    steps = values.astype(np.int64)
-    steps[1:] -= values[:-1]
-    steps[:1] -= first
-    return zigzag(steps)
-
-
-def summed(values: Numbers, first: int) -> Numbers:
-    """Return the values of which ``differences`` were made."""
-    return np.cumsum(unzigzag(values)) + first
-
-
 def pack_columns(columns: Sequence[Numbers]) -> bytes:
-    """Return columns of unsigned numbers as a block."""
-    return gzipped(leb128(np.concatenate(columns, dtype=np.int64)) if columns else b"")
+    """Return columns of whole numbers as a block."""
+    return gzipped(b"".join(in_planes(column.astype("<i8", copy=False)) for column in columns))
 
 
 def pack_texts(texts: Sequence[str]) -> bytes:
@@ -150,18 +87,20 @@ class TimelineFile:
 
     def columns(self, block: Mapping[str, Any], names: Sequence[str]) -> dict[str, Numbers]:
         """Return the columns of a block of strips, values or arrows, times summed up."""
+        n_bytes = block["n"] * _NUMBER_BYTES
         with _readable("a block is damaged"):
-            most_bytes = block["n"] * len(names) * _LONGEST_NUMBER_BYTES
-            packed = self._block(block["at"], most_bytes=most_bytes)
-            values = from_leb128(packed).reshape(len(names), block["n"])
-        columns = dict(zip(names, values, strict=True))
-        for name in ("start", "time", "from_start"):
-            if name in columns:
-                columns[name] = summed(columns[name], block["from"])
-        if "value" in columns:
-            columns["value"] = unzigzag(columns["value"])
+            planes = self._block(block["at"], most_bytes=n_bytes * len(names))
+            if len(planes) != n_bytes * len(names):
+                raise ValueError(f"{len(planes)} bytes")
+        places = range(0, len(planes), n_bytes) if n_bytes else [0] * len(names)
+        columns = {
+            name: from_planes(planes[at : at + n_bytes], "<i8").astype(np.int64, copy=False)
+            for name, at in zip(names, places, strict=True)
+        }
+        for name in columns.keys() & set(_RISING):
+            columns[name] = summed(columns[name]) + block["from"]
         if "to_start" in columns:
-            columns["to_start"] = unzigzag(columns["to_start"]) + columns["from_start"]
+            columns["to_start"] += columns["from_start"]
         return columns
 
     def named(self, names: Sequence[str], codes: Numbers) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.byte_planes import differences
 from reportgen.results import timeline_file
-from reportgen.results.timeline_file import PER_UNIT, differences, pack_columns, zigzag
+from reportgen.results.timeline_file import PER_UNIT, pack_columns
 from reportgen.text_safety import cut_middle
 from reportgen.timeline.lanes import MOST_ROWS, LaneKind, Strips, Times, Track, joined_strips
 from reportgen.timeline.runs import Pieces
@@ -144,7 +145,7 @@ class PackedPart:
             rows = slice(first, after)
             until_ns = end_ns if after == strips.n else max(int(strips.start_ns[after]), start_ns)
             columns: list[NDArray[Any]] = [
-                differences(strips.start_ns[rows], start_ns),
+                differences(strips.start_ns[rows] - start_ns),
                 strips.duration_ns[rows],
                 strips.row[rows],
                 self._coded(strips.name[rows]),
@@ -166,7 +167,7 @@ class PackedPart:
         runs = replace(runs, row=np.minimum(runs.row + np.concatenate(first_row), MOST_ROWS - 1))
         runs = runs.taken(np.lexsort((runs.row, runs.start_ns)))
         columns: list[NDArray[Any]] = [
-            differences(runs.start_ns, start_ns),
+            differences(runs.start_ns - start_ns),
             runs.end_ns - runs.start_ns,
             runs.row,
             self._coded(runs.name),
@@ -185,7 +186,7 @@ class PackedPart:
             level,
             start_ns,
             end_ns,
-            [differences(time_ns, start_ns), zigzag(value.astype(np.int64))],
+            [differences(time_ns - start_ns), value.astype(np.int64)],
         )
 
     def arrow_rows(self, ranges_ns: Sequence[tuple[int, int]]) -> NDArray[np.int64]:
@@ -206,9 +207,9 @@ class PackedPart:
         columns: list[NDArray[Any]] = [
             arrows.flow[rows],
             self._lane_ids[arrows.from_lane[rows]],
-            differences(from_ns, start_ns),
+            differences(from_ns - start_ns),
             self._lane_ids[arrows.to_lane[rows]],
-            zigzag(to_ns - from_ns),
+            to_ns - from_ns,
         ]
         block = self._block(0, start_ns, end_ns, columns)
         del block["level"]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.byte_planes import differences
 from reportgen.facts.device_busy import is_far_apart
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import Family
@@ -305,7 +306,7 @@ class _File:
         titles = [self.blocks.names.of(mark.title, _family_of(mark)) for mark in self.marks]
         rules = [self.blocks.details.of(mark.said_by) for mark in self.marks]
         columns: list[NDArray[Any]] = [
-            timeline_file.differences(strips.start_ns, 0),
+            differences(strips.start_ns),
             strips.duration_ns,
             strips.row,
             np.array(titles)[strips.name],

@@ -1,6 +1,6 @@
 /** The file of the timeline (docs/timeline-format.md): its header at once, its blocks when they are
  * asked for. */
-import { decode, signed, summed } from "./lane_numbers.js";
+import { decode, summed } from "./lane_numbers.js";
 import { rowsOf } from "./lane_rows.js";
 import { unpackedBytes } from "./packing.js";
 
@@ -19,10 +19,10 @@ import { unpackedBytes } from "./packing.js";
  *   details: number[], lanes: Lane[], windows: Full[], arrows: Arrows[]}} Header
  */
 
-const MAGIC = "RGTL0002";
+const MAGIC = "RGTL0003";
 const HEAD_BYTES = 12;
-/** The longest number that a block holds, and the most that a list of texts takes. */
-const NUMBER_BYTES = 10;
+/** A number of a block, and the most that a list of texts takes. */
+const NUMBER_BYTES = 8;
 const TEXTS_BYTES = 64e6;
 
 /** Fails where a lane is not after its parent: it could be its own. @param {Lane[]} lanes */
@@ -64,7 +64,7 @@ export function openFile(bytes) {
     const raw = await rawOf(block.at, block.n * (lane.kind === "counter" ? 2 : 6));
     if (lane.kind === "counter") {
       const [time, value] = decode(raw, block.n, 2);
-      block.value = value.map((thousandths) => signed(thousandths) / 1000);
+      block.value = value.map((thousandths) => thousandths / 1000);
       block.time = summed(time, block.from);
       return;
     }
@@ -76,7 +76,7 @@ export function openFile(bytes) {
   const loadArrows = (/** @type {Arrows} */ block) => once(block, async () => {
     const [flow, fromLane, fromStart, toLane, after] = decode(await rawOf(block.at, block.n * 5), block.n, 5);
     summed(fromStart, block.from);
-    const toStart = after.map((value, at) => fromStart[at] + signed(value));
+    const toStart = after.map((value, at) => fromStart[at] + value);
     Object.assign(block, { flow, fromLane, fromStart, toLane, toStart });
   });
 

@@ -1,44 +1,33 @@
 /** Columns of numbers as the file of the timeline packs them, and places in rising columns. */
 
 /**
- * Columns of `n` unsigned LEB128 numbers each; fails where the bytes hold more or fewer.
+ * Columns of `n` whole numbers each: the lowest byte of all numbers, then the second, and so on. Fails
+ * where the bytes hold more or fewer.
  * @param {Uint8Array} bytes
  * @param {number} n
  * @param {number} nColumns
  */
 export function decode(bytes, n, nColumns) {
-  let at = 0;
-  const columns = Array.from({ length: nColumns }, () => {
-    const column = new Float64Array(n);
-    for (let row = 0; row < n; row++) {
-      let byte = bytes[at++];
-      let value = byte & 127;
-      for (let unit = 128; byte > 127; unit *= 128) {
-        byte = bytes[at++];
-        value += (byte & 127) * unit;
-      }
-      column[row] = value;
-    }
-    return column;
+  if (bytes.length !== 8 * n * nColumns) {
+    throw new Error("a block has not as many rows as its header says");
+  }
+  return Array.from({ length: nColumns }, (_, number) => {
+    const at = (/** @type {number} */ plane) => (8 * number + plane) * n;
+    const half = (/** @type {number} */ row, /** @type {number} */ plane) =>
+      bytes[at(plane) + row] | (bytes[at(plane + 1) + row] << 8) |
+      (bytes[at(plane + 2) + row] << 16) | (bytes[at(plane + 3) + row] << 24);
+    return Float64Array.from({ length: n }, (__, row) => half(row, 4) * 2 ** 32 + (half(row, 0) >>> 0));
   });
-  if (at !== bytes.length) throw new Error("a block has not as many rows as its header says");
-  return columns;
 }
 
-/** The signed number of a zigzag one. @param {number} value */
-export const signed = (value) => (value % 2 ? -(value + 1) / 2 : value / 2);
-
 /**
- * Turns zigzag differences into values, in place.
+ * Turns differences into values, in place.
  * @param {Float64Array} column
  * @param {number} from
  */
 export function summed(column, from) {
   let value = from;
-  for (let at = 0; at < column.length; at++) {
-    value += signed(column[at]);
-    column[at] = value;
-  }
+  for (let at = 0; at < column.length; at++) column[at] = value += column[at];
   return column;
 }
 

@@ -10,7 +10,6 @@ import json
 import re
 import struct
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,7 +40,7 @@ class ReadFile:
             if block["level"] == level:
                 start = block["from"]
                 for change, *rest in self._rows(block, 6):
-                    start += _signed(change)
+                    start += change
                     duration, row, name, fifth, sixth = rest
                     word: Any = details[fifth] if level == 0 else fifth
                     found.append((start, duration, row, names[name], word, sixth))
@@ -53,8 +52,8 @@ class ReadFile:
             if block["level"] == level:
                 time = block["from"]
                 for change, value in self._rows(block, 2):
-                    time += _signed(change)
-                    found.append((time, _signed(value) / 1000))
+                    time += change
+                    found.append((time, value / 1000))
         return found
 
     def arrows(self) -> list[tuple[int, int, int, int, int, int]]:
@@ -63,16 +62,16 @@ class ReadFile:
         for block in self.header["arrows"]:
             start = block["from"]
             for flow, from_lane, change, to_lane, after in self._rows(block, 5):
-                start += _signed(change)
-                to_start = start + _signed(after)
+                start += change
+                to_start = start + after
                 found.append((flow, from_lane, start, to_lane, to_start, block["lane"]))
         return found
 
     def _rows(self, block: dict[str, Any], n_columns: int) -> list[tuple[int, ...]]:
-        numbers = list(_leb128(self._block(block["at"])))
-        n = block["n"]
-        assert len(numbers) == n * n_columns
-        return list(zip(*(numbers[at * n : (at + 1) * n] for at in range(n_columns)), strict=True))
+        n, planes = block["n"], self._block(block["at"])
+        assert len(planes) == 8 * n * n_columns
+        columns = (planes[8 * n * at : 8 * n * (at + 1)] for at in range(n_columns))
+        return list(zip(*map(_numbers, columns, [n] * n_columns), strict=True))
 
     def _block(self, at: list[int]) -> bytes:
         return gzip.decompress(self.blocks[at[0] : at[0] + at[1]])
@@ -80,22 +79,12 @@ class ReadFile:
 
 def read_file(content: bytes) -> ReadFile:
     magic, size = struct.unpack("<8sI", content[:12])
-    assert magic == b"RGTL0002"
+    assert magic == b"RGTL0003"
     return ReadFile(json.loads(content[12 : 12 + size]), content[12 + size :])
 
 
-def _leb128(packed: bytes) -> Iterator[int]:
-    number = shift = 0
-    for octet in packed:
-        number |= (octet & 0x7F) << shift
-        shift += 7
-        if octet < 0x80:
-            yield number
-            number = shift = 0
-
-
-def _signed(number: int) -> int:
-    return number // 2 if number % 2 == 0 else -(number + 1) // 2
+def _numbers(planes: bytes, n: int) -> list[int]:
+    return [int.from_bytes(planes[at::n], "little", signed=True) for at in range(n)]
 
 
 _GPU = {"kernel", "Kernel", "gpu_memcpy", "Memcpy", "gpu_memset", "Memset"}

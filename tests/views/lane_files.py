@@ -56,7 +56,7 @@ class LaneFile:
         table = table[np.lexsort((table[:, 2], table[:, 0]))]
         start, end = span.get("start", 0), span.get("end", self.length_ns)
         steps = np.diff(table[:, 0], prepend=start)
-        at = self._add(_packed([zigzag(steps), *table.T[1:]]))
+        at = self._add(_packed([steps, *table.T[1:]]))
         entry = self.lanes[lane]
         entry["blocks"].append(
             {"level": level, "from": start, "to": end, "n": len(table), "at": at}
@@ -66,8 +66,8 @@ class LaneFile:
 
     def counter(self, lane: int, times_ns: Sequence[int], values: Sequence[float]) -> None:
         """Add the values of a counter."""
-        times = zigzag(np.diff(np.asarray(times_ns, dtype=np.int64), prepend=0))
-        scaled = zigzag(np.rint(np.multiply(values, 1000.0)).astype(np.int64))
+        times = np.diff(np.asarray(times_ns, dtype=np.int64), prepend=0)
+        scaled = np.rint(np.multiply(values, 1000.0)).astype(np.int64)
         block = {"level": 0, "from": 0, "to": self.length_ns, "n": len(times)}
         self.lanes[lane]["blocks"].append({**block, "at": self._add(_packed([times, scaled]))})
         self.lanes[lane] |= {
@@ -84,9 +84,9 @@ class LaneFile:
         columns = [
             flow,
             from_lane,
-            zigzag(np.diff(from_start, prepend=0)),
+            np.diff(from_start, prepend=0),
             to_lane,
-            zigzag(to_start - from_start),
+            to_start - from_start,
         ]
         at = self._add(_packed(columns))
         span = {"from": 0, "to": self.length_ns}
@@ -112,36 +112,21 @@ class LaneFile:
             "arrows": self.arrows,
         }
         text = json.dumps(header).encode()
-        return b"RGTL0002" + struct.pack("<I", len(text)) + text + bytes(self._blocks)
+        return b"RGTL0003" + struct.pack("<I", len(text)) + text + bytes(self._blocks)
 
     def _add(self, block: bytes) -> list[int]:
         self._blocks += block
         return [len(self._blocks) - len(block), len(block)]
 
 
-def zigzag(values: np.ndarray) -> np.ndarray:
-    """Return signed numbers as unsigned ones: 0, -1, 1, -2 as 0, 1, 2, 3."""
-    return (values << 1) ^ (values >> 63)
-
-
-def leb128(values: np.ndarray) -> bytes:
-    """Return unsigned numbers in seven bits a byte, the least first."""
-    rest = np.asarray(values, dtype=np.uint64)
-    n_bytes = np.ones(len(rest), dtype=np.int64)
-    for bits in range(7, 63, 7):
-        n_bytes += rest >= np.uint64(1 << bits)
-    made = np.zeros(int(n_bytes.sum()), dtype=np.uint8)
-    firsts = np.cumsum(n_bytes) - n_bytes
-    for at in range(int(n_bytes.max(initial=0))):
-        held = n_bytes > at
-        more = (n_bytes[held] > at + 1).astype(np.uint8) << 7
-        made[firsts[held] + at] = (rest[held] & np.uint64(127)).astype(np.uint8) | more
-        rest = rest >> np.uint64(7)
-    return made.tobytes()
+def planes(values: np.ndarray) -> bytes:
+    """Return the lowest byte of all numbers, then the second of all, and so on."""
+    octets = np.asarray(values, dtype="<i8").reshape(-1, 1).view(np.uint8)
+    return octets.T.tobytes()
 
 
 def _packed(columns: Sequence[np.ndarray]) -> bytes:
-    return gzip.compress(b"".join(leb128(column) for column in columns), mtime=0)
+    return gzip.compress(b"".join(map(planes, columns)), mtime=0)
 
 
 def training_file(*, n_ranks: int = 2, n_steps: int = 6, late_rank: int | None = None) -> LaneFile:

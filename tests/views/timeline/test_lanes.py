@@ -97,9 +97,9 @@ def test_a_file_of_another_version_is_said_to_be_unreadable():
 
 
 def test_a_file_of_an_older_version_names_the_command_that_makes_it_again():
-    content = b"RGTL0001" + training_file().packed()[8:]
+    content = b"RGTL0002" + training_file().packed()[8:]
     html = timeline(with_timeline(traces.traced_report(), content))._repr_html_()
-    assert "it is of version 1, not 2" in html
+    assert "it is of version 2, not 3" in html
     assert "make-profiler-report JOB" in html
 
 
