@@ -82,7 +82,6 @@ bench: $(STAMP)  ## measure against the incumbents, side by side
 
 exam: $(STAMP)  ## generate jobs with known faults, and mark what the report says; SEED=4: other jobs than those reported
 	$(BIN)/python -m benchmarks.exam $(EXAM_SEED) --write docs/diagnosis.md
-	$(BIN)/python -m benchmarks.exam.traces --seed $(or $(SEED),1) --quiet --write docs/diagnosis.md
 
 exam-short: $(STAMP)  ## the same with 40 jobs, in a few minutes
 	$(BIN)/python -m benchmarks.exam $(EXAM_SEED) --jobs 40
