@@ -13,13 +13,13 @@ const SHORTCUTS = [
   ["u", "UTC or local time", turnZone],
   ["?", "This list", openHelp]
 ];
-const topics = /** @type {HTMLDetailsElement[]} */ (all(".rg-topic"));
+const topics = /** @type {HTMLDetailsElement[]} */ (all(".rg-topic, .rg-more"));
 const allButton = byId("rg-all");
 let areKeysOn = remembered("keys") !== "off";
 /** @type {HTMLDialogElement | null} */
 let help = null;
 
-/* All folded sections, opened together and folded together. */
+/* All folded sections and what waits in them, opened together and folded together. */
 function turnAll() {
   const areOpen = topics.every((topic) => topic.open);
   for (const topic of topics) topic.open = !areOpen;

@@ -652,7 +652,7 @@ def test_more_workers_are_no_advice_where_the_cores_are_used_up(hot_cores: int, 
 
     assert found is not None
     assert said in found.advice
-    assert ("75.0 % of the cores were above 90 %" in found.text) == (hot_cores == 3)
+    assert ("3.1 of 4 cores were busy" in found.text) == (hot_cores == 3)
     assert found.cause == (Cause.CPU_PREPROCESSING if hot_cores == 3 else Cause.TOO_FEW_LOADERS)
 
 
@@ -877,6 +877,9 @@ def test_cores_that_are_used_up_are_so_by_too_many_loaders_or_by_costly_batches(
     (found,) = sampled(rows, cores=4, cpu=cpu).findings
 
     assert found.cause == cause
+    # The sentence says the quantity by which the cores are used up, and not another one.
+    busy = f"{4 * cpu / 100:.1f} of 4 cores were busy"
+    assert (busy in found.text) == (cause is Cause.CPU_PREPROCESSING)
 
 
 def test_a_training_process_that_takes_half_of_the_cores_does_not_make_loaders_idle() -> None:

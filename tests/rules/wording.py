@@ -31,6 +31,9 @@ FLAWS: Mapping[str, re.Pattern[str]] = {
     "a percentage without its space": re.compile(r"\d%"),
     "too many digits": re.compile(r"\d\.\d{3,}"),
     "thousands not apart": re.compile(r"(?<![\w.,:/#-])(?<!step )\d{5,}(?![\w.-])"),
+    "a reason that was not seen": re.compile(
+        r"(?<![\d.,])0(?:\.0+)? % of (?:the|its|their) \w+ (?:is|are|was|were) (?:above|below|busy)"
+    ),
     "more than all of it": re.compile(
         r"(?<!-)(?:[1-9]\d{3,}|[2-9]\d\d|1[1-9]\d|10[1-9])\.\d % of (?:the|its|all|both)"
     ),

@@ -51,7 +51,7 @@ def parse_profiler_config(content: bytes) -> Profiling | None:
     tree = _object(whole.get("profilerconfig")) or whole
     parameters = _object(tree.get("profilingparameters")) or {}
     config = Profiling(
-        interval_ms=_whole(tree.get("profilingintervalinmillis") or tree.get("profilinginterval")),
+        interval_ms=_whole(next((tree[key] for key in _INTERVALS if tree.get(key)), None)),
         is_disabled=_is_disabled(tree) or _is_disabled(parameters),
         windows=tuple(_windows(parameters)),
         unreadable=tuple(
@@ -59,10 +59,14 @@ def parse_profiler_config(content: bytes) -> Profiling | None:
         ),
         rules=tuple(_rules(whole.get("profilerruleconfigurations"))),
     )
-    known = {"profilingintervalinmillis", "profilingparameters", "s3outputpath", *_SWITCHES}
+    known = {*_INTERVALS[:2], "profilingparameters", "s3outputpath", *_SWITCHES}
     return config if known & tree.keys() else None
 
 
+_INTERVALS = (
+    "profilingintervalinmilliseconds", "profilingintervalinmillis", "profilinginterval",
+)  # fmt: skip
+"""Names of the interval: that of SageMaker's API, that of the file in a container, an older one."""
 _SWITCHES = {"disableprofiler": True, "profilerenabled": False}
 """Which value of a switch means that profiling is off."""
 

@@ -217,7 +217,7 @@ def _waits(
     why, values = texts.WHY[cause], dict[str, Any]()
     if job.load:
         load = slowest_load(job.load)
-        values = {"load": load, "hot_pct": 100 * load.hot_ratio, "flat_pct": 100 * load.flat_ratio}
+        values = {"load": load, "flat_pct": 100 * load.flat_ratio}
     each = math.ceil(params.min_threshold / 100 * len(job.cores) / max(job.n_processes, 1))
     values["wanted"] = max(each, (job.num_workers or 0) + 1)
     advice, share, bound = why.advice, job.ratio, ""

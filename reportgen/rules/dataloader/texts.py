@@ -55,13 +55,14 @@ WHY: Mapping[Cause, Why] = {
             of data that are read again; or take an instance with more network bandwidth.""",
     ),
     Cause.CPU_PREPROCESSING: Why(
-        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %, with work of this job
-            or of others; as long as they are, more loader processes would hardly help.""",
+        text=""" While it waited, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
+            (mean), with work of this job or of others: the rest leaves no room for more loader
+            processes.""",
         advice=CHEAPER_BATCHES,
     ),
     Cause.TOO_MANY_LOADERS: Why(
-        text=""" While it waited, {hot_pct:pct} of the cores were above 90 %: the loader processes
-            must share them.""",
+        text=""" While it waited, {load.busy_cores:.1f} of {load.n_cores:count core} were busy
+            (mean): the loader processes must share them.""",
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(

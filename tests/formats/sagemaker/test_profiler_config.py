@@ -34,7 +34,7 @@ def parse(tree: object) -> Any:
 
 def test_steps_and_times_are_read_whoever_quoted_them() -> None:
     config = parse(CONFIG)
-    assert config.interval_ms == 500
+    assert config.interval_ms == 100
     assert not config.is_disabled
     windows = {window.kind: window for window in config.windows}
     detailed = windows["detailed profiling"]
