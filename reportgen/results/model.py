@@ -106,6 +106,7 @@ class About:
         opens_dashboard: Whether there is a dashboard where this rule looked.
         first_picture: The exhibit of shares that is the bar at the top of the page.
         second_picture: The exhibit of shares whose bar is below that one.
+        host_picture: The exhibit of shares that is the bar of a job without a GPU.
         hint_when_skipped: How to record what the rule lacked; ``None`` leaves the words to the
             page, which knows what each reason to skip usually means; empty says nothing.
     """
@@ -125,6 +126,7 @@ class About:
     opens_dashboard: bool = False
     first_picture: str = ""
     second_picture: str = ""
+    host_picture: str = ""
     hint_when_skipped: str | None = None
 
     def __post_init__(self) -> None:

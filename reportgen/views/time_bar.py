@@ -88,32 +88,54 @@ def picture_of(report: Report) -> Picture | None:
             return replace(_gpu_picture(result, whole, link), second=_second_picture(report))
         if entry.status is Status.SKIPPED and entry.reason is not None:
             why = f"There is no picture of the GPU time. {entry.reason.text}"
-            return _cpu_picture(report) or Picture(says=why, whole="", alt="", link=link)
+            without = Picture(says=why, whole="", alt="", link=link)
+            return _host_picture(report) or _cpu_picture(report) or without
     return None
 
 
 def _second_picture(report: Report) -> Picture | None:
     """Return the parts of the time at work, as the exhibit that declares them has them."""
     for rule_id in report.rules:
-        name = about_of(rule_id, report).second_picture
-        shares = report.results[rule_id].exhibit(name) if name else None
-        if shares is not None and shares.n_rows and len(shares.columns) == 3:
-            names = [str(value) for value in shares.columns[0].values]
-            amounts, pcts = (numbers(column.values) for column in shares.columns[1:])
-            colours = inks_of(shares, names, shares.row_roles)
-            parts = [
-                _Part(key=name, name=name, value=amount or 0.0, pct=pct or 0.0, ink=ink.css_class)
-                for name, amount, pct, ink in zip(names, amounts, pcts, colours, strict=True)
-            ]
-            unit = shares.columns[1].unit
-            return Picture(
-                says=shares.caption,
-                whole=shares.title,
-                alt=f"Bar. {shares.title}: {_listed(parts)}.",
-                link=f"#{section_of(rule_id, report).id}",
-                segments=_segments(parts, [format_value(part.value, unit) for part in parts]),
-            )
+        shares = report.results[rule_id].exhibit(about_of(rule_id, report).second_picture)
+        if shares is not None and _is_of_shares(shares):
+            return _shares_picture(shares, rule_id, report, says=shares.caption, whole=shares.title)
     return None
+
+
+def _host_picture(report: Report) -> Picture | None:
+    """Return where an iteration of a job without a GPU goes, where that was recorded."""
+    for rule_id in report.rules:
+        shares = report.results[rule_id].exhibit(about_of(rule_id, report).host_picture)
+        if shares is not None and _is_of_shares(shares):
+            names, pcts = shares.columns[0].values, numbers(shares.columns[2].values)
+            pct, name = max(zip((pct or 0.0 for pct in pcts), map(str, names), strict=True))
+            says = f"No GPU was recorded. Of an iteration {format_pct(pct)} is {name}."
+            return _shares_picture(shares, rule_id, report, says=says, whole=shares.caption)
+    return None
+
+
+def _is_of_shares(shares: Exhibit) -> bool:
+    return bool(shares.n_rows) and len(shares.columns) == 3
+
+
+def _shares_picture(
+    shares: Exhibit, rule_id: str, report: Report, *, says: str, whole: str
+) -> Picture:
+    names = [str(value) for value in shares.columns[0].values]
+    amounts, pcts = (numbers(column.values) for column in shares.columns[1:])
+    colours = inks_of(shares, names, shares.row_roles)
+    parts = [
+        _Part(key=name, name=name, value=amount or 0.0, pct=pct or 0.0, ink=ink.css_class)
+        for name, amount, pct, ink in zip(names, amounts, pcts, colours, strict=True)
+    ]
+    unit = shares.columns[1].unit
+    return Picture(
+        says=says,
+        whole=whole,
+        alt=f"Bar. {shares.title}: {_listed(parts)}.",
+        link=f"#{section_of(rule_id, report).id}",
+        segments=_segments(parts, [format_value(part.value, unit) for part in parts]),
+    )
 
 
 def limit_of(report: Report) -> str:

@@ -175,7 +175,21 @@ def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
     assert picture.says == "99.0 % of the GPUs' time was not measured: too much to judge it."
 
 
-def test_without_gpus_the_picture_is_of_the_cpu():
+def test_without_gpus_the_picture_is_where_an_iteration_goes():
+    shares = reports.shares("loop", "Data loading and passes", {"data loading": 6.0, "others": 4.0})
+    about = About(checks="c", reading="r", advice="a", host_picture="loop")
+    framework = replace(reports.result("Framework", Status.OK, exhibits=(shares,)), about=about)
+    skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
+    picture = picture_of(reports.report_of((skipped, framework)))
+    assert picture is not None
+    assert picture.says == "No GPU was recorded. Of an iteration 60.0 % is data loading."
+    assert [(item.name, item.pct) for item in picture.segments] == [
+        ("data loading", "60.0 %"),
+        ("others", "40.0 %"),
+    ]
+
+
+def test_without_gpus_and_steps_the_picture_is_of_the_cpu():
     skipped = reports.skipped("GPUTimeBudget", ReasonCode.NO_GPU, "The job has no GPU.")
     usage = reports.result(
         "OverallSystemUsage",

@@ -58,6 +58,7 @@ ABOUT = About(
         ),
     ),
     further=(OPERATORS,),
+    host_picture="loop_shares",
 )
 
 BETWEEN_STEPS = kit.Message(
