@@ -35,7 +35,7 @@ def test_a_notebook_is_committed_without_outputs(name):
 def test_notebooks_for_analysis_by_hand_are_light_and_explained(name):
     cells = read(name).cells
     code = [cell for cell in cells if cell.cell_type == "code"]
-    assert all(len(ast.parse(cell.source).body) <= 5 for cell in code)
+    assert all(len(ast.parse(cell.source).body) <= 5 for cell in code if cell.id != "parameters")
     parameters = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert [cell.source.split(":")[0] for cell in parameters] == ["job_path"]
     assert sum(cell.cell_type == "markdown" for cell in cells) >= len(code) // 3

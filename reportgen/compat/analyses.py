@@ -101,7 +101,7 @@ class PandasFrameAnalysis:
         for row in phases.itertuples():
             name = row.phase.replace(" ", "_")
             length = "training_loop_duration" if name == "training_loop" else name
-            found |= {length: row.length_us, f"{name}_%": row.share_pct}
+            found |= {length: row.duration_us, f"{name}_%": row.share_pct}
             if name == "training_loop":
                 found |= {
                     "training_loop_start": self._text(row.start_time_us),

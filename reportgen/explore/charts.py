@@ -167,6 +167,7 @@ def comparison(
     means_ms = {side: top[column] / 1000 for side, column in zip(sides, _MEANS, strict=True)}
     frame = top.assign(function=_labels(named), **means_ms)
     figure = px.bar(frame, y="function", x=list(sides), barmode="group", orientation="h")
+    figure.update_traces(marker_color=None)
     figure.update_layout(xaxis_title="ms", yaxis_title="", yaxis_autorange="reversed")
     return _drawn(figure, title, height=_FRAME_PX + 2 * _ROW_PX * len(top))
 
@@ -345,8 +346,11 @@ def _drawn(
     if figure is None or not figure.data:
         figure = go.Figure().update_xaxes(visible=False).update_yaxes(visible=False)
         figure.add_annotation(text="Nothing was recorded that this chart shows.", showarrow=False)
-    own |= {"title": {"text": title, **_AT_THE_TOP}, "height": height}
-    own |= {"margin": {"l": 60, "r": 16, "t": top, "b": 40}, "legend_title_text": ""}
-    hovermode = figure.layout.hovermode or "closest"
-    look = layout(hovermode=hovermode) | own
-    return figure.update_layout(theme.resolved(look))
+    known = figure.layout.to_plotly_json()
+    look = layout(
+        title={"text": title, **_AT_THE_TOP},
+        height=height,
+        margin={"l": 60, "r": 16, "t": top, "b": 40},
+        hovermode=known.get("hovermode", "closest"),
+    )
+    return go.Figure(figure.data, theme.resolved({**known, **look, **own}))

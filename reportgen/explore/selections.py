@@ -23,16 +23,6 @@ if TYPE_CHECKING:
 
     from reportgen.explore.job import Job
 
-GPU_CLASSES = (
-    "initialization",
-    "finalization",
-    "above 90 %",
-    "10 to 90 %",
-    "idle, with a CPU bottleneck",
-    "idle, without",
-)
-"""The rule CPUBottleneck calls a GPU idle below 10 %, this analysis counts 10 % as idle as well."""
-
 
 def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
     """Return first and last instant of the samples, µs since the origin; ``None`` without any."""
@@ -100,6 +90,18 @@ def busy_moments(system: pd.DataFrame, *, gpu_above_pct: float = BUSY_ABOVE_PCT)
     return system.loc[is_busy, ["timestamp", "timestamp_us", "nodeID"]].reset_index(drop=True)
 
 
+def low_moments(system: pd.DataFrame, *, gpu_below_pct: float) -> pd.DataFrame:
+    """Return the GPU samples below a utilization in order of time.
+
+    Returns:
+        ``timestamp``, ``timestamp_us``, ``nodeID``, ``gpu``, ``gpu_pct``.
+    """
+    is_low = (system["dimension"] == "GPUUtilization") & (system["value"] < gpu_below_pct)
+    low = system[is_low].rename(columns={"system_metric": "gpu", "value": "gpu_pct"})
+    low = low[["timestamp", "timestamp_us", "nodeID", "gpu", "gpu_pct"]]
+    return low.sort_values(["timestamp_us", "nodeID", "gpu"], ignore_index=True)
+
+
 def places_in_job(rows: pd.DataFrame, framework: pd.DataFrame) -> NDArray[np.object_]:
     """Return where in the job each instant lies: initialization, training loop, finalization.
 
@@ -134,16 +136,34 @@ def describe_places(rows: pd.DataFrame, framework: pd.DataFrame, *, what: str) -
 
 
 def gpu_classes(
-    system: pd.DataFrame, framework: pd.DataFrame, bottlenecks: pd.DataFrame
+    system: pd.DataFrame,
+    framework: pd.DataFrame,
+    bottlenecks: pd.DataFrame,
+    *,
+    gpu_at_most_pct: float = IDLE_BELOW_PCT,
 ) -> pd.DataFrame:
     """Count the samples of each GPU in six classes that do not overlap.
 
+    Args:
+        bottlenecks: of ``cpu_bottlenecks`` with the same ``gpu_at_most_pct``.
+        gpu_at_most_pct: a GPU at or below it is idle (by the rule CPUBottleneck only below).
+
     Returns:
-        One row per node and GPU, one column per class of ``GPU_CLASSES``; a row's sum is the
-        number of its samples. A sample at exactly 90 % is "10 to 90 %", at 10 % it is idle; one
-        on the edge of the training loop lies in it.
+        One row per node and GPU, one column per class: initialization, finalization, above 90 %,
+        between, idle with a CPU bottleneck, idle without. A row's sum is the number of its
+        samples. A sample at exactly 90 % is between; one on the edge of the training loop lies
+        in it.
     """
     import pandas as pd
+
+    classes = [
+        "initialization",
+        "finalization",
+        f"above {BUSY_ABOVE_PCT:g} %",
+        f"{gpu_at_most_pct:g} to {BUSY_ABOVE_PCT:g} %",
+        "idle, with a CPU bottleneck",
+        "idle, without",
+    ]
 
     gpu = system[system["dimension"] == "GPUUtilization"]
     value, time_us = gpu["value"].to_numpy(), gpu["timestamp_us"].to_numpy()
@@ -157,15 +177,15 @@ def gpu_classes(
             place_in_job == "initialization",
             place_in_job == "finalization",
             value > BUSY_ABOVE_PCT,
-            value > IDLE_BELOW_PCT,
+            value > gpu_at_most_pct,
             is_bottleneck,
         ],
         range(5),
         default=5,
     )
     counts = pd.crosstab([gpu["nodeID"], gpu["system_metric"]], place)
-    counts = counts.reindex(columns=range(len(GPU_CLASSES)), fill_value=0)
-    counts.columns = list(GPU_CLASSES)
+    counts = counts.reindex(columns=range(len(classes)), fill_value=0)
+    counts.columns = classes
     named = counts.reset_index().rename(columns={"system_metric": "gpu"})
     return named.sort_values(
         ["nodeID", "gpu"], key=lambda names: names.map(device_order), ignore_index=True

@@ -11,6 +11,8 @@ import numpy as np
 from reportgen.facts.distributions import jensen_shannon, pct_histogram
 from reportgen.profile.spans import STEP_PREFIX, TRAINING_PHASES
 from reportgen.profile.system import device_order
+from reportgen.text import format_duration
+from reportgen.units import NS_PER_US, iso_utc
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,6 +103,29 @@ def usage_ranges(
     return frame.reset_index()
 
 
+def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFrame:
+    """Return how many samples of each GPU, and of all cores of a node, are at zero and low.
+
+    Args:
+        samples: a SYSTEM frame; only ``GPUUtilization`` and ``CPUUtilization`` are counted.
+        below_pct: what is low; a sample of exactly that is not.
+
+    Returns:
+        One row per device: ``nodeID``, ``device``, ``samples``, ``at_zero``, ``below_50``.
+    """
+    chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
+    counted = {
+        "nodeID": chosen["nodeID"],
+        "device": chosen["system_metric"].where(chosen["type"] == "gpu", "all cores"),
+        "samples": 1,
+        "at_zero": (chosen["value"] == 0).astype(int),
+        f"below_{below_pct:g}": (chosen["value"] < below_pct).astype(int),
+    }
+    found = chosen.iloc[:, :0].assign(**counted).groupby(["nodeID", "device"]).sum().reset_index()
+    in_order = {"key": lambda names: names.map(device_order), "ignore_index": True}
+    return found.sort_values(["nodeID", "device"], **in_order)
+
+
 def workload_distances(samples: pd.DataFrame) -> pd.DataFrame:
     """Return how differently each two GPUs of a node were used, most different first.
 
@@ -152,7 +177,7 @@ def job_phases(events: pd.DataFrame, *, job_us: tuple[int, int] | None = None) -
         job_us: first and last sample; by default first and last event.
 
     Returns:
-        ``phase``, ``start_time_us``, ``end_time_us``, ``length_us`` (never negative) and
+        ``phase``, ``start_time_us``, ``end_time_us``, ``duration_us`` (never negative) and
         ``share_pct`` of the sum of the three; empty without steps.
     """
     import pandas as pd
@@ -169,8 +194,22 @@ def job_phases(events: pd.DataFrame, *, job_us: tuple[int, int] | None = None) -
             ("finalization", end_us, max(int(last_us), end_us)),
         ]
     found = pd.DataFrame(rows, columns=columns)
-    length_us = found["end_time_us"] - found["start_time_us"]
-    return found.assign(length_us=length_us, share_pct=100 * length_us / (length_us.sum() or 1))
+    lasted_us = found["end_time_us"] - found["start_time_us"]
+    return found.assign(duration_us=lasted_us, share_pct=100 * lasted_us / (lasted_us.sum() or 1))
+
+
+def describe_loop(phases: pd.DataFrame, *, origin_us: int) -> str:
+    """Return the sentence that says when the training loop of ``job_phases`` ran."""
+    if phases.empty:
+        return "Without steps there is no training loop."
+    loop = phases.set_index("phase").loc["training loop"]
+    start, end = (
+        iso_utc((int(loop[name]) + origin_us) * NS_PER_US)
+        for name in ("start_time_us", "end_time_us")
+    )
+    return (
+        f"The training loop ran from {start} to {end}: {format_duration(loop.duration_us / 1e6)}."
+    )
 
 
 def phase_intervals(

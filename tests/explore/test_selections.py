@@ -141,8 +141,8 @@ def test_every_gpu_sample_is_in_one_class(job: Job) -> None:
     found = selections.gpu_classes(system, framework, bottlenecks).set_index("gpu")
 
     # The loop is [5 s, 15 s]: ticks 10 to 30, both edges included; 95 % is above, 90 % is not.
-    assert found.loc["gpu0", list(selections.GPU_CLASSES)].tolist() == [10, 9, 1, 17, 2, 1]
-    assert found.loc["gpu1", list(selections.GPU_CLASSES)].tolist() == [10, 9, 0, 20, 1, 0]
+    assert found.loc["gpu0"].tolist()[1:] == [10, 9, 1, 17, 2, 1]
+    assert found.loc["gpu1"].tolist()[1:] == [10, 9, 0, 20, 1, 0]
 
 
 def test_the_distance_of_two_gpus_is_largest_when_one_idles(tmp_path: Path) -> None:
