@@ -46,8 +46,9 @@ _OF_PATHS = (
 )
 """Patterns that see names of files alone: no system has longer ones than 4,096 bytes."""
 _FULLMATCHED = (
-    "formats/gpu_csv/__init__.py", "formats/horovod.py", "formats/nsight/detection.py",
-    "formats/kineto/detection.py",
+    "formats/gpu_csv/__init__.py", "formats/wandb/exports.py", "formats/horovod.py",
+    "formats/nsight/detection.py", "formats/kineto/detection.py",
+    "formats/tensorboard_events/__init__.py",
     "formats/recorder.py", "formats/sagemaker/job_files.py", "formats/tensorflow/__init__.py",
     "formats/python_profile/names.py", "intake/unsupported.py", "intake/listing.py",
 )  # fmt: skip

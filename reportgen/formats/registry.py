@@ -12,8 +12,10 @@ from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.formats.python_profile.names import PYTHON_PAGES, PYTHON_PROFILES
 from reportgen.formats.sagemaker import job_files
+from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
 from reportgen.formats.tensorflow import TENSORFLOW_SUMMARIES, TENSORFLOW_TIMES, TENSORFLOW_TRACES
 from reportgen.formats.wandb import WANDB_RUNS
+from reportgen.formats.wandb.exports import WANDB_EXPORTS, WANDB_PARQUET
 
 FORMATS: tuple[Format, ...] = (
     job_files.END_MARKERS,
@@ -29,7 +31,10 @@ FORMATS: tuple[Format, ...] = (
     KERNEL_TRACES,
     NSIGHT_REPORTS,
     WANDB_RUNS,
+    WANDB_EXPORTS,
+    WANDB_PARQUET,
     GPU_TABLES,
+    TENSORBOARD_EVENTS,
 )
 
 

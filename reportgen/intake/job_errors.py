@@ -23,10 +23,6 @@ _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
 )
 
-_TENSORBOARD = (
-    "Event files of TensorBoard hold scalars and no trace: "
-    "reportgen record --trace 20:25 --report -- python train.py"
-)
 _ZIP = "Unpack it and pass the folder."
 
 
@@ -44,7 +40,7 @@ def not_a_job(path: str, listing: Listing) -> LocationError:
     if unsupported is None:
         return LocationError(
             f"{path!r} is a file, not the folder of a job and not a kernel trace.",
-            hint=_remedy(listing.objects),
+            hint=_REMEDY,
             path=path,
             is_file=True,
         )
@@ -92,13 +88,9 @@ def no_job(path: str, listing: Listing) -> LocationError:
         )
     return LocationError(
         f"No profiler files under {path!r} ({seen} seen, none claimed).",
-        hint=_remedy(objects) if parent is None else f"Pass {parent!r}, which holds the whole job.",
+        hint=_REMEDY if parent is None else f"Pass {parent!r}, which holds the whole job.",
         path=path,
     )
-
-
-def _remedy(objects: Sequence[ObjectInfo]) -> str:
-    return _TENSORBOARD if any(".tfevents." in info.key for info in objects) else _REMEDY
 
 
 def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:

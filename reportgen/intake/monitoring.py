@@ -15,6 +15,7 @@ from reportgen.arrays import Floats, Integers
 from reportgen.errors import FormatError
 from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
+from reportgen.formats.tensorboard_events import without_host
 from reportgen.intake.foreign_timelines import claim_of, file_ref
 from reportgen.intake.job_errors import several
 from reportgen.intake.listing import Claimed, stem_of
@@ -93,7 +94,7 @@ def monitored_job(
         is_relative |= _is_relative(path, location, *item)
         by_node[item[1].node].append(item)
     clock = Clock.RELATIVE if is_relative else Clock.UNIX
-    info = replace(info, clock=clock, name=info.name or stem_of(found[0][0].key) or "job")
+    info = replace(info, clock=clock, name=info.name or _name_of(location, found))
     parts = tuple(
         PartRef(
             node=NodeId(node),
@@ -107,9 +108,17 @@ def monitored_job(
     return JobProfile(info=info, parts=parts, notes=problems.notes())
 
 
+def _name_of(location: Location, found: Sequence[Claimed]) -> str:
+    """Return the name of a run or of a single table, else that of its folder."""
+    claim = found[0][1]
+    is_table = len(found) == 1 and format_of(claim.format_id).claim_named is not None
+    own = claim.node if is_table else stem_of(claim.job_prefix)
+    return own or printable(PurePosixPath(location.root).name) or "job"
+
+
 def _is_relative(path: str, location: Location, info: ObjectInfo, claim: Claim) -> bool:
     """Return whether times of a file count from its start; refuse one that is none of its form."""
-    name = printable(PurePosixPath(info.key).name)
+    name = printable(without_host(PurePosixPath(info.key).name))
     if info.size_bytes == 0:
         raise FormatError(
             f"{name} is empty: its program wrote nothing, or has only begun.",

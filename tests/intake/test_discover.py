@@ -192,7 +192,6 @@ def test_a_single_file_of_such_a_format_is_named_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "command"),
     [
-        ("events.out.tfevents.1700000000.host.1.0", "reportgen record --trace"),
         ("snapshot.pickle", "reportgen record --trace"),
         ("trace.zip", "Unpack it"),
     ],

@@ -17,7 +17,7 @@ import duckdb
 
 from reportgen.formats.nsight.database import TooMuchError
 
-_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+SETTINGS: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "memory_limit": "512MB",
     "temp_directory": "",
@@ -114,7 +114,7 @@ class Folder:
 @contextmanager
 def open_folder(folder: Path) -> Iterator[Folder]:
     """Open the files of a folder whose names can be those of tables."""
-    with closing(duckdb.connect(config=_SETTINGS)) as connection:
+    with closing(duckdb.connect(config=SETTINGS)) as connection:
         opened = Folder(connection=connection)
         for path in sorted(folder.glob("*.parquet")):
             if path.stem.isidentifier():

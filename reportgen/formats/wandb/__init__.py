@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from struct import Struct
 
 import msgspec
@@ -18,60 +17,12 @@ import msgspec
 from reportgen.errors import LocationError
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
-from reportgen.formats.monitoring import (
-    MIB,
-    STEP_COUNTERS,
-    UNREAD,
-    LoggedNumbers,
-    Meaning,
-    Monitored,
-    add_totals,
-    is_speed,
-    of_gpu,
-    progress_of,
-)
+from reportgen.formats.monitoring import UNREAD, LoggedNumbers, Monitored, add_totals
 from reportgen.formats.sagemaker.system_lines import MAX_GPUS
+from reportgen.formats.wandb.metrics import SOURCE, Metrics, is_progress, progress_by
 from reportgen.formats.wandb.records import HEADER, Damage, fields_of, records_of
 from reportgen.profile import Quality
 from reportgen.recorded_job import RecordedGpu
-
-SOURCE = "Weights & Biases"
-
-_GPU: dict[str, Meaning] = {
-    "gpu": of_gpu("GPUUtilization"),
-    "memory": of_gpu("GPUMemoryUtilization"),
-    "memoryAllocatedBytes": of_gpu("GPUMemoryUsedBytes"),
-    "memoryAllocated": of_gpu("GPUMemoryUsedPercent"),
-    "temp": of_gpu("GPUTemperatureCelsius"),
-    "powerWatts": of_gpu("GPUPowerWatts"),
-    "enforcedPowerLimitWatts": of_gpu("GPUPowerLimitWatts"),
-    "smClock": of_gpu("GPUSMClockMHz"),
-    "smActive": of_gpu("GPUSMActivity"),
-    "pipeTensorActive": of_gpu("GPUTensorActivity"),
-    "dramActive": of_gpu("GPUDRAMActivity"),
-    "totalEnergyConsumption": of_gpu("GPUEnergyJoules", 1e-3),
-}
-"""Metrics ``gpu.<index>.<name>``. GPUs are told apart by their index."""
-_READ = Meaning(type="i/o", name="ReadThroughputInBytesPerSecond", factor=MIB, is_counter=True)
-_WRITTEN = Meaning(type="i/o", name="WriteThroughputInBytesPerSecond", factor=MIB, is_counter=True)
-_SENT, _RECEIVED = (
-    Meaning(type="network", name=name, dimension="Algorithm", is_counter=True)
-    for name in ("TransmitBytesPerSecond", "ReceiveBytesPerSecond")
-)
-_HOST: dict[str, Meaning] = {
-    "memory_percent": Meaning(type="memory", name="MemoryUsedPercent"),
-    "memory": Meaning(type="memory", name="MemoryUsedPercent"),
-    "disk.in": _READ,
-    "disk.out": _WRITTEN,
-    "network.sent": _SENT,
-    "network.recv": _RECEIVED,
-}
-"""Metrics of the machine; disk and network count from the start of the run. ``cpu`` is the use of
-one process alone, without those that load its data, and is not read."""
-_CORE = Meaning(type="cpu", name="cpu", dimension="CPUUtilization")
-_GPU_KEY = re.compile(r"gpu\.(\d{1,3})\.([A-Za-z]+)")
-_CORE_KEY = re.compile(r"cpu\.(\d{1,4})\.cpu_percent")
-_DISK_KEY = re.compile(r"disk\.([A-Za-z0-9_-]{1,64})\.(in|out)")
 
 _HISTORY, _STATS, _EXIT, _ENVIRONMENT = 2, 7, 18, 26
 
@@ -90,7 +41,7 @@ class _Reading:
         self.n_broken = 0
         self._metrics: dict[bytes, tuple[int, float]] = {}
         self._names: dict[bytes, str] = {}
-        self._disks: dict[str, str] = {}
+        self._known = Metrics(self.found)
 
     def take(self, record: bytes) -> None:
         """Take what is wanted of a record; one that is damaged is counted."""
@@ -126,25 +77,12 @@ class _Reading:
     def _sample(self, time_s: float, key: bytes, value: float) -> None:
         known = self._metrics.get(key)
         if known is None:
-            known = self._meaning(key.decode("utf-8", "replace"))
+            known = self._known.code_of(key.decode("utf-8", "replace"))
             if len(self._metrics) < _MOST_KEYS:
                 self._metrics[key] = known
         code, factor = known
         if code != UNREAD:
             self.found.add(time_s, code, value * factor)
-
-    def _meaning(self, key: str) -> tuple[int, float]:
-        meaning, device = _HOST.get(key), ""
-        if match := _GPU_KEY.fullmatch(key):
-            meaning, device = _GPU.get(match[2]), str(int(match[1]))
-        elif match := _CORE_KEY.fullmatch(key):
-            meaning, device = _CORE, str(int(match[1]))
-        elif match := _DISK_KEY.fullmatch(key):
-            disk = self._disks.setdefault(match[1], f"disk{len(self._disks)}")
-            meaning = replace(_READ if match[2] == "in" else _WRITTEN, dimension=disk)
-        if meaning is None:
-            return UNREAD, 0.0
-        return self.found.code_of(meaning, device), meaning.factor
 
     def _history(self, record: bytes, start: int, end: int) -> None:
         time_s, numbers = math.nan, []
@@ -190,10 +128,7 @@ _GPU_TYPE, _GPU_COUNT, _GPU_NVIDIA = 18, 19, 24
 
 
 def _wanted(key: str) -> str:
-    return key if key in _COUNTERS or is_speed(key) else ""
-
-
-_COUNTERS = ("_timestamp", *STEP_COUNTERS, "_step")
+    return key if key == "_timestamp" or is_progress(key) else ""
 
 
 def _item(record: bytes, start: int, end: int) -> tuple[bytes, bytes]:
@@ -291,9 +226,7 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     if not found.gpus:
         found.gpus = _from_metadata(file)
     add_totals(found)
-    counters = [name for name in STEP_COUNTERS if reading.numbers.counts(name)]
-    progress = progress_of(reading.numbers, next(iter(counters), "_step"))
-    found.progress = [] if progress is None else [progress]
+    found.progress = progress_by(reading.numbers)
     return found
 
 
