@@ -110,7 +110,7 @@ PASSES = kit.Message(
 TOP_OPERATOR = kit.Message(
     id="FW-3",
     title="{top.name} takes {measured:pct} of the time of all {kind} operators",
-    text="""In the recorded steps, {top.name} ran {top.count:count time} and took
+    text="""In {steps}, {top.name} ran {top.count:count time} and took
         {top.self_ns:ns}{alone}: {measured:pct} of the time of all {kind} operators.{inside}""",
     advice="Use a fused or compiled version of it, or mixed precision.",
 )
@@ -311,6 +311,7 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
         return None
     top = max(operators, key=lambda item: (item.self_ns, item.name))
     bare = top.name.casefold().removeprefix("aten::")
+    windows = recorded.windows_of_operators(job.recorded)
     fitting = (text for word, text in _ADVICE_BY_WORD if word in bare)
     advice = _ON_CORES if kind is Role.CPU else None
     return TOP_OPERATOR.finding(
@@ -319,6 +320,7 @@ def _top_operator(job: FrameworkSums) -> Finding | None:
         exhibit=f"{kind}_operators",
         advice=_COPY_LESS if bare == "to" else next(fitting, advice),
         top=top,
+        steps=f"the recorded steps {windows}" if windows else "the recorded steps",
         kind=kind.upper(),
         alone=ALONE if top.total_ns > top.self_ns else "",
         inside=write(INSIDE, total=top.total_ns) if top.total_ns > top.self_ns else "",

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from reportgen.arrays import Mask
 from reportgen.facts.breakdown import SpanClass, classes_of
-from reportgen.facts.intervals import overlaps_any
+from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.steps import phase_word
 from reportgen.profile import NO_STEP, SpanTable
 from reportgen.rules.kit import col, row
 from reportgen.units import NS_PER_S
 
 _OPS = "operators"
+MOST_WINDOWS = 6
+"""More windows of steps than this are too many for a sentence; first, last and number remain."""
 TITLE = "Kinds of recorded events, and when they were recorded"
 CAPTION = """Durations of the events of each node. first_step and last_step number the training
     steps that ran while such events were recorded. Operators and passes are often recorded for a
@@ -23,7 +25,11 @@ CAPTION = """Durations of the events of each node. first_step and last_step numb
 
 @row
 class Recorded:
-    """The events of one kind on a node; ``n_steps`` that train run meanwhile, first to last."""
+    """The events of one kind on a node; ``n_steps`` that train run meanwhile, first to last.
+
+    ``which_steps`` names the windows of steps without a gap: "46-47, 420-421"; empty of unnumbered
+    steps and of many windows.
+    """
 
     node: str = col()
     what: str = col()
@@ -38,6 +44,22 @@ class Recorded:
     first_step: int | None = col()
     last_step: int | None = col()
     n_steps: int = col(name="steps")
+    which_steps: str = col()
+
+
+def windows_of_operators(rows: Iterable[Recorded]) -> str:
+    """Return the windows of steps whose operators were recorded, where all nodes say the same."""
+    found = {row.which_steps for row in rows if row.what.startswith(_OPS)}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _windows(numbers: Sequence[int]) -> str:
+    places = np.array(numbers, dtype=np.int64)
+    runs = runs_of(places, max_step=1)
+    if not 0 < runs.n_runs <= MOST_WINDOWS:
+        return ""
+    ends = zip(places[runs.first].tolist(), places[runs.last].tolist(), strict=True)
+    return ", ".join(f"{first}–{last}" if first < last else str(first) for first, last in ends)
 
 
 def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iterator[Recorded]:
@@ -79,4 +101,5 @@ def recorded_of(node: str, spans: SpanTable, stages: Mapping[str, Mask]) -> Iter
                 first_step=numbers[0] if numbers else None,
                 last_step=numbers[-1] if numbers else None,
                 n_steps=len(numbers),
+                which_steps=_windows(numbers),
             )

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen.rules.overall_framework_metrics import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, rows_of, run, step_rows
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run, step_rows
 
 KINDS = {
     "Step:ModeKeys.TRAIN": "steps (TRAIN)",
@@ -81,3 +81,28 @@ def test_the_sampling_interval_is_said_beside_it() -> None:
     shown = next(item for item in run(RULE, part).exhibits if item.id == "recorded")
 
     assert shown.caption.endswith("System metrics were sampled every 500 ms.")
+
+
+@pytest.mark.parametrize(
+    ("recorded", "said"),
+    [
+        ({6, 7, 20, 30, 31}, "6–7, 20, 30–31"),
+        (set(range(40)), "0–39"),
+        (set(range(0, 40, 3)), ""),
+    ],
+)
+def test_windows_of_profiled_steps_are_named_and_not_what_lies_between(
+    recorded: set[int], said: str
+) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for step in range(40):
+        begin = START_S + step
+        rows.append((TRAIN, TRAIN, begin, begin + 0.9, {"step": step}))
+        if step in recorded:
+            rows.append(("cpu_functions", "aten::add", begin + 0.1, begin + 0.6, {}))
+    result = run(RULE, node_profile(spans=span_table(rows)))
+
+    told = {row["what"]: row["which_steps"] for row in rows_of(result, "recorded")}
+    assert told["operators (cpu_functions)"] == said
+    (text,) = (item.text for item in result.findings if item.id == "FW-3")
+    assert text.startswith(f"In the recorded steps{' ' * bool(said)}{said}, aten::add ran")
