@@ -13,6 +13,7 @@ from reportgen.facts.breakdown import (
     listed,
     shares_pct,
 )
+from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.results import ColumnType, Details, Exhibit, ExhibitKind, Role, column, exhibit
 from reportgen.rules.kit import floats, ranking
 from reportgen.text import format_pct
@@ -59,15 +60,17 @@ def exhibits_of_breakdown(
 ) -> Iterator[Exhibit]:
     """Yield one ``shares`` exhibit per member that has something to share.
 
+    The lives of loader processes are no part of any: they run beside the loop. AWS's JSON has them.
     ``with_others`` adds the time between steps; ``prefix`` (``"outlier_"``) precedes the ids,
     ``during`` (``" during slow steps"``) behind the titles.
     """
     step_ns = largest_first(breakdown.step_ns)
+    in_loop_ns = {k: v for k, v in breakdown.general_ns.items() if k != LOADER_PROCESS}
     totals = {
         "phase": _steps_ns(step_ns, breakdown, with_others=with_others),
         "forward_backward": forward_backward_ns(breakdown),
         "ratio": largest_first(breakdown.device_ns),
-        "general": largest_first(breakdown.general_ns),
+        "general": largest_first(in_loop_ns),
         "horovod": largest_first(breakdown.horovod_ns),
     }
     for member, (exhibit_id, title) in _TITLES.items():

@@ -211,6 +211,7 @@ def test_every_member_with_events_has_its_shares() -> None:
         at("cpu_functions", "a", 0, 1),
         at("gpu_functions-dev:0", "a", 0, 3),
         at("Allreduce/fc", "NCCL_ALLREDUCE", 0, 2, source="horovod_timeline"),
+        at("DataLoaderWorker", "DataLoaderWorker", 0, 90),  # lives beside the loop
     ]
     result = run(RULE, node(rows))
 
