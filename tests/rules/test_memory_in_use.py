@@ -62,6 +62,33 @@ def test_gpu_memory_that_was_full_for_a_moment_is_not_nearly_full() -> None:
     assert run(RULE, node(**gpu(79, 79, 10, 10))).findings == ()
 
 
+def ramp(start: float, end: float, n: int = 160) -> list[float]:
+    return [start + (end - start) * at / (n - 1) for at in range(n)]
+
+
+@pytest.mark.parametrize(
+    ("used_gb", "is_leak"),
+    [
+        (ramp(24, 79), True),
+        (ramp(60, 79), True),
+        (ramp(60, 67), False),  # less than a tenth of the memory
+        ([*ramp(4, 60, 80), *[60.0] * 80], False),  # a cache that is filled
+        ([*ramp(0, 60, 16), *[60.0] * 144], False),  # a start
+        ([20.0 + 50 * (at // 10 % 2) for at in range(160)], False),  # epochs
+        (ramp(24, 79, 40), False),  # too few samples
+    ],
+)
+def test_allocated_memory_that_grows_through_the_whole_job_is_a_leak(
+    used_gb: list[float], is_leak: bool
+) -> None:
+    findings = {item.id: item for item in run(RULE, node(**gpu(*used_gb))).findings}
+
+    assert ("ROOM-4" in findings) == is_leak
+    if is_leak:
+        assert findings["ROOM-4"].severity is Severity.WARNING
+        assert "ROOM-3" not in findings
+
+
 @pytest.mark.parametrize(("most_gb", "n_findings"), [(39.9, 1), (40, 0)])
 def test_gpus_that_never_use_half_of_their_memory_have_room(
     most_gb: float, n_findings: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
+from reportgen.facts.trend import trend_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, row, table
@@ -44,6 +46,21 @@ GPU_FULL = Message(
         shard the optimizer's state.""",
     exhibit="memory_in_use",
 )
+GPU_GROWS = Message(
+    id="ROOM-4",
+    cause=results.Cause.MEMORY_GROWTH,
+    severity=results.Severity.WARNING,
+    title="""GPU memory grows over the whole job: {place} from {growth.first:pct} to
+        {growth.last:pct}""",
+    text="""The allocated part of {device.limit_gb:.1f} GB of {place} rises by {growth.rise:.1f}
+        points, after the start and in both halves of the rest: Kendall's tau of {parts} equal parts
+        is {growth.agreement:.2f} (1 if each is higher). At the limit an allocation fails and the
+        job ends. This concerns {concerned}.""",
+    advice="""Find tensors that are kept beyond a step (losses in lists, hooks, caches): record a
+        memory snapshot of two steps far apart, and compare what is alive.""",
+    unit="points",
+    exhibit="memory_in_use",
+)
 GPU_ROOM = Message(
     id="ROOM-3",
     title="GPU memory is not fully used: {place} uses at most {measured:pct}",
@@ -52,6 +69,25 @@ GPU_ROOM = Message(
     advice="Try a larger batch, or a smaller GPU.",
     exhibit="memory_in_use",
 )
+
+
+N_PARTS, N_START_PARTS, LEAST_IN_PART = 16, 2, 5
+"""The job in equal parts; the first ones hold its start, in which a framework fills its cache. A
+part of fewer samples is that of one of them."""
+AGREEMENT_FROM = 0.7
+"""Of eight parts in random order less than one in a hundred agrees as much (docs/rules.md)."""
+GROWS_FROM_POINTS = 10.0
+"""Caches of batches of unequal length grow by less; chosen: a tenth of the memory."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growth:
+    """How allocated memory grew after the start: levels of the first and last part, and a trend."""
+
+    first: float
+    last: float
+    rise: float
+    agreement: float
 
 
 class Limits(Protocol):
@@ -82,6 +118,7 @@ class DeviceMemory:
     max_gb: float = col("GB", digits=2, role=results.Role.MEMORY)
     above_pct: float = col("%", digits=2, name="samples_above_limit_pct")
     highest_ns: int
+    growth: Growth | None
     curve: ThinCurve
 
 
@@ -130,9 +167,28 @@ def _device(
         max_pct=max_pct,
         max_gb=max_pct / 100 * limit_bytes / 1e9,
         above_pct=100 * float((known > above).mean()),
+        growth=_growth(known),
         highest_ns=int(part.system.tick_ns[np.nanargmax(used_pct)]),
         curve=thin(part.system.tick_ns, used_pct),
     )
+
+
+def _growth(used_pct: Floats) -> Growth | None:
+    """Return how (n,) samples grew; ``None`` where both halves after the start did not rise.
+
+    Memory that a cache fills rises at first and then stays; a leak goes on.
+    """
+    if used_pct.size < N_PARTS * LEAST_IN_PART:
+        return None
+    levels = np.array([float(np.median(part)) for part in np.array_split(used_pct, N_PARTS)])
+    levels = levels[N_START_PARTS:]
+    halves = [trend_of(half) for half in np.array_split(levels, 2)]
+    trend = trend_of(levels)
+    is_steady = all(4 * half.rise >= trend.rise for half in halves)
+    if trend.rise < GROWS_FROM_POINTS or trend.agreement < AGREEMENT_FROM or not is_steady:
+        return None
+    first, last = float(levels[0]), float(levels[-1])
+    return Growth(first=first, last=last, rise=trend.rise, agreement=trend.agreement)
 
 
 def judge(devices: Sequence[DeviceMemory], params: Limits) -> Outcome:
@@ -167,7 +223,21 @@ def _findings(
 ) -> Iterator[results.Finding]:
     near = [host for host in hosts if host.max_pct > params.host_pct]
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
-    room = gpus if all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
+    growing = [gpu for gpu in gpus if gpu.growth]
+    room = gpus if not growing and all(gpu.max_pct < params.gpu_room_pct for gpu in gpus) else ()
+    if growing:
+        worst = max(growing, key=lambda gpu: gpu.growth.rise if gpu.growth else 0.0)
+        assert worst.growth is not None
+        yield GPU_GROWS.finding(
+            measured=round(worst.growth.rise, 2),
+            threshold=GROWS_FROM_POINTS,
+            where=results.Where(node=worst.node, device=worst.device),
+            device=worst,
+            growth=worst.growth,
+            parts=N_PARTS - N_START_PARTS,
+            place=_label(worst, gpus),
+            concerned=part_of(len(growing), len(gpus), "GPU"),
+        )
     for message, limit_pct, found, every, noun in (
         (HOST_NEAR_LIMIT, params.host_pct, near, hosts, "node"),
         (GPU_FULL, params.gpu_full_pct, full, gpus, "GPU"),
