@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import PurePosixPath
 
 from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
-from reportgen.intake.foreign_timelines import file_ref, own_parts, placed_files
-from reportgen.intake.job_errors import no_job, not_a_job, several
-from reportgen.intake.listing import MAX_LOOKED_INTO, Listing, classify, stem_of
+from reportgen.formats.kineto.detection import KERNEL_TRACES
+from reportgen.formats.nsight.detection import NSIGHT_REPORTS
+from reportgen.intake.foreign_timelines import own_parts, placed_files
+from reportgen.intake.listing import (
+    MAX_LOOKED_INTO,
+    Listing,
+    file_ref,
+    look,
+    several,
+    stem_of,
+)
 from reportgen.intake.monitoring import monitored_job
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
-from reportgen.intake.unsupported import note_pickles, refuse_pickle
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
 from reportgen.recorded_job import Recording
-from reportgen.storage import Location, ObjectInfo, at_home, open_location
+from reportgen.storage import Location
 
 _OUTPUT_FOLDER = "profiler-output"
 _HEAD_BYTES = 4_096
@@ -33,6 +40,10 @@ _SAY_REPORTS = (
 _SAY_TOO_MANY = (
     f"{{n}} [file is|files are] beyond the {MAX_LOOKED_INTO:,} that are opened to be recognized: "
     "pass a folder that holds the job alone, or name kernel traces *.pt.trace.json"
+)
+_SAY_PICKLE = (
+    "{n} [file is a pickle|files are pickles], probably [a memory snapshot|memory snapshots], and "
+    "[was|were] not opened: pickles can run code"
 )
 _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
@@ -65,14 +76,13 @@ def discover(
         AmbiguousJobError: several jobs lie under the path; the message lists them.
         ConfigError: this cycle was not recorded.
     """
-    location, objects, chosen = _open(path)
-    listing = classify(location, objects, is_chosen=chosen is not None)
+    listing = look(path)
+    location, chosen = listing.location, listing.chosen
     has_nodes = any(found.node for found in listing.claims)
-    if not (has_nodes or listing.traces or listing.reports or listing.timelines):
-        if listing.monitored:
-            info = JobInfo(name=name or "", source=source or path)
-            return monitored_job(path, location, listing.monitored, info, utc_offset_s=utc_offset_s)
-        raise no_job(path, listing) if chosen is None else not_a_job(path, listing)
+    monitored = listing.apart_as(FileRole.MONITORING)
+    if not has_nodes and len(monitored) == len(listing.apart):
+        info = JobInfo(name=name or "", source=source or path)
+        return monitored_job(path, location, monitored, info, utc_offset_s=utc_offset_s)
     problems = Diagnostics()
     prefix = _only_prefix(path, listing.claims) if has_nodes else ""
     placed = _placed(listing, prefix)
@@ -85,12 +95,12 @@ def discover(
     )
     _note_unclaimed(listing, prefix, problems)
     profiling = read_settings(listing, prefix, problems)
-    if listing.traces:
-        note_pickles(listing.pickles, problems)
+    for pickle in listing.pickles if listing.of_format(KERNEL_TRACES.id) else ():
+        problems.add(Quality.FILES_SKIPPED, pickle.key, what=_SAY_PICKLE)
     recording = read_recording(location, listing.objects, prefix, problems)
     parts = (
         *_recorded(_parts(listing, prefix, info, placed), recording),
-        *own_parts(location, listing.timelines, info, problems),
+        *own_parts(location, listing.apart_as(FileRole.EVENTS), info, problems),
         *_rank_parts(listing, info, problems, cycle=cycle),
     )
     return JobProfile(
@@ -111,37 +121,18 @@ def _rank_parts(
     Where PyTorch's traces and reports of Nsight Systems lie together only the traces are read:
     they hold more, and two recordings of one run would be counted twice.
     """
-    if listing.traces:
+    location, traces = listing.location, listing.of_format(KERNEL_TRACES.id)
+    reports = listing.of_format(NSIGHT_REPORTS.id)
+    if traces:
         from reportgen.intake.ranks import rank_parts
 
-        problems.add(Quality.FILES_SKIPPED, "", len(listing.reports), what=_SAY_REPORTS)
-        return rank_parts(listing.location, listing.traces, info, problems, cycle=cycle)
-    if listing.reports:
+        problems.add(Quality.FILES_SKIPPED, "", len(reports), what=_SAY_REPORTS)
+        return rank_parts(location, traces, info, problems, cycle=cycle)
+    if reports:
         from reportgen.intake.nsight_reports import report_parts
 
-        place = (listing.location, listing.reports, listing.objects)
-        return report_parts(*place, info, problems)
+        return report_parts(location, reports, listing.objects, info, problems)
     return ()
-
-
-def _open(path: str) -> tuple[Location, Sequence[ObjectInfo], ObjectInfo | None]:
-    refuse_pickle(path)
-    try:
-        location = open_location(path)
-    except LocationError as err:
-        if not err.details.get("is_file"):
-            raise
-        file = at_home(path.removeprefix("file://"))
-        chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
-        return open_location(str(file.parent)), [chosen], chosen
-    objects = location.list()
-    folder, _, key = location.root.rpartition("/")
-    if "://" in location.root and not objects and key and not folder.endswith("/"):
-        beside = open_location(folder)
-        found = [info for info in beside.list() if info.key == key]
-        if found:
-            return beside, found, found[0]
-    return location, objects, None
 
 
 def _only_prefix(path: str, claims: Iterable[Claim]) -> str:
@@ -167,7 +158,7 @@ def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
         return found.job_prefix == prefix and role_of(found) is FileRole.TIMES
 
     placed = placed_files([*listing.claimed(is_times), *listing.claimed(needs_times)])
-    listing.to_timelines(placed, needs_times)
+    listing.set_apart(placed, needs_times)
     return placed
 
 
@@ -197,7 +188,7 @@ def _clock_of(listing: Listing, prefix: str, roles: AbstractSet[FileRole]) -> Cl
     profiles alone say it in their names.
     """
     if not roles & _OF_NODES:
-        return Clock.RELATIVE if listing.timelines else Clock.UNIX
+        return Clock.RELATIVE if listing.apart_as(FileRole.EVENTS) else Clock.UNIX
     events = [
         found
         for found in listing.claims
@@ -221,7 +212,7 @@ def _note_unclaimed(listing: Listing, prefix: str, problems: Diagnostics) -> Non
     for info in listing.not_looked_into:
         problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_TOO_MANY)
     folders = (f"{prefix}system/", f"{prefix}framework/")
-    known = {info.key for info, _ in listing.timelines}
+    known = {info.key for info, _ in listing.apart}
     unsupported: Counter[str] = Counter()
     for info in listing.unclaimed():
         if info.key in known or not info.key.startswith(folders):

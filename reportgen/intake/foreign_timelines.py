@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from reportgen.formats import Claim, Diagnostics, FileRole, claim, format_of, role_of
-from reportgen.intake.listing import Claimed
+from reportgen.intake.listing import Claimed, file_ref
 from reportgen.profile import Clock, JobInfo, NodeId, PartRef, SpanTable
 from reportgen.profile.job import FileRef
-from reportgen.storage import Location, ObjectInfo
+from reportgen.storage import Location
 
 
 def claim_of(file: FileRef, node: NodeId) -> Claim | None:
@@ -75,15 +75,4 @@ def own_parts(
             job=replace(relative, is_finished=False),
         )
         for node in sorted(by_node)
-    )
-
-
-def file_ref(info: ObjectInfo, format_id: str, *, told_by: str = "") -> FileRef:
-    """Return a file of a part."""
-    return FileRef(
-        key=info.key,
-        size_bytes=info.size_bytes,
-        format_id=format_id,
-        version=info.version,
-        told_by=told_by,
     )

@@ -1,21 +1,23 @@
-"""The files under a path, each looked at once: which format it is of, or why it is of none."""
+"""What lies under a path, looked at once: of which formats files are, or why there is no job."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from array import array
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-from reportgen.errors import LocationError
+from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
-from reportgen.formats.nsight.detection import NSIGHT_REPORTS
-from reportgen.intake.unsupported import OUTPUT, is_pickle, unsupported_name
-from reportgen.storage import Location, ObjectInfo
+from reportgen.plain_files import LINK
+from reportgen.profile.job import FileRef
+from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
 MAX_DEPTH = 4
 """Folders between the given path and ``system/`` or ``framework/``."""
@@ -26,10 +28,39 @@ MAX_LOOKED_INTO = 4_096
 _N_THREADS = 32
 """Files looked into at once: a store answers many requests in the time of one."""
 
+_OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
+"""Output of this program; never its input."""
+
+_PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
+
+_RECORDINGS = "Nsight Systems recordings"
+"""Only ``nsys`` itself reads these; its exports of them are read."""
+
+_DATABASES = "SQLite databases of other programs"
+_ARCHIVES = "zip archives"
+
+_BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
+    (re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)"), _RECORDINGS),
+    (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
+    (re.compile(r".*\.zip", re.IGNORECASE), _ARCHIVES),
+)
+_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
+    (b"SQLite format 3", _DATABASES),
+    (b"PK\x03\x04", _ARCHIVES),
+)
+_APART = frozenset({FileRole.KERNELS, FileRole.MONITORING})
+
+_REMEDY = (
+    "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
+)
+_ZIP = "Unpack it and pass the folder."
+
 _NOTHING = -1
 Claimed = tuple[ObjectInfo, Claim]
 Item = TypeVar("Item")
 Looked = TypeVar("Looked")
+_Waiting = tuple[ObjectInfo, Sequence[Format]]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -37,24 +68,26 @@ class Listing:
     """The files under a path, sorted out.
 
     Of each object ``claim_index`` is the place in ``kinds`` of what its key says, -1 where that is
-    nothing: there are as many kinds as formats, jobs and nodes, not as files. ``timelines``, which
-    have a separate clock, ``traces`` and ``reports`` (of Nsight Systems) are recognized by their
-    content; ``monitored`` are files of other monitoring programs, which count where there is
-    nothing else; ``unsupported`` names the known format that this version does not read;
-    ``pickles`` are never opened; ``not_looked_into`` are too many.
+    nothing: there are as many kinds as formats, jobs and nodes, not as files. ``apart`` are files
+    that belong to no node by their keys: kernel traces, what other programs monitored, and
+    timelines on a separate clock. ``unsupported`` names the known format, by the key, that this
+    version does not read, ``strange`` the same by the content; ``pickles`` are never opened;
+    ``not_looked_into`` are too many; ``denied`` is why files may not be opened. ``chosen`` is the
+    only file, where the user named one.
     """
 
+    path: str
     location: Location
     objects: Sequence[ObjectInfo]
+    chosen: ObjectInfo | None = None
     kinds: Sequence[Claim] = ()
     claim_index: Sequence[int] = ()
-    timelines: list[Claimed] = field(default_factory=list)
-    traces: list[ObjectInfo] = field(default_factory=list)
-    reports: list[ObjectInfo] = field(default_factory=list)
-    monitored: list[Claimed] = field(default_factory=list)
+    apart: list[Claimed] = field(default_factory=list)
     unsupported: dict[str, str] = field(default_factory=dict)
+    strange: Counter[str] = field(default_factory=Counter)
     pickles: list[ObjectInfo] = field(default_factory=list)
     not_looked_into: Sequence[ObjectInfo] = ()
+    denied: PlaceError | None = None
 
     @property
     def claims(self) -> Sequence[Claim]:
@@ -74,57 +107,94 @@ class Listing:
             if index == _NOTHING:
                 yield info
 
-    def to_timelines(self, keys: Collection[str], is_wanted: Callable[[Claim], bool]) -> None:
-        """Count files of wanted claims, all but ``keys``, among those with a separate clock."""
+    def set_apart(self, keys: Collection[str], is_wanted: Callable[[Claim], bool]) -> None:
+        """Count files of wanted claims, all but ``keys``, among those that belong to no node."""
         moved = [item for item in self.claimed(is_wanted) if item[0].key not in keys]
         gone = {info.key for info, _ in moved}
         if gone:
-            self.timelines += moved
+            self.apart += moved
             indexed = self._indexed()
             left = (_NOTHING if info.key in gone else index for info, index in indexed)
             self.claim_index = array("i", left)
+
+    def apart_as(self, role: FileRole) -> list[Claimed]:
+        """Return the files of a role that belong to no node."""
+        return [item for item in self.apart if role_of(item[1]) is role]
+
+    def of_format(self, format_id: str) -> list[ObjectInfo]:
+        """Return the files of a format that belong to no node."""
+        return [info for info, found in self.apart if found.format_id == format_id]
 
     def _indexed(self) -> Iterator[tuple[ObjectInfo, int]]:
         return zip(self.objects, self.claim_index, strict=True)
 
 
-def classify(
-    location: Location, objects: Sequence[ObjectInfo], *, is_chosen: bool = False
-) -> Listing:
-    """Find out what the files of a place are: by their keys, then by their content.
+def look(path: str) -> Listing:
+    """Find out what lies under a path, of unclaimed files by their first bytes.
 
-    ``is_chosen``: the user named the only file, whose name need not look like anything.
+    Raises:
+        LocationError: no such folder, nothing in it that belongs to a job, or only what this
+            version does not read; the message says which.
     """
-    if not is_chosen and any(OUTPUT.fullmatch(info.key) for info in objects):
-        objects = [info for info in objects if not OUTPUT.fullmatch(info.key)]
-    listing = Listing(location=location, objects=objects)
+    if _PICKLE.fullmatch(path) and not Path(path).is_dir():
+        raise _refusal(path, f"{path!r} is a pickle, probably a memory snapshot.")
+    listing = _opened(path)
+    sort_out(listing)
+    if not (listing.apart or any(found.node for found in listing.claims)):
+        raise _no_job(listing)
+    return listing
+
+
+def _opened(path: str) -> Listing:
+    try:
+        location = open_location(path)
+    except LocationError as err:
+        if not err.details.get("is_file"):
+            raise
+        file = at_home(path.removeprefix("file://"))
+        chosen = ObjectInfo(key=file.name, size_bytes=file.stat().st_size)
+        place = open_location(str(file.parent))
+        return Listing(path=path, location=place, objects=[chosen], chosen=chosen)
+    objects = location.list()
+    folder, _, key = location.root.rpartition("/")
+    if "://" in location.root and not objects and key and not folder.endswith("/"):
+        beside = open_location(folder)
+        found = [info for info in beside.list() if info.key == key]
+        if found:
+            return Listing(path=path, location=beside, objects=found, chosen=found[0])
+    if any(_OUTPUT.fullmatch(info.key) for info in objects):
+        objects = [info for info in objects if not _OUTPUT.fullmatch(info.key)]
+    return Listing(path=path, location=location, objects=objects)
+
+
+def sort_out(listing: Listing) -> None:
+    """Sort files by their keys, then by their content.
+
+    The name of a file that the user chose need not look like anything.
+    """
     claims: dict[Claim, int] = {}
     claim_index = array("i")
-    waiting: list[tuple[ObjectInfo, list[Format]]] = []
-    for info in objects:
+    waiting: list[_Waiting] = []
+    for info in listing.objects:
         index = _NOTHING
         found = None if info.problem else claim(info.key)
-        if found is not None and role_of(found) is FileRole.KERNELS:
-            _of_kernels(listing, found.format_id).append(info)
-        elif found is not None and role_of(found) is FileRole.MONITORING:
-            listing.monitored.append((info, found))
-        elif found is not None and not is_chosen and found.job_prefix.count("/") <= MAX_DEPTH:
+        if found is not None and role_of(found) in _APART:
+            listing.apart.append((info, found))
+        elif found and listing.chosen is None and found.job_prefix.count("/") <= MAX_DEPTH:
             alike = Claim(format_id=found.format_id, job_prefix=found.job_prefix, node=found.node)
             index = claims.setdefault(alike, len(claims))
-        elif is_pickle(info.key):
+        elif _PICKLE.fullmatch(info.key):
             listing.pickles.append(info)
-        elif candidates := _candidates(info, is_chosen=is_chosen):
+        elif candidates := _candidates(info, is_chosen=listing.chosen is not None):
             waiting.append((info, candidates))
         has_no_node = found is None or not found.node
-        if has_no_node and (name := unsupported_name(info.key)):
+        if has_no_node and (name := next((it for at, it in _BY_KEY if at.fullmatch(info.key)), "")):
             listing.unsupported[info.key] = name
         claim_index.append(index)
     listing.kinds, listing.claim_index = tuple(claims), claim_index
     _look_into(waiting[:MAX_LOOKED_INTO], listing)
     listing.not_looked_into = [info for info, _ in waiting[MAX_LOOKED_INTO:]]
-    listing.timelines.sort(key=lambda item: item[0].key)
-    listing.traces.sort(key=lambda info: info.key)
-    return listing
+    listing.apart.sort(key=lambda item: item[0].key)
 
 
 def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
@@ -139,30 +209,25 @@ def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
     ]
 
 
-def _look_into(waiting: Sequence[tuple[ObjectInfo, list[Format]]], listing: Listing) -> None:
+def _look_into(waiting: Sequence[_Waiting], listing: Listing) -> None:
+    """Find out by their first bytes of which formats files are, or what they are instead."""
 
-    def recognized(item: tuple[ObjectInfo, list[Format]]) -> Format | None:
-        info, candidates = item
+    def first_bytes(item: _Waiting) -> bytes | LocationError:
         try:
-            head = head_text(listing.location.read_range(info.key, 0, HEAD_BYTES))
-        except LocationError:
-            return None
-        return next((candidate for candidate in candidates if candidate.looks_like(head)), None)
+            return head_text(listing.location.read_range(item[0].key, 0, HEAD_BYTES))
+        except LocationError as err:
+            return err
 
-    for (info, _), found in zip(waiting, of_each(recognized, waiting), strict=True):
-        if found is None or found.claim_named is None:
-            continue
-        if found.role is FileRole.KERNELS:
-            _of_kernels(listing, found.id).append(info)
-        elif found.role is FileRole.MONITORING:
-            told = found.claim_named(stem_of(info.key) or "node")
-            listing.monitored.append((info, told))
-        else:
-            listing.timelines.append((info, found.claim_named(stem_of(info.key) or "timeline")))
-
-
-def _of_kernels(listing: Listing, format_id: str) -> list[ObjectInfo]:
-    return listing.reports if format_id == NSIGHT_REPORTS.id else listing.traces
+    for (info, candidates), head in zip(waiting, of_each(first_bytes, waiting), strict=True):
+        if isinstance(head, bytes):
+            found = next((item for item in candidates if item.looks_like(head)), None)
+            if found is not None and found.claim_named is not None:
+                named = found.claim_named(stem_of(info.key) or "timeline")
+                listing.apart.append((info, named))
+            else:
+                listing.strange.update(name for mark, name in _BY_CONTENT if head.startswith(mark))
+        elif isinstance(head, PlaceError):
+            listing.denied = listing.denied or head
 
 
 def of_each(look: Callable[[Item], Looked], items: Sequence[Item]) -> list[Looked]:
@@ -183,3 +248,93 @@ def stem_of(key: str) -> str:
             name,
         )
     )
+
+
+def file_ref(info: ObjectInfo, format_id: str, *, told_by: str = "") -> FileRef:
+    """Return a file of a part."""
+    return FileRef(
+        key=info.key,
+        size_bytes=info.size_bytes,
+        format_id=format_id,
+        version=info.version,
+        told_by=told_by,
+    )
+
+
+def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> AmbiguousJobError:
+    """Return the error of a path with several jobs; ``{listed}`` of ``what`` are the first ten."""
+    listed = ", ".join(printable(folder) or "." for folder in folders[:10])
+    listed += f" and {len(folders) - 10} more" if len(folders) > 10 else ""
+    message = what.replace("{listed}", listed)
+    return AmbiguousJobError(message, hint=hint, path=path, jobs=tuple(folders))
+
+
+def _no_job(listing: Listing) -> LocationError:
+    """Return the error that says best why there is no job."""
+    path, objects, n_pickles = listing.path, listing.objects, len(listing.pickles)
+    if not objects:
+        return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
+    if n_pickles and listing.chosen is None:
+        are = "1 file is a pickle" if n_pickles == 1 else f"{n_pickles:,} files are pickles"
+        return _refusal(
+            path, f"No profiler files under {path!r}: {are}, probably memory snapshots."
+        )
+    names = Counter(listing.unsupported.values()) or listing.strange
+    if names:
+        return _unsupported(names.most_common(1)[0][0], listing)
+    if listing.denied is not None:
+        return listing.denied
+    hint = _REMEDY
+    if listing.chosen is not None:
+        what = f"{path!r} is a file, not the folder of a job and not a kernel trace."
+        return LocationError(what, hint=hint, path=path, is_file=True)
+    seen = "1 file" if len(objects) == 1 else f"{len(objects):,} files"
+    what = f"No profiler files under {path!r} ({seen} seen, none claimed)"
+    links = [info.key for info in objects if info.problem == LINK]
+    if links:
+        what = f"{what}, but {printable(links[0])} there is a link, and links are not followed"
+        hint = "Pass the folder that it points to."
+    elif parent := _parent_of_job_folder(listing.location, objects):
+        hint = f"Pass {parent!r}, which holds the whole job."
+    return LocationError(f"{what}.", hint=hint, path=path)
+
+
+def _refusal(path: str, what: str) -> LocationError:
+    return LocationError(
+        f"{what} Pickles can run code when they are opened, so none was.",
+        hint="Pass the profiler's trace (.json or .json.gz), or record one: "
+        "reportgen record --trace 20:25 --report -- python train.py",
+        path=path,
+    )
+
+
+def _unsupported(name: str, listing: Listing) -> LocationError:
+    """Return the error that names the format of files that this version does not read."""
+    why, hint = f"this version cannot read {name} yet", _ZIP if name == _ARCHIVES else _REMEDY
+    if name == _DATABASES:
+        why = "of databases only exports of Nsight Systems are read"
+    if name == _RECORDINGS:
+        key = min(key for key, named in listing.unsupported.items() if named == name)
+        recording = PurePosixPath(printable(PurePosixPath(key).name))
+        export, given = (
+            shlex.quote(str(it)) for it in (recording.with_suffix(".sqlite"), recording)
+        )
+        why = "only nsys itself can read them"
+        command = f"nsys export --type=sqlite --output={export} {given}"
+        hint = f"Export it, then pass the result: {command}"
+    path = listing.path
+    what = f"Found {name} under {path!r}, and no system metrics or framework events"
+    if listing.chosen is not None:
+        what = f"{path!r} is a single file ({name})"
+    return LocationError(f"{what}; {why}.", hint=hint, path=path)
+
+
+def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:
+    """Return the folder to pass when the given one lies inside ``system/`` or ``framework/``."""
+    folder = PurePosixPath(location.root)
+    for inner in (folder, *folder.parents[:MAX_DEPTH]):
+        if inner.name in {"system", "framework"}:
+            below = folder.relative_to(inner.parent)
+            if any(claim(f"{below}/{info.key}") for info in objects):
+                return printable(str(inner.parent)).replace("s3:/", "s3://")
+    return None

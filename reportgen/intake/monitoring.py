@@ -16,9 +16,8 @@ from reportgen.errors import FormatError
 from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
-from reportgen.intake.foreign_timelines import claim_of, file_ref
-from reportgen.intake.job_errors import several
-from reportgen.intake.listing import Claimed, stem_of
+from reportgen.intake.foreign_timelines import claim_of
+from reportgen.intake.listing import Claimed, file_ref, several, stem_of
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress as ToldProgress
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows

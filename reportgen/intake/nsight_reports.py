@@ -22,7 +22,7 @@ from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
 from reportgen.formats.nsight.processes import Process, find_processes
 from reportgen.formats.nsight.source import Report, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
-from reportgen.intake.foreign_timelines import file_ref
+from reportgen.intake.listing import file_ref
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.system import Progress
 from reportgen.profile import JobInfo, NodeId, PartRef, Quality, Recorded

@@ -19,9 +19,7 @@ from reportgen.formats.kineto.detection import (
     worker_in_key,
 )
 from reportgen.formats.kineto.header import TraceHeader, read_header
-from reportgen.intake.foreign_timelines import file_ref
-from reportgen.intake.job_errors import several
-from reportgen.intake.listing import of_each
+from reportgen.intake.listing import file_ref, of_each, several
 from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.storage import Location, ObjectInfo
 from reportgen.text import format_count, join_names, plural

@@ -10,8 +10,9 @@ import pytest
 
 from reportgen.errors import AmbiguousJobError, ConfigError, LocationError
 from reportgen.formats import Diagnostics
+from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.intake import discover, read
-from reportgen.intake.listing import classify
+from reportgen.intake.listing import Listing, sort_out
 from reportgen.intake.ranks import rank_parts
 from reportgen.profile import Clock, Quality, RankTrace
 from reportgen.profile.trace_tables import n_rows
@@ -124,7 +125,9 @@ def test_many_files_are_looked_into_at_once(tmp_path: Path) -> None:
     for rank in range(2):
         write_trace(tmp_path / f"rank{rank}.json", ranked(rank))
     place = SlowPlace(tmp_path)
-    traces = classify(place, place.list()).traces
+    listing = Listing(path=str(tmp_path), location=place, objects=place.list())
+    sort_out(listing)
+    traces = listing.of_format(KERNEL_TRACES.id)
     job = discover(str(tmp_path)).info
     assert [part.rank for part in rank_parts(place, traces, job, Diagnostics())] == [0, 1]
 
