@@ -60,7 +60,7 @@ ABOUT = About(
             order=10,
             exhibits=("phases",),
             section="job-summary",
-            missing="""Record the training steps (for example with `reportgen record`) to see how
+            missing="""Record the training steps (for example with reportgen record) to see how
                 long initialization, training loop and finalization took.""",
         ),
     ),

@@ -259,11 +259,15 @@ class SpreadTable:
 
 
 def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
-    """Return a ``table`` exhibit; columns of names that all say the same are left out."""
+    """Return a ``table`` exhibit; columns of names that all say the same are left out.
+
+    Where each row has a unit, the first one stays: it says what the row measures.
+    """
     columns = {column.name: column for column in exhibit.columns}
     row_units = columns.pop(UNIT_COLUMN, None)
     names = [item for item in columns.values() if item.type is ColumnType.TEXT]
-    names = [item for item in names if len(set(item.values)) > 1]
+    varied = [item for item in names if len(set(item.values)) > 1]
+    names = varied or (names[:1] if row_units else [])
     values = [item for item in columns.values() if item.type is not ColumnType.TEXT]
     n_rows = min(exhibit.n_rows, most_rows)
     firsts = [str(value) for value in names[0].values] if names else [""] * n_rows

@@ -46,7 +46,7 @@ ABOUT = About(
             card="Framework",
             order=30,
             exhibits=("phase_shares",),
-            missing="""Record framework events (for example with `reportgen record`) to see the
+            missing="""Record framework events (for example with reportgen record) to see the
                 phases of training, and data loading, forward and backward passes.""",
         ),
         results.AtAGlance(
@@ -54,7 +54,7 @@ ABOUT = About(
             order=31,
             exhibits=("loop_shares", "forward_backward"),
             missing="""Record framework events with data loading and passes (for example with
-                `reportgen record`) to see their shares.""",
+                reportgen record) to see their shares.""",
         ),
     ),
     further=(OPERATORS,),

@@ -40,7 +40,7 @@ ABOUT = About(
             card="Utilization percentiles",
             order=20,
             exhibits=("percentiles",),
-            missing="""Record system metrics (for example with `reportgen record`) to see how much
+            missing="""Record system metrics (for example with reportgen record) to see how much
                 of GPU, CPU, memory, I/O and network was used.""",
             is_only_here=True,
         ),

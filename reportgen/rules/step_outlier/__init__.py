@@ -47,7 +47,7 @@ ABOUT = About(
             card="Step durations",
             order=40,
             exhibits=("step_histogram", "step_histogram_*"),
-            missing="""Record the training steps (for example with `reportgen record`) to see how
+            missing="""Record the training steps (for example with reportgen record) to see how
                 long they take.""",
         ),
         results.AtAGlance(

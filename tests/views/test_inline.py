@@ -1,0 +1,26 @@
+"""Pictures that are part of the page's text."""
+
+from __future__ import annotations
+
+from reportgen.results import Exhibit, ExhibitKind, exhibit
+from reportgen.views.inline import spreads_of
+
+
+def spreads(names: list[str], unit: str | None) -> Exhibit:
+    units = [("unit", "", [unit] * len(names))] if unit else []
+    return exhibit(
+        "spreads",
+        ExhibitKind.TABLE,
+        title="Spreads",
+        columns=[("resource", "", names), *units, ("max", "", [2.0] * len(names))],
+    )
+
+
+def test_the_only_row_says_what_it_measures():
+    table = spreads_of(spreads(["host memory"], "%"), most_rows=9)
+    assert table.name_heads == ("resource",)
+    assert table.rows[0].names[0].text == "host memory"
+
+
+def test_names_that_all_say_the_same_are_left_out():
+    assert spreads_of(spreads(["training"], None), most_rows=9).name_heads == ()
