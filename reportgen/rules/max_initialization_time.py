@@ -88,6 +88,8 @@ LATE_END = kit.Message(
     unit="s",
     exhibit="phases",
 )
+QUIET_ADVICE = """Keep compiled code and what is computed at the start in a cache, import less,
+    start processes side by side, and move preprocessing out of the training job."""
 SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
 QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
     it was spent on something else, such as imports, compilation or the start of processes."""
@@ -283,7 +285,7 @@ def _finding(
     phases: Phases | None,
     params: Params,
     *,
-    meanwhile: str,
+    meanwhile: tuple[str, str],
     is_whole: bool = True,
     words: Mapping[str, Any] = OF_STEPS,
 ) -> results.Finding | None:
@@ -292,7 +294,7 @@ def _finding(
     Args:
         phases: of the job, if they are known.
         params: the limit.
-        meanwhile: what went on before the loop.
+        meanwhile: what went on before the loop, and the advice that fits it.
         is_whole: whether the loop was recorded from its start.
         words: by what the loop is known.
     """
@@ -316,11 +318,11 @@ def _finding(
         where=results.Where(start_s=phases.start_s, end_s=phases.start_s + before_s),
         severity=kit.fault_severity(share) if is_fault else results.Severity.INFO,
         share=max(before_s - LEAST_START_S, 0.0) / sum(phases.parts_s),
-        advice=None if is_fault else SHORT_ADVICE,
+        advice=meanwhile[1] if is_fault else SHORT_ADVICE,
         limit=write(limit, s=limit_s),
         loop_s=loop_s,
         share_pct=percentages(phases.parts_s, decimals=1)[0],
-        meanwhile=meanwhile,
+        meanwhile=meanwhile[0],
         **words,
     )
     return replace(found, measured=round(before_s, 3))
@@ -339,20 +341,23 @@ def _late_end(phases: Phases | None) -> results.Finding | None:
     return LATE_END.finding(measured=after_s, where=where, share_pct=share_pct)
 
 
-def _meanwhile(rates: Sequence[StartupRate]) -> str:
-    """Say what the busiest node received and read meanwhile; empty where nothing was sampled."""
+def _meanwhile(rates: Sequence[StartupRate]) -> tuple[str, str]:
+    """Say what the busiest node received and read meanwhile, and what to try.
+
+    Nothing is said where nothing was sampled.
+    """
     incoming = [rate for rate in rates if rate.what in ("received", "read from disk")]
     if not incoming:
-        return ""
+        return "", ABOUT.advice
     busiest = max(incoming, key=lambda rate: (rate.mean, rate.node))
     if busiest.mean < QUIET_BYTES_PER_S:
-        return write(QUIET, mean=busiest.mean)
+        return write(QUIET, mean=busiest.mean), QUIET_ADVICE
     told = [
         write("{rate.what} {rate.mean:bytes}/s (at most {rate.highest:bytes}/s)", rate=rate)
         for rate in incoming
         if rate.node == busiest.node
     ]
-    return f" During this time {busiest.node} had on average: {', '.join(told)}."
+    return f" During this time {busiest.node} had on average: {', '.join(told)}.", ABOUT.advice
 
 
 def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:

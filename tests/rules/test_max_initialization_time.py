@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -241,10 +242,14 @@ def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
 
 
 def test_a_quiet_network_points_to_something_else() -> None:
-    found = finding(run(RULE, fed(400_000.0, 0.0)), "INIT-1")
+    found = finding(run(RULE, fed(400_000.0, 0.0, init_s=300, loop_s=400)), "INIT-1")
 
     assert found is not None
     assert "hardly used (at most 800 kB/s on average)" in found.text
+    assert not re.search("stream|download|image", found.advice, re.IGNORECASE)
+    busy = finding(run(RULE, fed(50e6, 4e6, init_s=300, loop_s=400)), "INIT-1")
+    assert busy is not None
+    assert "Stream the data" in busy.advice
 
 
 def test_without_rates_nothing_is_said_about_them() -> None:
