@@ -27,7 +27,7 @@ from reportgen.results import Exhibit, Finding, Reason, Role, Severity, Timeline
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import format_ns_range, mode_word, part_of, write
-from reportgen.units import NS_PER_S, seconds
+from reportgen.units import NS_PER_MINUTE, NS_PER_S, seconds
 
 OF_CORES = "idle cores"
 WORKING_RATIO = 0.5
@@ -38,6 +38,9 @@ DOMINANT_RATIO = 0.8
 OVERLAP_RATIO = 0.5
 """Pauses of two workers that share half of the shorter one are the same: they wait for each
 other."""
+TOLD_FROM_NS = NS_PER_MINUTE
+"""A minute without progress is told in a job of any length: a process may have hung. A usual
+checkpoint takes less (chosen)."""
 SAME_LENGTH_RATIO = 0.1
 """Pauses at the same step that differ by at most a tenth are the same, whatever the clocks of
 their nodes say."""
@@ -412,7 +415,8 @@ def _lost_ratio(groups: Sequence[JobPause]) -> float:
 def _finding(job: NodePauses, groups: Sequence[JobPause], params: Params) -> Finding | None:
     """Return the finding about one pause where it is most of the loss, else about all of them."""
     lost = _lost_ratio(groups)
-    if not groups or 100 * lost < params.min_share_pct:
+    longest_ns = max((group.main.length_ns for group in groups), default=0)
+    if 100 * lost < params.min_share_pct and longest_ns < TOLD_FROM_NS:
         return None
     worst = max(groups, key=lambda group: group.main.lost_ratio)
     if _lost_ratio([worst]) >= DOMINANT_RATIO * lost:

@@ -121,6 +121,18 @@ def test_a_pause_below_the_threshold_is_a_reading_and_a_cheap_one_is_only_in_the
     assert (above.status, below.status) == (Status.OK, Status.TRIGGERED)
 
 
+@pytest.mark.parametrize(("pause_s", "is_told"), [(61.0, True), (58.0, False)])
+def test_a_minute_without_progress_is_told_however_long_the_job_is(
+    pause_s: float, is_told: bool
+) -> None:
+    # Of a job of many hours it would be less than the share from which pauses are told.
+    params = Params(min_share_pct=50, threshold_pct=60)
+
+    findings = run(RULE, job(behind={250: pause_s}), params=params).findings
+
+    assert [item.severity for item in findings] == [Severity.INFO] * is_told
+
+
 def test_a_pause_that_takes_half_of_the_loop_is_critical() -> None:
     assert only(run(RULE, job(behind={100: 150.0}))).severity is Severity.CRITICAL
 
