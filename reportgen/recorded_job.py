@@ -61,6 +61,8 @@ class RecordedNode:
             the export, on the clock of this node: the others wait for that rank.
         clock_bound_ns: how well the clocks of all nodes are known; ``None`` where they are not.
         work: what those who load batches did while the loops of its ranks waited.
+        alone: names of the training processes that train a model by themselves, as each training
+            of a script that runs several does.
     """
 
     node: str
@@ -79,6 +81,7 @@ class RecordedNode:
     clock_bound_ns: int | None = 0
     profiled: tuple[tuple[int, int], ...] = ()
     work: tuple[RecordedWork, ...] = ()
+    alone: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

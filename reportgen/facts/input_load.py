@@ -35,9 +35,6 @@ least half of the maximum then, which holds what workers exchange in between as 
 SMOOTH_TICKS = 5
 """Sent bytes are subtracted from received bytes, so samples scatter by the noise of both: the
 maximum is that of means over this many samples."""
-FULL_RATIO = 0.85
-"""Cores that compute at least this share of the time on average have no room for another
-process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +68,9 @@ class InputLoad:
     @property
     def is_full(self) -> bool:
         """Return whether the cores are used up."""
-        return self.hot_ratio >= usage.USED_UP_RATIO or self.busy_cores >= FULL_RATIO * self.n_cores
+        return self.hot_ratio >= usage.USED_UP_RATIO or (
+            self.busy_cores >= usage.FULL_RATIO * self.n_cores
+        )
 
 
 def input_load_of(
@@ -95,7 +94,7 @@ def input_load_of(
 
 
 def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
-    """Return how much longer a node's loop is where its cores are used up, at most.
+    """Return how much longer a node's loop is where the job uses up its cores, at most.
 
     Cycles that overlap such ticks show it in two ways, of which the larger counts. They are longer
     than the median of the others of their phase, or where these are too few than the fastest tenth
@@ -104,10 +103,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
     n_cores, interval_ns = len(system.names(SeriesKind.CPU_UTILIZATION)), system.interval_ns
     if not n_cores or interval_ns is None:
         return 0
-    hot = usage.hot_cores(system, SeriesKind.CPU_UTILIZATION, above=usage.CPU_HOT_PCT)
-    is_full = (hot >= usage.USED_UP_RATIO * n_cores) | (
-        usage.cores_mean_pct(system) >= 100 * FULL_RATIO
-    )
+    is_full = usage.are_cores_full(system) & ~usage.crowded_by_others(system)
     end_ns, is_within = system.tick_ns[is_full], np.zeros(system.n_ticks, dtype=bool)
     losses = defaultdict[str, float](float)
     for steps in steps_of(spans):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reportgen.facts import usage
 from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import waits_of
 from reportgen.facts.samples import sum_of
@@ -91,11 +92,7 @@ def _cores_of(part: NodeProfile) -> dict[str, float]:
     """Return the cores of the job and those of others while the loops waited, if sampled then."""
     system, waits = part.system, waits_of(part.spans)
     is_within = overlaps_any(system.tick_ns, system.tick_ns, waits.start_ns, waits.end_ns)
-    used, own, waiting = (
-        sum_of(system, kind)
-        for kind in (SeriesKind.CPU_UTILIZATION, SeriesKind.JOB_CORES, SeriesKind.IO_WAIT)
-    )
-    others = used / 100 - np.nan_to_num(waiting) / 100 - own
+    own, others = sum_of(system, SeriesKind.JOB_CORES), usage.other_cores(system)
     is_known = is_within & np.isfinite(others)
     if not is_known.any():
         return {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -23,6 +23,9 @@ SAME_LENGTH_RATIO = 0.02
 CHANCE_DEVIATIONS = 3.0
 """Of equal workers each is the slower one in half of the steps; more by three deviations is no
 chance."""
+FASTEST_PCT = 10
+"""The percentile that stands for undisturbed passes: a slow worker is slow in these as well, one
+that lacks a core now and then is not."""
 N_BLOCKS = 10
 """A stretch of a job, in which a worker may be slow, is one or several tenths of its steps."""
 FAR_MORE = 1.2
@@ -36,16 +39,24 @@ GPU_OPERATORS = "gpu_functions-dev:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lengths:
-    """How many steps or forward passes there are, their median and their sum in ns."""
+    """How many steps or forward passes there are, and in ns their median, fastest tenth and sum."""
 
     count: int
     median_ns: float | None
+    fastest_ns: float | None
     total_ns: int
 
 
 def _lengths(duration_ns: Integers) -> Lengths:
-    median_ns = float(np.median(duration_ns)) if duration_ns.size else None
-    return Lengths(count=duration_ns.size, median_ns=median_ns, total_ns=int(duration_ns.sum()))
+    fastest_ns, median_ns = (
+        np.percentile(duration_ns, (FASTEST_PCT, 50)).tolist() if duration_ns.size else (None, None)
+    )
+    return Lengths(
+        count=duration_ns.size,
+        median_ns=median_ns,
+        fastest_ns=fastest_ns,
+        total_ns=int(duration_ns.sum()),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +65,9 @@ class Pace:
 
     Attributes:
         loop_ns: from the worker's first to its last step of any phase.
+        begin_ns, end_ns: when it took steps of any phase.
         gpu: ``gpu1`` where the GPU's operators name a separate GPU for each worker of the node.
+        is_alone: whether it trains a model by itself.
         number, start_ns, forward_ns: (n,) numbers and starts of steps, and how long the forward
             passes in each took; steps without any are left out, and of many only some are kept.
     """
@@ -64,10 +77,13 @@ class Pace:
     step: Lengths
     forward: Lengths
     loop_ns: int
+    begin_ns: int
+    end_ns: int
     number: Integers
     start_ns: Integers
     forward_ns: Integers
     gpu: str | None = None
+    is_alone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +117,13 @@ class LaggingWorker:
         return 100 * (self.median_ns / self.usual_ns - 1)
 
 
-def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
-    """Return the pace of each worker and step phase of one node."""
+def paces_of(spans: SpanTable, *, alone: Collection[str] = ()) -> tuple[Pace, ...]:
+    """Return the pace of each worker and step phase of one node; some of them train ``alone``."""
     forward = spans.where(spans.in_phases((FORWARD,)))
-    paces, gpus = [], _gpus_of(spans)
+    paces, gpus, steps = [], _gpus_of(spans), spans.steps()
     for its in steps_of(spans):
-        own = forward.where(forward.worker == forward.workers.index(its.worker))
+        worker = spans.workers.index(its.worker)
+        own = forward.where(forward.worker == worker)
         row = np.searchsorted(its.start_ns, own.start_ns, side="right") - 1
         is_inside = (row >= 0) & (own.start_ns <= its.end_ns[np.maximum(row, 0)])
         row, duration_ns = row[is_inside], own.duration_ns[is_inside]
@@ -120,10 +137,13 @@ def paces_of(spans: SpanTable) -> tuple[Pace, ...]:
                 step=_lengths(its.duration_ns),
                 forward=_lengths(duration_ns),
                 loop_ns=its.loop_ns,
+                begin_ns=int(steps.start_ns[steps.worker == worker].min()),
+                end_ns=int(steps.end_ns[steps.worker == worker].max()),
                 number=its.number[is_kept],
                 start_ns=its.start_ns[is_kept],
                 forward_ns=forward_ns[is_kept],
                 gpu=gpus.get(its.worker),
+                is_alone=its.worker in alone,
             )
         )
     return tuple(paces)
@@ -161,10 +181,30 @@ def main_paces(paces: Sequence[Pace]) -> list[Pace]:
 def find_straggler(every: Sequence[Pace], *, above_pct: float) -> LaggingWorker | None:
     """Return the worker that holds up the others, ``None`` without one or with too few steps.
 
-    Paces are of all workers and phases of the job. A straggler is longer than the usual other
-    worker in the main phase by more than ``above_pct``; it costs time in all phases, unless it lags
-    for a time only.
+    Paces are of all workers and phases of the job. Workers are compared that train together: not
+    those that train alone, and no two trainings of which one follows the other. A straggler is
+    longer than the usual other worker in the main phase by more than ``above_pct``; it costs time
+    in all phases, unless it lags for a time only.
     """
+    found = [_straggler_of(its, above_pct) for its in _trainings(every)]
+    return max(filter(None, found), key=lambda its: its.extra_ns, default=None)
+
+
+def _trainings(every: Sequence[Pace]) -> Iterator[list[Pace]]:
+    """Yield the paces of workers that train at the same time, training by training."""
+    training, until_ns = list[Pace](), 0
+    for pace in sorted(every, key=lambda pace: (pace.begin_ns, pace.worker)):
+        if pace.is_alone:
+            continue
+        if training and pace.begin_ns >= until_ns:
+            yield training
+            training = []
+        training.append(pace)
+        until_ns = max(until_ns, pace.end_ns)
+    yield training
+
+
+def _straggler_of(every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
     paces = main_paces(every)
     if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
         return None
@@ -215,12 +255,20 @@ def _within(pace: Pace, first: int, last: int) -> Pace:
 def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
     by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
 
+    def lengths(pace: Pace) -> Lengths:
+        return pace.forward if by_forward else pace.step
+
     def median_ns(pace: Pace) -> float:
-        return (pace.forward if by_forward else pace.step).median_ns or 0.0
+        return lengths(pace).median_ns or 0.0
 
     slowest = max(paces, key=lambda pace: (median_ns(pace), pace.worker))
-    usual_ns = float(np.median([median_ns(pace) for pace in paces if pace is not slowest]))
-    if not usual_ns or median_ns(slowest) <= usual_ns * (1 + above_pct / 100):
+    others = [pace for pace in paces if pace is not slowest]
+    usual_ns = float(np.median([median_ns(pace) for pace in others]))
+    fastest_ns = float(np.median([lengths(pace).fastest_ns or 0.0 for pace in others]))
+    least_ratio = 1 + above_pct / 100
+    if not usual_ns or median_ns(slowest) <= usual_ns * least_ratio:
+        return None
+    if (lengths(slowest).fastest_ns or 0.0) <= fastest_ns * least_ratio:
         return None
     if not by_forward and _end_together(every):
         return None  # whoever is longer in its steps is shorter between them: it may wait in them

@@ -47,6 +47,11 @@ IO_HOT_PCT = 50
 CPUBottleneck and IOBottleneck (docs/rules.md)."""
 USED_UP_RATIO = 0.75
 """Where three quarters of the cores are hot, more loader processes only share what is left."""
+FULL_RATIO = 0.85
+"""Cores that compute at least this share of the time on average have no room for another
+process."""
+OTHERS_FROM_CORES = 0.5
+"""Other programs that keep half a core busy where all cores are used up take it from the job."""
 WAITS_FOR_DISK_RATIO = 0.4
 """Cores that neither compute nor idle wait for the disk: where that is two fifths of their time
 at work, the disk sets the pace of whoever reads."""
@@ -236,6 +241,32 @@ def host_bound_pct(system: SystemTable) -> float:
 def cores_mean_pct(system: SystemTable) -> Floats:
     """Return (n_ticks,) the mean use of the cores in 0-100, NaN where none was sampled."""
     return mean_of(system, SeriesKind.CPU_UTILIZATION)
+
+
+@fact
+def are_cores_full(system: SystemTable) -> Mask:
+    """Return (n_ticks,) whether the cores of a node are used up, by whatever program."""
+    n_cores = len(system.names(SeriesKind.CPU_UTILIZATION))
+    hot = hot_cores(system, SeriesKind.CPU_UTILIZATION, above=CPU_HOT_PCT)
+    is_hot = (hot >= USED_UP_RATIO * n_cores) & (n_cores > 0)
+    return np.asarray(is_hot | (cores_mean_pct(system) >= 100 * FULL_RATIO))
+
+
+@fact
+def other_cores(system: SystemTable) -> Floats:
+    """Return (n_ticks,) how many cores programs outside of the job keep busy, NaN if unknown."""
+    used = sum_of(system, SeriesKind.CPU_UTILIZATION) / 100
+    waiting = np.nan_to_num(sum_of(system, SeriesKind.IO_WAIT)) / 100
+    return used - waiting - sum_of(system, SeriesKind.JOB_CORES)
+
+
+def crowded_by_others(system: SystemTable) -> Mask:
+    """Return (n_ticks,) whether the cores are used up and other programs have some of them.
+
+    What the job does then takes longer for their sake. Edge cases: without the job's own processor
+    time, which only ``reportgen record`` samples, nobody knows.
+    """
+    return np.asarray(are_cores_full(system) & (other_cores(system) >= OTHERS_FROM_CORES))
 
 
 # Network

@@ -72,6 +72,7 @@ class RankCard(msgspec.Struct):
     """The statements of a rank about itself."""
 
     node: str = ""
+    pid: _Int | None = None
     step_source: str | None = None
     n_steps: _Int | None = None
     samples_per_step: _Int | None = None
@@ -83,6 +84,16 @@ class RankCard(msgspec.Struct):
     trace: _Trace = _Trace()
     waits: _Work | None = None
     loaders: _Work | None = None
+
+    @property
+    def worker(self) -> str:
+        """Return the name of its process in the events."""
+        return printable(f"{self.node}-{self.pid if self.rank is None else self.rank}")
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether no other process trains the same model."""
+        return self.world_size == 1 or (self.world_size is None and self.rank is None)
 
 
 class Fault(msgspec.Struct):

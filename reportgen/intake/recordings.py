@@ -34,7 +34,7 @@ from reportgen.profile import SpanTable, SystemTable
 from reportgen.profile.column_file import count_present, picked, stored
 from reportgen.profile.spans import STEP_PREFIX, code_type
 from reportgen.profile.system import device_order
-from reportgen.recorded_job import RecordedNode, RecordedWork, Recording
+from reportgen.recorded_job import RecordedNode, Recording
 from reportgen.storage import Location, ObjectInfo
 
 Card = TypeVar("Card")
@@ -81,7 +81,7 @@ def read_recording(
         problems.remark("Two different jobs were recorded into this folder; they are mixed here.")
     aligned = _with_profiled(align(nodes, ranks, problems), ranks)
     return Recording(
-        nodes=tuple(replace(node, work=_work_on(node, ranks)) for node in aligned),
+        nodes=tuple(_with_ranks(node, ranks) for node in aligned),
         step_sources=tuple(sorted({card.step_source for card in ranks if card.step_source})),
         frameworks=_frameworks(ranks),
         exit_codes=tuple(card.exit_code for card in runs if card.exit_code is not None),
@@ -200,8 +200,10 @@ def _sentence(kind: str, hook: str, error: str) -> str:
     )
 
 
-def _work_on(node: RecordedNode, ranks: Sequence[RankCard]) -> tuple[RecordedWork, ...]:
-    return work_of([card for card in ranks if printable(card.node) == node.node])
+def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
+    own = [card for card in ranks if printable(card.node) == node.node]
+    alone = frozenset(card.worker for card in own if card.is_alone)
+    return replace(node, work=work_of(own), alone=alone)
 
 
 def _batch_size(ranks: Sequence[RankCard]) -> int | None:

@@ -32,7 +32,7 @@ from reportgen.text import format_ns_range, write
 from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
 
 __all__ = [
-    "AWS_DEFAULTS", "BOTTLENECKS", "CHEAP_RATIO", "CRITICAL_FROM_RATIO", "FAR_APART",
+    "AWS_DEFAULTS", "BOTTLENECKS", "CHEAP_RATIO", "CORES_ALONE", "CRITICAL_FROM_RATIO", "FAR_APART",
     "HOW_TO_RECORD",
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
@@ -57,6 +57,8 @@ healthy job cost as much, and of many steps with plain random scatter some are a
 FIND_BREAKS = """They run outside of the compiled code: find the graph breaks with
     TORCH_LOGS=graph_breaks."""
 """Advice on what torch.compile fuses, for a model that is compiled."""
+CORES_ALONE = """Run the training where no other program uses its cores, or reserve cores for it
+    (cgroups, taskset, exclusive nodes)."""
 AWS_DEFAULTS = "the defaults of SageMaker's built-in profiler rules (docs/rules.md)"
 
 

@@ -12,17 +12,23 @@ from tests.rules.framework_jobs import TRAIN
 N_STEPS = 200
 
 
-def of_forward(*forward_s: np.ndarray, step_s: float = 1.0) -> list[Pace]:
-    """Return the paces of workers whose steps are equally long, by their forward passes."""
+def of_forward(
+    *forward_s: np.ndarray, step_s: float = 1.0, later_s: float = 0.0, alone: tuple[str, ...] = ()
+) -> list[Pace]:
+    """Return the paces of workers whose steps are equally long, by their forward passes.
+
+    Each begins ``later_s`` later than the one before.
+    """
     paces: list[Pace] = []
     for rank, lengths_s in enumerate(forward_s):
         worker = f"algo-1-{27 + rank}"
         rows = []
         for step, length_s in enumerate(lengths_s.tolist()):
-            begin, more = START_S + step * step_s, {"worker": worker, "step": step}
+            begin = START_S + step * step_s + rank * later_s
+            more = {"worker": worker, "step": step}
             rows.append((TRAIN, TRAIN, begin, begin + step_s, more))
             rows.append(("Forward", "Net", begin, begin + length_s, more))
-        paces += paces_of(span_table(rows))
+        paces += paces_of(span_table(rows), alone=alone)
     return paces
 
 
@@ -40,6 +46,32 @@ def test_the_loop_shrinks_by_the_part_that_the_slowest_worker_is_slower() -> Non
     assert found is not None
     assert found.pace.worker == "algo-1-29"
     assert found.extra_ratio == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize(
+    ("later_s", "alone", "is_found"),
+    [
+        (0.0, (), True),
+        (N_STEPS - 1.0, (), True),
+        (float(N_STEPS), (), False),
+        (0.0, ("algo-1-27", "algo-1-28"), False),
+    ],
+    ids=["together", "at the same time", "one behind the other", "each alone"],
+)
+def test_two_trainings_of_one_script_do_not_wait_for_each_other(
+    later_s: float, alone: tuple[str, ...], is_found: bool
+) -> None:
+    paces = of_forward(steady(0.2), steady(0.4), later_s=later_s, alone=alone)
+
+    assert (find_straggler(paces, above_pct=3) is not None) is is_found
+
+
+@pytest.mark.parametrize(("every", "is_found"), [(20, True), (8, False)])
+def test_a_worker_that_lacks_a_core_now_and_then_is_no_slow_one(every: int, is_found: bool) -> None:
+    # A tenth of its passes are undisturbed.
+    held_up = np.where(np.arange(N_STEPS) % every == 0, 0.2, 0.4)
+
+    assert (lagging(steady(0.2), held_up) is not None) is is_found
 
 
 def test_workers_of_one_slow_node_are_slow_together() -> None:

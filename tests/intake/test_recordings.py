@@ -94,6 +94,21 @@ def test_the_work_of_the_ranks_of_a_node_is_that_of_the_node(tmp_path: Path) -> 
     )
 
 
+def test_ranks_without_a_world_train_alone(tmp_path: Path) -> None:
+    cards = {
+        "0-node-1-7": {**RANK, "rank": 0, "world_size": 2},
+        "1-node-1-8": {**RANK, "rank": 1},
+        "9-node-1-9": {**RANK, "pid": 9},
+        "3-node-1-10": {**RANK, "rank": 3, "world_size": 1},
+        "11-node-2-11": {**RANK, "pid": 11, "node": "node-2"},
+    }
+    files = {f"recorder/ranks/{name}.json": card for name, card in cards.items()}
+    recorded = node(job(tmp_path, {"recorder.json": CARD, **files})).recorded
+
+    assert recorded is not None
+    assert recorded.alone == {"node-1-9", "node-1-3"}
+
+
 def test_a_card_with_a_time_beyond_all_clocks_is_not_read(tmp_path: Path) -> None:
     rank = {**RANK, "trace": {"paused": [[1, 2**63]]}}
     found = job(tmp_path, {"recorder.json": CARD, "recorder/ranks/0-node-1-7.json": rank})

@@ -10,7 +10,7 @@ import pytest
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.results.packed_columns import unpack
 from reportgen.rules.step_outlier import RULE, named_worker
-from tests.builders import START_S, ns
+from tests.builders import START_S, ns, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
 
 GLOBAL = "Step:ModeKeys.GLOBAL"
@@ -276,6 +276,33 @@ def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool)
         assert found.estimate is not None
         share = n_long / (300 * 0.3 + n_long)
         assert found.estimate.share_ratio == pytest.approx(share, abs=0.002)
+
+
+@pytest.mark.parametrize(
+    ("n_crowded", "job_cores", "cause"),
+    [
+        (12, 1.5, Cause.OTHER_PROGRAMS),
+        (12, 1.6, Cause.RANDOM_SLOW_STEPS),
+        (12, None, Cause.RANDOM_SLOW_STEPS),
+        (5, 1.5, Cause.RANDOM_SLOW_STEPS),
+    ],
+    ids=["others have half a core", "they have less", "nobody knows", "in few of the slow steps"],
+)
+def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
+    n_crowded: int, job_cores: float | None, cause: str
+) -> None:
+    rows = step_rows(with_slow(300, AT_RANDOM))
+    edges_s = [(rows[at][2], rows[at][3]) for at in AT_RANDOM[:n_crowded]]
+    ticks_s = START_S + 0.5 * np.arange(2 * 300)
+    used = [100.0 if any(a < at <= b + 0.5 for a, b in edges_s) else 50.0 for at in ticks_s]
+    columns: dict[str, Sequence[float | None]] = {"cpu0": used, "cpu1": used}
+    columns |= {"job_cores": [job_cores] * len(used)}
+    part = replace(node(rows), system=system_table(columns))
+    found = finding(run(RULE, part), "STEP-1")
+
+    assert found is not None
+    assert found.cause == cause
+    assert ("while other programs use the cores" in found.title) is (cause == "other_programs")
 
 
 @pytest.mark.parametrize(("takes_s", "is_named"), [(0.35, False), (0.5, True)])

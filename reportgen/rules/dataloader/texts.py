@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from reportgen.results import Cause, Severity
-from reportgen.rules.kit import Message
+from reportgen.rules.kit import CORES_ALONE, Message
 
 TOO_SHORT = """Too short to judge: loaders were active in {n_seconds:count second}; more than
     {least}, or {least_waits} recorded waits, are needed."""
@@ -72,8 +72,7 @@ WHY: Mapping[Cause, Why] = {
     Cause.OTHER_PROGRAMS: Why(
         text=""" Other programs kept {work.other_cores:.1f} cores busy then, this job
             {work.own_cores:.1f} (means).""",
-        advice="""Run the training where no other program uses its cores, or reserve cores for it
-            (cgroups, taskset, exclusive nodes).""",
+        advice=CORES_ALONE,
     ),
     Cause.SLOW_INPUT: Why(text="", advice=CHEAPER_BATCHES),
 }

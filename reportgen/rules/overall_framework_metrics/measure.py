@@ -109,7 +109,7 @@ def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
         breakdown=sums.breakdown_of(spans),
         cpu_operators=tuple(operators_of(spans, SpanClass.CPU)),
         gpu_operators=tuple(operators_of(spans, SpanClass.GPU)),
-        paces=paces_of(spans),
+        paces=paces_of(spans, alone=part.recorded.alone if part.recorded else ()),
         functions=tuple(functions_of(part)),
         stages=stages_of(spans),
         loop_parts=tuple(loop_parts_of(spans)),

@@ -10,7 +10,8 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.contrast import Work
-from reportgen.facts.loader import is_waiting
+from reportgen.facts.intervals import overlap_ns
+from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
 from reportgen.facts.pauses import HANDFUL
 from reportgen.facts.step_times import N_BLOCKS
 from reportgen.results import Finding, Place, TimelineTrack, Track
@@ -59,7 +60,7 @@ ABOUT = About(
 SLOW = kit.Message(
     id="STEP-1",
     cause=results.Cause.RANDOM_SLOW_STEPS,
-    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are slow{mark}",
+    title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are slow{crowd}{mark}",
     text="""The training process {its.worker} has {its.n_slow:n} {its.word:mode} steps that take at
         least 1.5 times as long as the steps around them. The usual step takes {its.usual_ns:ns},
         the longest {its.longest_ns:ns}: step {numbers}. Their extra time is {measured:pct} of the
@@ -71,7 +72,7 @@ SLOW = kit.Message(
 LONG_BETWEEN = replace(
     SLOW,
     title="{its.n_slow:n} of {its.n_steps:n} {its.word:mode} steps are followed by a long pause"
-    "{mark}",
+    "{crowd}{mark}",
     text="""In the training process {its.worker} {its.n_slow:n} times between steps are at least
         four times as long as those around them, in no rhythm; waits for batches are left out. The
         usual one takes {its.usual_ns:ns}, the longest {its.longest_ns:ns}: after step {numbers}.
@@ -86,6 +87,7 @@ of all steps is slow, there are two kinds of steps, and neither is an exception.
 MOST_OF_ALL = " {named} has most of the outliers of all training processes."
 OTHERS = " The same holds for {names:names}."
 LATE = " During most of it some training process waits for its batch."
+CROWDED = " During most of it all cores are used up, and other programs have some of them."
 OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other load on its node."
 SLOWER = kit.Message(
     id="STEP-2",
@@ -191,8 +193,13 @@ def _random(job: NodeSteps) -> Finding | None:
     named = None if worst.is_between else named_worker(job.series)
     same = [f"{its.worker} {mode_word(its.word)}" for _, its in costly if its is not worst]
     message = LONG_BETWEEN if worst.is_between else SLOW
-    message = replace(message, cause=results.Cause.SLOW_INPUT) if is_late else message
+    in_crowd = overlap_ns(worst.windows, job.crowded) / max(worst.windows.length_ns, 1)
+    is_crowded = not is_late and in_crowd >= MOSTLY_RATIO
+    cause = results.Cause.SLOW_INPUT if is_late else results.Cause.OTHER_PROGRAMS
+    message = replace(message, cause=cause) if is_late or is_crowded else message
     advice = hint.advice if hint else None
+    if is_crowded:
+        hint, named, advice = None, None, kit.CORES_ALONE
     return message.fault(
         100 * min(share, 1.0),
         threshold=100 * kit.CHEAP_RATIO,
@@ -202,8 +209,9 @@ def _random(job: NodeSteps) -> Finding | None:
         advice=OF_ONE_WORKER if named else advice,
         its=worst,
         mark=_mark(worst.worker, [item.worker for item in job.series]),
+        crowd=" while other programs use the cores" * is_crowded,
         numbers=join_names([str(step) for step in worst.steps], most=MOST_NUMBERS),
-        why=f"{LATE * is_late}{f' {hint.text}' if hint else ''}",
+        why=f"{LATE * is_late}{CROWDED * is_crowded}{f' {hint.text}' if hint else ''}",
         others=write(MOST_OF_ALL, named=named) if named else _others(list(dict.fromkeys(same))),
         named=named,
         function=hint.function if hint else "",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Integers
-from reportgen.facts import trend
+from reportgen.facts import trend, usage
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.contrast import WindowContents, contrast_of
 from reportgen.facts.distributions import Tally, tally_values
@@ -20,7 +20,7 @@ from reportgen.facts.samples import minutes_of
 from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import Slowdown, StepTimes, slowdown_of, step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.profile import NO_STEP, NodeProfile, SpanTable
+from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import PackedTable
@@ -181,7 +181,8 @@ class StepSeries:
 class NodeSteps:
     """One node, or all of them merged: its series by worker, then by phase.
 
-    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode.
+    ``minute_ns`` holds the minutes in which a step ended, ``data`` all steps, whatever the mode;
+    ``crowded`` is when other programs had cores that the job lacked.
     """
 
     loop: Loop = merged(merge, default_factory=Loop)
@@ -193,6 +194,7 @@ class NodeSteps:
     use: UseInSteps = merged(merge, default_factory=UseInSteps)
     data: tuple[PackedTable, ...] = merged(concat, default=())
     waits: Union = merged(join, default=NOTHING)
+    crowded: Union = merged(join, default=NOTHING)
 
 
 def measure(part: NodeProfile, params: Params) -> NodeSteps:
@@ -209,7 +211,13 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         use=_use(part, series, [times.steps for times in chosen]),
         data=tuple(_all_steps(steps, waits_of(spans)) for steps in in_order),
         waits=long_waits_of(spans),
+        crowded=_crowded(part.system),
     )
+
+
+def _crowded(system: SystemTable) -> Union:
+    end_ns = system.tick_ns[usage.crowded_by_others(system)]
+    return union_of(end_ns - (system.interval_ns or 0), end_ns)
 
 
 def _use(
