@@ -19,7 +19,8 @@ from reportgen.profile import NodeProfile, SeriesKind
 LEAST_WAITS = 20
 """The mean of fewer waits, or of the processor time of fewer batches, says little."""
 RESTS_RATIO = 0.5
-"""Who neither computes nor wants to for half of the time or more is held up by something else."""
+"""Who does not compute for half of the time in which a core is free for it, or more, is held up by
+something else."""
 _SUMS = ("n", "wall_ns", "cpu_ns", "queued_ns")
 
 
@@ -53,7 +54,7 @@ class LoadingWork:
     @property
     def rests(self) -> bool:
         """Return whether they mostly sleep or read."""
-        return self.resting_ratio >= RESTS_RATIO
+        return self.resting_ratio >= RESTS_RATIO * (1 - self.queued_ratio)
 
     @property
     def is_queued(self) -> bool:

@@ -42,10 +42,10 @@ def test_the_shares_are_of_the_time_that_was_measured() -> None:
 
 @pytest.mark.parametrize(
     ("computing_s", "queued_s", "rests", "is_queued"),
-    [(5.0, 0.0, True, False), (5.1, 0.0, False, False), (3.0, 3.0, False, True),
-     (3.1, 3.0, False, False), (0.0, 5.0, True, False)],
+    [(5.0, 0.0, True, False), (5.1, 0.0, False, False), (3.5, 3.0, True, False),
+     (3.6, 3.0, False, False), (3.0, 4.1, False, True), (0.0, 5.0, True, False)],
 )  # fmt: skip
-def test_who_wants_no_core_for_half_of_the_time_rests(
+def test_who_does_not_compute_for_half_of_the_time_with_a_free_core_rests(
     computing_s: float, queued_s: float, rests: bool, is_queued: bool
 ) -> None:
     found = loading_work_of(part(work(computing_s, queued_s)))

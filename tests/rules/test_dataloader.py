@@ -811,8 +811,10 @@ def test_without_loader_processes_the_training_process_computes_what_it_waits_fo
         (0.1, 0.1, 1.0, 95.0, Cause.NETWORK_INPUT),
         (0.6, 0.1, 1.0, 20.0, Cause.TOO_FEW_LOADERS),
         (0.6, 0.1, 7.0, 95.0, Cause.CPU_PREPROCESSING),
-        (0.2, 0.7, 1.0, 95.0, Cause.OTHER_PROGRAMS),
-        (0.2, 0.7, 7.0, 95.0, Cause.CPU_PREPROCESSING),
+        # Without other programs the loop would wait for 23 %, or for 3 %.
+        (0.2, 0.7, 1.0, 95.0, Cause.CPU_PREPROCESSING),
+        (0.03, 0.97, 1.0, 95.0, Cause.OTHER_PROGRAMS),
+        (0.03, 0.97, 7.0, 95.0, Cause.CPU_PREPROCESSING),
     ],
 )
 def test_what_the_readers_did_decides_where_it_was_measured(
@@ -847,6 +849,31 @@ def recorded(
     system = system_table(columns, start_s=START_S, interval_s=1.0)
     of_node = RecordedNode(node="algo-1", work=(work,))
     return replace(node(rows, cores=8), system=system, recorded=of_node)
+
+
+@pytest.mark.parametrize(
+    ("wait_s", "num_workers", "is_told"),
+    [(0.0009, 0, False), (0.0011, 0, True), (0.0009, 1, True)],
+)
+def test_batches_that_the_loop_makes_in_less_than_a_millisecond_need_no_process(
+    wait_s: float, num_workers: int, is_told: bool
+) -> None:
+    steps = step_rows([0.01] * 300, every_s=0.01 + wait_s, start_s=START_S)
+    waits = [
+        (
+            "DataLoaderIter",
+            "It::GetNext",
+            START_S + 0.01 + step * (0.01 + wait_s),
+            START_S + (step + 1) * (0.01 + wait_s),
+            {"os_pid": 27},
+        )
+        for step in range(300)
+    ]
+    result = run(RULE, node([setup(0, workers=num_workers, pinned=True), *steps, *waits], cores=4))
+
+    assert bool(loud(result)) is is_told
+    if not is_told:
+        assert "Batches are made in 900 µs" in result.findings[0].title
 
 
 def test_cores_that_other_programs_use_do_not_limit_what_more_loaders_save() -> None:

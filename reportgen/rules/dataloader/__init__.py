@@ -12,7 +12,7 @@ import numpy as np
 from reportgen import results
 from reportgen.facts.input_load import FLAT_RATIO, STEADY_RATIO, InputLoad
 from reportgen.facts.loader import LEAST_SECONDS
-from reportgen.facts.loading_work import LEAST_WAITS
+from reportgen.facts.loading_work import LEAST_WAITS, LoadingWork
 from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Cause, Finding, JsonValue, Reason, Severity
 from reportgen.rules import kit
@@ -99,7 +99,7 @@ def _setup(job: NodeLoaders) -> Mapping[str, JsonValue]:
 def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
     wait_s = job.wait_ns / NS_PER_S
     p50, p95 = np.percentile(wait_s, (50, 95)).tolist() if wait_s.size else (None, None)
-    at_limit = _at_limit_ratio(job) if job.load and _matters(job, params) else 0.0
+    at_limit = _at_limit_ratio(job, params) if job.load and _matters(job, params) else 0.0
     return {
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
@@ -112,9 +112,9 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
     }
 
 
-def _at_limit_ratio(job: NodeLoaders) -> float:
+def _at_limit_ratio(job: NodeLoaders, params: Params) -> float:
     """Return how much of the loop loading takes where the disk or the network sets its pace."""
-    cause, load = _cause_of(job), slowest_load(job.load)
+    cause, load = _cause_of(job, params), slowest_load(job.load)
     return {Cause.IO_WAIT: load.disk_ratio, Cause.NETWORK_INPUT: load.network_ratio}.get(cause, 0.0)
 
 
@@ -125,12 +125,12 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     share = {"measured": 100 * job.ratio, "threshold": params.wait_pct}
     seen_in = "loop_share" if job.worst else "loaders"
     crowded = _is_crowded(job) and 100 * job.crowded_ratio >= params.wait_pct
-    if crowded and not (_matters(job, params) and _cause_of(job) is not Cause.TOO_MANY_LOADERS):
+    cause = _cause_of(job, params)
+    if crowded and not (_matters(job, params) and cause is not Cause.TOO_MANY_LOADERS):
         lost = max(job.ratio, job.crowded_ratio)
         weight = {"severity": kit.fault_severity(lost), "share": lost}
         yield _tell(texts.TOO_MANY, job, params, **many, **weight)
     elif _matters(job, params):
-        cause = _cause_of(job)
         message, limits = texts.INPUT_BOUND, share
         if not job.has_processes:
             message = texts.THREADS_TOO_SLOW
@@ -140,7 +140,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
     elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
-        yield _tell(texts.FIRST_BATCHES, job, params, **share, exhibit=seen_in)
+        message = texts.QUICK if job.makes_batches_quickly else texts.FIRST_BATCHES
+        yield _tell(message, job, params, **share, exhibit=seen_in, median_ns=job.wait_p50_ns)
     elif not job.has_processes:
         yield _tell(texts.THREADS_KEEP_UP, job, params, **share, exhibit=seen_in)
     elif job.n_loaders < fewest:
@@ -149,14 +150,21 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
         yield _tell(texts.MANY, job, params, **many)
 
 
-def _cause_of(job: NodeLoaders) -> Cause:
+def _own_ratio(job: NodeLoaders, work: LoadingWork) -> float:
+    """Return for which share of the loop it would wait if those who load never lacked a core."""
+    queued = job.ratio * work.queued_ratio
+    return (job.ratio - queued) / (1 - queued) if queued < 1 else 0.0
+
+
+def _cause_of(job: NodeLoaders, params: Params) -> Cause:
     """Return why the loop waits, by what its readers and its nodes did meanwhile.
 
     The disk and the network come first, as loaders that wait for them leave cores free; more
-    loaders help only where cores are free for them.
+    loaders help only where cores are free for them. Other programs are the cause where the loop
+    would hardly wait without them.
     """
     work = job.longest_work
-    if work is not None and work.is_crowded_out:
+    if work is not None and work.is_crowded_out and 100 * _own_ratio(job, work) < params.wait_pct:
         return Cause.OTHER_PROGRAMS
     if not job.load:
         return _cause_by_number(job)
@@ -289,9 +297,9 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
     Waits at the start of epochs count where the disk, the network or the cores set their pace and
     that of the whole loop: little can be made ahead for them.
     """
-    if job.worst is None or 100 * job.ratio < params.wait_pct:
+    if job.worst is None or 100 * job.ratio < params.wait_pct or job.makes_batches_quickly:
         return False
-    cause, load = _cause_of(job), slowest_load(job.loop_load) if job.loop_load else None
+    cause, load = _cause_of(job, params), slowest_load(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (
         (cause is Cause.IO_WAIT and load.waits_for_disk)
         or (cause is Cause.CPU_PREPROCESSING and load.is_full)

@@ -149,6 +149,15 @@ FIRST_BATCHES = Message(
         pipeline that repeats) and read the first batches ahead.""",
 )
 
+QUICK = Message(
+    id="DL-6",
+    title="Batches are made in {median_ns:ns}, faster than a loader process hands them over",
+    text="""{waited} The loop makes its batches itself, in {median_ns:ns} (median). A process takes
+        about a millisecond to hand one over.""",
+    advice="Leave the number of loader processes as it is.",
+    unit="% of the time",
+)
+
 NOT_FELT = ", so pinned memory would save almost nothing here"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(

@@ -84,6 +84,14 @@ HOST_WORK = kit.Message(
         in its own thread, or on the GPU.""",
     exhibit="between_steps",
 )
+IN_STEPS = replace(
+    HOST_WORK,
+    title="Work of the script beside the passes takes {measured:pct} of the loop",
+    text="""In each of {worst.n_steps:count step} of {worst.worker}, the script works for
+        {each:ns} on something that is no wait, no pass and no optimizer.""",
+    advice="""Look at what the script does with a batch before the forward pass: augmentation,
+        masks, copies. Let loader processes do it, or do it for whole batches at once.""",
+)
 HOST_WORK_FROM_RATIO = 0.045
 """Every loop does something between two steps; less than about a twentieth is hardly worth a
 change, and the fit of the GPUs' use knows it no better. Where no fit is needed, because steps
@@ -93,7 +101,9 @@ UNDECIDED = replace(
     cause=results.Cause.LOST_GPU_TIME,
     severity=results.Severity.WARNING,
 )
-"""The GPUs are unused for as long, and the samples do not show whether these are the same times."""
+"""The GPUs are unused for as long, and the samples do not show whether these are the same times; or
+waits for batches are unknown."""
+WITHOUT_STEP = replace(UNDECIDED, cause=results.Cause.HOST_BOUND)
 UNDECIDED_FROM_RATIO = 0.25
 """Where a quarter of the time lies between steps and as much of the GPUs' time is unused, silence
 would say that nothing is wrong."""
@@ -251,6 +261,15 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
 
 
 def _between(job: FrameworkSums, params: Params) -> Finding | None:
+    worst = max(job.between, key=lambda item: (item.inside_ratio, item.worker), default=None)
+    if worst and worst.inside_ratio >= max(worst.host_ratio, kit.CHEAP_RATIO):
+        return IN_STEPS.fault(
+            100 * worst.inside_ratio,
+            threshold=100 * kit.CHEAP_RATIO,
+            where=_where(job.loop),
+            worst=worst,
+            each=worst.inside_ns / worst.n_steps,
+        )
     worst = max(job.between, key=lambda item: (item.host_ratio, item.worker), default=None)
     is_whole = worst is not None and worst.idle_ratio == 1
     least = kit.CHEAP_RATIO if is_whole else HOST_WORK_FROM_RATIO
@@ -275,7 +294,8 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     undecided = [its for its in job.between if its.loop_ns and not its.is_decided]
     unused = [min(its.regular_ns / its.loop_ns, its.unused_ratio) for its in undecided]
     is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
-    return (UNDECIDED if is_short else BETWEEN_STEPS).finding(
+    effect = UNDECIDED if any(its.has_gpu for its in undecided) else WITHOUT_STEP
+    return (effect if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
         threshold=params.others_pct,
         where=_where(job.loop),

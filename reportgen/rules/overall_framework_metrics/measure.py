@@ -19,10 +19,11 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
-from reportgen.facts.steps import Loop, loop_of, phase_word, unrecorded_of
+from reportgen.facts.steps import FORWARD, Loop, loop_of, phase_word, unrecorded_of
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
-from reportgen.profile import Clock, NodeProfile, SpanTable
+from reportgen.profile import Clock, NodeProfile, SeriesKind, SpanTable
 from reportgen.profile.memo import fact
+from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.rules.base import param
 from reportgen.rules.kit import concat, merge, merged, percentage, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
@@ -128,10 +129,12 @@ def _lasts(spans: SpanTable) -> Mask:
 
 
 def _between(part: NodeProfile) -> Iterator[tables.Between]:
-    is_whole = loader_rows(part.spans).is_tensorflow
+    has_gpu = bool(part.system.names(SeriesKind.GPU_UTILIZATION))
+    # Nothing of a step runs behind it: Keras and ``reportgen record`` have the optimizer in it.
+    is_whole = loader_rows(part.spans).is_tensorflow or (part.recorded is not None and not has_gpu)
     idle = None if is_whole else between_steps.idle_between_of(part)
     is_unpinned = (part.spans.pin_memory == 0).any()
-    unused_ratio = usage.unused_ratio(part.system)
+    unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
     for item in between_steps.between_steps_of(part):
         copied_ns = item.copied_ns if is_unpinned else 0.0
         yield tables.Between(
@@ -144,7 +147,35 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             idle_at_most_ratio=idle.at_most_ratio if idle else 1.0,
             is_waiting_known=item.is_waiting_known,
             unused_ratio=unused_ratio,
+            has_gpu=has_gpu,
+            inside_ns=0.0
+            if part.recorded is None or has_gpu
+            else _inside_ns(part.spans, item.worker),
         )
+
+
+def _inside_ns(spans: SpanTable, worker: str) -> float:
+    """Return what steps of a worker usually hold beside all recorded parts of them, over all steps.
+
+    The recorder names the passes, the optimizer, waits and what follows the forward pass; 0 where
+    it saw no forward pass.
+    """
+    own = spans.where(spans.worker == spans.workers.index(worker))
+    steps = own.steps()
+    edges = steps.start_ns, steps.end_ns
+    forward, parts = (
+        own.where(rows)
+        for rows in (
+            own.in_phases((FORWARD,)),
+            ~own.in_phases((LOADER_PROCESS, *(steps.phases[at] for at in np.unique(steps.phase)))),
+        )
+    )
+    has_forward = intervals.overlaps_any(*edges, forward.start_ns, forward.end_ns)
+    if has_forward.sum() < WHOLE_FROM_RATIO * has_forward.size:
+        return 0.0
+    named = intervals.union_of(parts.start_ns, parts.end_ns)
+    left_ns = steps.duration_ns - intervals.covered_each(named, *edges)
+    return float(np.median(left_ns)) * left_ns.size
 
 
 def _recorded(part: NodeProfile) -> Iterator[Recorded]:

@@ -58,7 +58,9 @@ class Between:
             first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
         waited_ns: for how long it waits in addition for such work of the slowest node.
-        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work.
+        unused_ratio: how much of the GPUs' time its node leaves unused from first to last work; of
+            a node without GPUs all that is no step, if steps are whole.
+        inside_ns: what lies in steps, but in no part of them that is known.
     """
 
     worker: str = col()
@@ -74,6 +76,8 @@ class Between:
     is_waiting_known: bool
     waited_ns: float = 0.0
     unused_ratio: float = 0.0
+    has_gpu: bool = True
+    inside_ns: float = 0.0
 
     @property
     def host_ratio(self) -> float:
@@ -82,15 +86,21 @@ class Between:
 
     @property
     def is_decided(self) -> bool:
-        """Return whether the use of the GPUs shows how idle they are between steps."""
+        """Return whether it is known how much work of the script there is."""
         known = self.idle_ratio
-        return known is not None and self.idle_at_most_ratio - known <= DECIDED_WITHIN
+        is_sure = known is not None and self.idle_at_most_ratio - known <= DECIDED_WITHIN
+        return self.is_waiting_known and is_sure
 
     @property
     def seen_ratio(self) -> float:
         """Return the share of the loop in which GPUs seem to wait for such work."""
         idle_ns = (self.regular_ns + self.known_ns) * (self.idle_ratio or 0.0) - self.known_ns
         return min(self.host_ratio, max(idle_ns, 0.0) / (self.loop_ns or 1))
+
+    @property
+    def inside_ratio(self) -> float:
+        """Return the share of the loop that unknown parts of steps take."""
+        return self.inside_ns / self.loop_ns if self.loop_ns else 0.0
 
     @property
     def each_ns(self) -> float:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
+from reportgen.recorded_job import RecordedNode
 from reportgen.results import Severity
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.tables import Between
@@ -121,3 +122,47 @@ def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
     )
 
     assert between.host_ratio == between.seen_ratio == pytest.approx(host_ratio)
+
+
+def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True) -> NodeProfile:
+    """Return a node without GPUs, recorded by us: work with each batch, and behind each step."""
+    rows: list[tuple[Any, ...]] = []
+    at_s = START_S
+    for step in range(300):
+        if loader:
+            rows.append(("DataLoaderIter", "It::GetNext", at_s - 0.001, at_s, {}))
+        end_s = at_s + batch_s + 0.3
+        rows.append((TRAIN, TRAIN, at_s, end_s, {"step": step}))
+        rows.append(("Forward", "Net", at_s + batch_s, at_s + batch_s + 0.1, {}))
+        rows.append(("Optimizer", "SGD.step", at_s + batch_s + 0.1, end_s, {}))
+        at_s = end_s + between_s + 0.001
+    recorded = RecordedNode(node="node-1")
+    return replace(node_profile(spans=span_table(rows)), recorded=recorded)
+
+
+@pytest.mark.parametrize(("batch_s", "is_told"), [(0.009, False), (0.01, True)])
+def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(
+    batch_s: float, is_told: bool
+) -> None:
+    found = finding(run(RULE, recorded_job(batch_s)), "FW-1")
+
+    assert (found is not None) is is_told
+    if found is not None:
+        assert (found.severity, found.cause) == (Severity.WARNING, "work_between_steps")
+        assert found.title.startswith("Work of the script beside the passes")
+        assert found.measured == pytest.approx(100 * batch_s / (0.301 + batch_s), rel=0.01)
+
+
+def test_on_cores_alone_what_lies_between_recorded_steps_is_work_of_the_script() -> None:
+    found = finding(run(RULE, recorded_job(0.0, between_s=0.1)), "FW-1")
+
+    assert found is not None
+    assert (found.severity, found.cause) == (Severity.WARNING, "work_between_steps")
+    assert found.measured == pytest.approx(100 * 0.1 / 0.401, rel=0.01)
+
+
+def test_without_waits_it_may_be_that_or_loading() -> None:
+    found = finding(run(RULE, recorded_job(0.0, between_s=0.2, loader=False)), "FW-1")
+
+    assert found is not None
+    assert (found.severity, found.cause) == (Severity.WARNING, "host_bound")
