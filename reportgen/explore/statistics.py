@@ -26,20 +26,25 @@ Source: docs/rules.md, Ranges of use.
 """
 
 
-def durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataFrame:
+def durations(
+    events: pd.DataFrame, *, by: str | Sequence[str] = ("framework_metric", "process")
+) -> pd.DataFrame:
     """Return statistics of the durations of events, longest total first.
 
     Args:
         events: a FRAMEWORK frame.
-        by: the column to group by: ``framework_metric``, ``process``, ``nodeID``, ``step``.
+        by: the columns to group by: ``framework_metric``, ``process``, ``nodeID``, ``step``. A
+            model's name is that of its forward and of its backward pass, and an operator's that of
+            its work on the CPU and on the GPU: the process tells them apart.
 
     Returns:
-        One row per group: ``count``, ``total_us``, ``mean_us``, ``min_us``, ``p50_us``,
-        ``p95_us``, ``p99_us``, ``max_us``.
+        One row per group, the columns of ``by`` first: ``count``, ``total_us``, ``mean_us``,
+        ``min_us``, ``p50_us``, ``p95_us``, ``p99_us``, ``max_us``.
     """
     lasted = (events["end_time_us"] - events["start_time_us"]).rename("duration_us")
-    return _lasted(lasted, events[by]).sort_values(
-        ["total_us", by], ascending=[False, True], ignore_index=True
+    keys = [by] if isinstance(by, str) else list(by)
+    return _lasted(lasted, [events[key] for key in keys]).sort_values(
+        ["total_us", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True
     )
 
 
@@ -270,7 +275,7 @@ def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
     return pd.Series(np.where(is_inside, held_by["phase"], ""), index=time_us.index)
 
 
-def _lasted(values_us: pd.Series, keys: pd.Series) -> pd.DataFrame:
+def _lasted(values_us: pd.Series, keys: pd.Series | list[pd.Series]) -> pd.DataFrame:
     return _described(values_us.groupby(keys, sort=True), total=["total"], unit="_us")
 
 

@@ -48,6 +48,23 @@ def test_durations_are_described_per_function() -> None:
     assert found["total_us"].tolist() == [640, 400, 40]
 
 
+def test_a_name_in_several_processes_is_described_for_each() -> None:
+    passes = events(
+        ("Forward", "Net", 0, 0, 10),
+        ("Backward(post-forward)", "Net", 0, 10, 40),
+        ("Forward", "Net", 1, 50, 60),
+    )
+
+    found = statistics.durations(passes)
+
+    assert found[["framework_metric", "process", "count", "total_us"]].to_numpy().tolist() == [
+        ["Net", "Backward(post-forward)", 1, 30],
+        ["Net", "Forward", 2, 20],
+    ]
+    whole = statistics.durations(passes, by="framework_metric")
+    assert whole[["framework_metric", "count", "total_us"]].to_numpy().tolist() == [["Net", 3, 50]]
+
+
 def test_a_job_falls_into_stretches_of_modes() -> None:
     found = statistics.phase_intervals(STEPS, job_us=(0, 2_000))
 

@@ -24,7 +24,10 @@ _LEAD = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuleRow:
-    """One check in the table; ``rank`` and ``sort_key`` are what two of its columns sort by."""
+    """One check in the table; ``rank`` and ``sort_key`` are what two of its columns sort by.
+
+    ``advice`` is empty of a check without findings: there is nothing that it could help.
+    """
 
     rule_id: str
     title: str
@@ -91,7 +94,7 @@ def rule_rows(report: Report) -> tuple[RuleRow, ...]:
                 datapoints=counted[2],
                 sort_key="" if counted[0] == ABSENT else counted[0].replace(",", ""),
                 params=format_params(result.params) if result else (),
-                advice=about.advice,
+                advice=about.advice if found[rule_id] else "",
             )
         )
     return tuple(rows)
