@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
-
-import numpy as np
 
 from reportgen.formats.decompression import Packing, noted_until_blank, unpacked
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
-from reportgen.formats.trace_events.file_events import FileEvents, read_batches
+from reportgen.formats.trace_events.file_events import FileEvents, read_batches, with_instants
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.formats.trace_events.runs import read_event_blocks
 from reportgen.profile import SpanSource
@@ -26,7 +23,6 @@ _CANDIDATE = re.compile(
 )
 _LIST = re.compile(rb"\A[\s\xef\xbb\xbf]*\[")
 _SIGN = re.compile(rb'"(?:NEGOTIATE_[A-Z]+|CYCLE_START)"')
-_RANK = re.compile(r"\d{1,7}", re.ASCII)
 _CLOCK_NOTE = (
     "This timeline was written by Horovod itself: its clock is that of one machine since it was "
     "started, so that its times cannot be laid beside other data. They are counted from its first "
@@ -48,25 +44,6 @@ def _read(
     if packing.is_damaged or packing.is_cut_off:
         problems.remark("Its packed bytes are damaged; the rest is lost.", path=file.key)
     return with_instants(events, vocabulary)
-
-
-def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
-    """Return the events with ranks' ready marks as instants.
-
-    They are written as spans, and some copies hold a clock's value as their duration.
-    """
-    ranks = [
-        code
-        for name, code in vocabulary.names.items()
-        if isinstance(name, str) and _RANK.fullmatch(name)
-    ]
-    if not ranks:
-        return events
-    is_mark = np.isin(events.name, ranks)
-    end_ns = np.where(is_mark, events.start_ns, events.end_ns)
-    times_ns = [end_ns] if events.loose is None else [end_ns, events.loose.time_ns]
-    last_ns = max((int(times.max()) for times in times_ns if times.size), default=None)
-    return replace(events, end_ns=end_ns, last_ns=last_ns)
 
 
 HOROVOD = Format(

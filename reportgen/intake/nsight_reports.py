@@ -13,10 +13,10 @@ from pathlib import Path, PurePosixPath
 
 from reportgen.errors import LocationError, ReportgenError
 from reportgen.formats import Diagnostics
-from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kernel_trace.columns import TraceColumns
+from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.kineto.detection import rank_in_key
-from reportgen.formats.kineto.header import TraceHeader
-from reportgen.formats.kineto.tables import TraceTables, build_tables
 from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
 from reportgen.formats.nsight.processes import Process, find_processes

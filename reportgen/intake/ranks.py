@@ -10,6 +10,7 @@ from itertools import count, islice
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.formats import Diagnostics
+from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kineto.detection import (
     HEAD_BYTES,
     KERNEL_TRACES,
@@ -18,7 +19,7 @@ from reportgen.formats.kineto.detection import (
     stamp_in_key,
     worker_in_key,
 )
-from reportgen.formats.kineto.header import TraceHeader, read_header
+from reportgen.formats.kineto.header import read_header
 from reportgen.intake.listing import file_ref, of_each, several
 from reportgen.profile import JobInfo, NodeId, PartRef
 from reportgen.storage import Location, ObjectInfo

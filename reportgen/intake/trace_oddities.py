@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from reportgen.formats import Diagnostics
-from reportgen.formats.kineto.tables import TraceTables
+from reportgen.formats.kernel_trace.tables import TraceTables
 from reportgen.profile import Quality
 from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
 from reportgen.text import format_count

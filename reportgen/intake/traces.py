@@ -10,13 +10,13 @@ import numpy as np
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.decompression import SAY_GIVEN_UP
-from reportgen.formats.kineto.columns import MOST_NAMES, MOST_THREADS
+from reportgen.formats.kernel_trace.columns import MOST_NAMES, MOST_THREADS
+from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.kernel_trace.tables import TraceTables
+from reportgen.formats.kernel_trace.validate import MOST_DEVICES
 from reportgen.formats.kineto.cut import Copied, copy_events
 from reportgen.formats.kineto.detection import KERNEL_TRACES
-from reportgen.formats.kineto.header import TraceHeader
-from reportgen.formats.kineto.tables import TraceTables
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
-from reportgen.formats.kineto.validate import MOST_DEVICES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
 from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
 from reportgen.intake.system import Progress

@@ -1,6 +1,5 @@
-"""Kernel traces of the PyTorch profiler (Kineto): bytes to the tables of one rank.
+"""Kernel traces of the PyTorch profiler (Kineto): bytes to the columns of ``formats/kernel_trace``.
 
 ``text`` cuts the stream into events, ``salvage`` and ``repair`` save what is damaged, ``columns``
-collects, ``validate``, ``joins`` and ``vocabulary`` put in order, ``tables`` gives the result;
-``detection`` and ``header`` read what stands around the events.
+collects; ``detection`` and ``header`` read what stands around the events.
 """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import PureWindowsPath
 from typing import Any
@@ -13,9 +12,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT, BoundedCodes, Codes, Column, Columns, Growing
+from reportgen.formats.columns import ABSENT, Codes, Column, Columns
+from reportgen.formats.kernel_trace.columns import MOST_NAMES, TraceColumns
+from reportgen.formats.kernel_trace.numbers import either, floats
 from reportgen.formats.kineto.events import COUNTER, NO_ARGS, NO_TEXT, Args, TraceEvent
-from reportgen.formats.kineto.numbers import NumberReader, either, floats
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 
 GPU_KINDS: Mapping[str, GpuKind] = {
@@ -56,64 +56,21 @@ FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
 
-MOST_NAMES, MOST_THREADS, MOST_TRACKS = 65_536, 4_096, 256
-"""Of one file; each costs rules 0.1 ms. Real traces have some thousand and some dozen."""
-
 _MOST_LETTERS = 200
 """Of an annotation."""
 
-_ALL_NAMES = 2**31 - 1
-FURTHER = "(further)"
 
+class EventColumns:
+    """Puts events into the ``columns`` of a trace.
 
-def _texts_of_file() -> BoundedCodes:
-    return BoundedCodes(MOST_NAMES, FURTHER)
-
-
-def _bytes_of_file() -> BoundedCodes:
-    return BoundedCodes(MOST_NAMES, b"")
-
-
-@dataclass(slots=True, kw_only=True)
-class TraceVocabularies:
-    """Texts of a file and their codes; ``threads`` has pairs of process and thread.
-
-    ``tracks`` has the name of a counter, that of one of its series, and its process.
+    ``categories``: how many events of each kind were seen, by phase and category.
     """
 
-    names: BoundedCodes = field(default_factory=_texts_of_file)
-    labels: BoundedCodes = field(default_factory=_texts_of_file)
-    shapes: BoundedCodes = field(default_factory=_bytes_of_file)
-    threads: BoundedCodes = field(
-        default_factory=lambda: BoundedCodes(MOST_THREADS, (FURTHER, FURTHER))
-    )
-    input_lists: BoundedCodes = field(default_factory=_bytes_of_file)
-    input_dims: BoundedCodes = field(default_factory=_bytes_of_file)
-    input_values: BoundedCodes = field(default_factory=_bytes_of_file)
-    tracks: BoundedCodes = field(
-        default_factory=lambda: BoundedCodes(MOST_TRACKS, (FURTHER, FURTHER, FURTHER))
-    )
-
-
-class TraceColumns:
-    """Everything that is kept of a file's events, and what the codes mean.
-
-    ``categories``: how many events of each kind were seen, by phase and category. ``zero_us``:
-    subtracted from all times. ``written_in``: the file of generated code that has a kernel, by the
-    kernel's name. With ``is_whole`` it is that of the first span, so that
-    differences keep the decimals of the file, shadows are kept, and all names.
-    """
-
-    def __init__(self, *, is_whole: bool = False) -> None:
-        self.is_whole = is_whole
-        self.zero_us: int | None = None if is_whole else 0
-        self.tables: dict[str, Growing] = {name: Growing() for name in TABLES}
-        self.vocabularies = TraceVocabularies()
-        if is_whole:
-            self.vocabularies.names = BoundedCodes(_ALL_NAMES, FURTHER)
+    def __init__(self, columns: TraceColumns) -> None:
+        self.columns = columns
+        self.tables, self.vocabularies = columns.tables, columns.vocabularies
+        self.numbers, self.written_in = columns.numbers, columns.written_in
         self.categories: Counter[tuple[str, str]] = Counter()
-        self.numbers = NumberReader()
-        self.written_in: dict[str, str] = {}
 
     def add(self, events: Sequence[TraceEvent]) -> None:
         """Take some events."""
@@ -137,7 +94,7 @@ class TraceColumns:
             self._add_syncs(events)
         elif category not in SHADOWS:
             self._add_slices(events, SLICE_KINDS.get(category, SliceKind.OTHER))
-        elif self.is_whole:
+        elif self.columns.is_whole:
             self.tables["shadows"].add(**self._times(events), thread=self._threads(events))
 
     def _add_gpu_ops(self, events: list[TraceEvent], kind: GpuKind) -> None:
@@ -290,14 +247,14 @@ class TraceColumns:
     def _starts(self, events: list[TraceEvent]) -> NDArray[np.float64]:
         """Return when events start, µs after ``zero_us``."""
         starts_us: list[Any] = [event.ts for event in events]
-        if self.zero_us is None:
+        if self.columns.zero_us is None:
             first_us = floats(starts_us[:1])
-            self.zero_us = int(first_us[0]) if np.isfinite(first_us).all() else 0
-        if not self.zero_us:
+            self.columns.zero_us = int(first_us[0]) if np.isfinite(first_us).all() else 0
+        if not self.columns.zero_us:
             return floats(starts_us)
         if not all(isinstance(start_us, Decimal) for start_us in starts_us):
-            return floats(starts_us) - self.zero_us  # repaired times are no Decimals
-        zero_us = Decimal(self.zero_us)
+            return floats(starts_us) - self.columns.zero_us  # repaired times are no Decimals
+        zero_us = Decimal(self.columns.zero_us)
         return floats([start_us - zero_us for start_us in starts_us])
 
     def _threads(self, events: list[TraceEvent]) -> NDArray[np.int32]:
@@ -318,12 +275,6 @@ class TraceColumns:
         return np.fromiter(
             (ABSENT if text == b" " else shapes[text] for text in texts), np.int32, len(texts)
         )
-
-
-TABLES = (
-    "gpu_ops", "calls", "slices", "shadows", "syncs", "memory", "collectives", "flow_ends",
-    "launch_ends", "counters",
-)  # fmt: skip
 
 
 def _groups(

@@ -10,10 +10,10 @@ import json
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from reportgen.formats.diagnostics import printable
+from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.profile import Device, Recorded
 
 _DECODER = json.JSONDecoder(strict=False)
@@ -37,22 +37,6 @@ _MAX_VALUES = 16
 """Of a key that stands more often the last ones are looked at, of which the last one counts."""
 
 _MAX_NUMBER, _MAX_VERSION = 2**53, 1000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TraceHeader:
-    """The statements of a trace about itself; ``None`` where it makes none.
-
-    ``base_ns`` is the origin of times, ns since 1970; ``versions`` are those of runtime,
-    driver, profiler and NCCL; ``recorded`` the configured kinds of data.
-    """
-
-    rank: int | None = None
-    world_size: int | None = None
-    base_ns: int | None = None
-    devices: tuple[Device, ...] = ()
-    versions: Mapping[str, str] = field(default_factory=dict)
-    recorded: frozenset[Recorded] = frozenset()
 
 
 def read_header(parts: Sequence[bytes]) -> TraceHeader:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen.formats.decompression import Packing, unpacked, until_blank
-from reportgen.formats.kineto.columns import TraceColumns
+from reportgen.formats.kernel_trace.columns import TraceColumns
+from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
+from reportgen.formats.kineto.columns import EventColumns
 from reportgen.formats.kineto.events import decode_exactly, decode_run
-from reportgen.formats.kineto.header import TraceHeader, read_header
+from reportgen.formats.kineto.header import read_header
 from reportgen.formats.kineto.salvage import Losses
-from reportgen.formats.kineto.tables import TraceTables, build_tables
 from reportgen.formats.kineto.text import TraceText
 
 Progress = Callable[[int, int], None]
@@ -64,6 +67,7 @@ class Reading:
     text: TraceText
     packing: Packing
     documents: Documents
+    categories: Counter[tuple[str, str]]
 
 
 def read_events(
@@ -79,23 +83,24 @@ def read_events(
         decode=decode_exactly if is_whole else decode_run,
     )
     documents = Documents(TraceColumns(is_whole=is_whole))
+    events = EventColumns(documents.columns)
     n_bytes = 0
     for batch in text.batches():
         documents.open(batch.document)
-        documents.columns.add(batch.events)
+        events.add(batch.events)
         if on_progress is not None:
             on_progress(len(batch.events), text.n_bytes - n_bytes)
             n_bytes = text.n_bytes
     documents.finish()
     packing.is_given_up |= text.is_given_up
-    return Reading(text=text, packing=packing, documents=documents)
+    return Reading(text=text, packing=packing, documents=documents, categories=events.categories)
 
 
 def file_of(reading: Reading) -> TraceFile:
     """Return the content of a file of which everything was read."""
     text, documents = reading.text, reading.documents
     columns = documents.columns
-    n_of, known = columns.categories, columns.vocabularies
+    n_of, known = reading.categories, columns.vocabularies
     return TraceFile(
         header=_header(text.outside, n_left_out=documents.n_left_out),
         tables=build_tables(columns),

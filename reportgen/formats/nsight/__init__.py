@@ -2,5 +2,5 @@
 
 ``source`` opens an export, ``processes`` finds who used a GPU, ``trace`` reads one process with the
 readers of ``gpu`` (kernels, copies, calls), ``host`` (NVTX, operating system) and ``collectives``;
-the tables are then made as for kernel traces of PyTorch (``formats/kineto/tables.py``).
+the tables are then made by ``formats/kernel_trace``.
 """

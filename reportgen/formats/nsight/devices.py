@@ -9,7 +9,7 @@ import numpy as np
 
 from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kineto.numbers import floats
+from reportgen.formats.kernel_trace.numbers import floats
 from reportgen.formats.nsight.processes import pid_of
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report

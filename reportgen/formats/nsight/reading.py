@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, Columns
-from reportgen.formats.kineto.columns import TraceColumns
-from reportgen.formats.kineto.numbers import NumberReader
+from reportgen.formats.kernel_trace.columns import TraceColumns
+from reportgen.formats.kernel_trace.numbers import NumberReader
 from reportgen.formats.nsight.processes import TID_BITS, pid_of
 from reportgen.formats.nsight.source import Report
 from reportgen.units import NS_PER_US

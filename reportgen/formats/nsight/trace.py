@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kineto.header import TraceHeader
-from reportgen.formats.kineto.tables import TraceTables, build_tables
+from reportgen.formats.kernel_trace.header import TraceHeader
+from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.nsight.collectives import read_collectives
 from reportgen.formats.nsight.devices import devices_of, read_gpu_metrics
 from reportgen.formats.nsight.gpu import (

@@ -8,8 +8,7 @@ from collections.abc import Iterable
 from reportgen.formats.decompression import Packing, unpacked_whole
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
-from reportgen.formats.horovod import with_instants
-from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
+from reportgen.formats.trace_events.file_events import FileEvents, read_event_file, with_instants
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
 

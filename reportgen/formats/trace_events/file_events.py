@@ -6,6 +6,7 @@ times after the base. The meaning of an event's name is not decided here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +23,7 @@ from reportgen.formats.trace_events.runs import read_events
 from reportgen.profile import Quality
 from reportgen.units import NS_PER_US
 
+_RANK = re.compile(r"\d{1,7}", re.ASCII)
 _LATEST_US = 9_200_000_000_000_000
 """About the year 2261: int64 nanoseconds end there."""
 
@@ -189,3 +191,22 @@ def join_events(parts: Sequence[FileEvents]) -> FileEvents:
         name: np.concatenate([getattr(part, name) for part in parts]) for name in EVENT_COLUMNS
     }
     return FileEvents(**columns)
+
+
+def with_instants(events: FileEvents, vocabulary: Vocabulary) -> FileEvents:
+    """Return the events with ranks' ready marks as instants.
+
+    Horovod writes them as spans, and some copies hold a clock's value as their duration.
+    """
+    ranks = [
+        code
+        for name, code in vocabulary.names.items()
+        if isinstance(name, str) and _RANK.fullmatch(name)
+    ]
+    if not ranks:
+        return events
+    is_mark = np.isin(events.name, ranks)
+    end_ns = np.where(is_mark, events.start_ns, events.end_ns)
+    times_ns = [end_ns] if events.loose is None else [end_ns, events.loose.time_ns]
+    last_ns = max((int(times.max()) for times in times_ns if times.size), default=None)
+    return replace(events, end_ns=end_ns, last_ns=last_ns)

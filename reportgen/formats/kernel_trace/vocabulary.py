@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, Codes
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kineto.columns import TraceVocabularies
+from reportgen.formats.kernel_trace.columns import TraceVocabularies
 from reportgen.formats.private_names import masked
 from reportgen.profile import Thread
 

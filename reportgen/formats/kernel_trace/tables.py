@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kineto import validate
-from reportgen.formats.kineto.columns import TraceColumns
-from reportgen.formats.kineto.joins import bytes_of_calls, launches, pair_flows
-from reportgen.formats.kineto.vocabulary import (
+from reportgen.formats.kernel_trace import validate
+from reportgen.formats.kernel_trace.columns import TraceColumns
+from reportgen.formats.kernel_trace.joins import bytes_of_calls, launches, pair_flows
+from reportgen.formats.kernel_trace.vocabulary import (
     input_dims_of,
     input_types_of,
     names_of,
