@@ -14,6 +14,7 @@ import numpy as np
 from reportgen.arrays import Floats
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.intake import Progress, read
+from reportgen.intake.monitoring import is_monitored
 from reportgen.pipeline.packed_measurements import PackedMeasurements
 from reportgen.pipeline.setup import setup_of_part
 from reportgen.profile import (
@@ -31,7 +32,7 @@ from reportgen.profile import (
 from reportgen.profile.monitoring import Monitoring
 from reportgen.report import Extent, Setup
 from reportgen.results import RuleId
-from reportgen.rules.base import AnyRule
+from reportgen.rules.base import AnyRule, Need
 from reportgen.rules.runner import measure_part, reads
 from reportgen.rules.timeline import RULE as TIMELINE
 from reportgen.timeline import lanes_of, stage
@@ -136,6 +137,8 @@ def _name_of(ref: PartRef) -> str:
 def rules_for(job: JobProfile, rules: Sequence[AnyRule]) -> tuple[AnyRule, ...]:
     """Return the rules that read a kind of part which the job has."""
     kinds = {part.rank is not None for part in job.parts}
+    if not any(is_monitored(part) for part in job.parts):
+        rules = [rule for rule in rules if Need.PROGRESS not in rule.needs]
     return tuple(rule for rule in rules if any(reads(rule, is_rank=kind) for kind in kinds))
 
 
@@ -145,9 +148,12 @@ def extent_of(part: NodeProfile) -> Extent:
     profiled = [profile.interval for profile in part.python.profiles]
     starts_us = [interval.start.time_us for interval in profiled]
     ends_us = [interval.end.time_us for interval in profiled]
+    first_ns, last_ns = part.system.first_ns, part.system.last_ns
+    if first_ns is None and part.monitoring is not None:
+        first_ns, last_ns = part.monitoring.extent_ns or (None, None)
     return Extent(
-        first_ns=part.system.first_ns,
-        last_ns=part.system.last_ns,
+        first_ns=first_ns,
+        last_ns=last_ns,
         first_event_ns=int(spans.start_ns.min()) if spans.n_spans else None,
         last_event_ns=int(spans.end_ns.max()) if spans.n_spans else None,
         first_step_ns=int(steps.start_ns.min()) if steps.n_spans else None,

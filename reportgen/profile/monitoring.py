@@ -48,6 +48,12 @@ class Monitoring:
     progress: tuple[Progress, ...] = ()
 
     @property
+    def extent_ns(self) -> tuple[int, int] | None:
+        """Return the first and the last instant of its progress, ``None`` without any."""
+        ends = [int(log.time_ns[end]) for log in self.progress if log.step.size for end in (0, -1)]
+        return (min(ends), max(ends)) if ends else None
+
+    @property
     def n_reached(self) -> int:
         """Return at how many instants the program said which step it had reached."""
         return sum(int(one.step.size) for one in self.progress)

@@ -20,6 +20,7 @@ class Need(StrEnum):
     FRAMEWORK = "framework events"
     PYTHON = "Python profiles"
     KERNELS = "kernel traces"
+    PROGRESS = "progress logged by the job"
 
 
 Part = NodeProfile | RankTrace

@@ -33,6 +33,7 @@ _OF_SAMPLES = (
     "network_bottleneck",
     "gpu_memory_increase",
     "gpu_power",
+    "progress",
 )
 """Modules of the rules that read samples and framework events, in the order of the report."""
 _OF_TRACES = (

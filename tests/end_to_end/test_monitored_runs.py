@@ -12,7 +12,15 @@ from click.testing import CliRunner
 from reportgen.cli.index import command as index
 from tests.builders import START_S
 from tests.end_to_end.command import run_here
-from tests.monitoring_files import CANARY, private_records, samples, wandb_run, write_wandb
+from tests.monitoring_files import (
+    CANARY,
+    event_file,
+    private_records,
+    samples,
+    scalar,
+    wandb_run,
+    write_wandb,
+)
 
 
 def report(folder: Path, name: str = "report") -> Any:
@@ -44,6 +52,21 @@ def test_a_run_that_goes_on_has_no_known_end(tmp_path: Path) -> None:
     assert told["job"]["running_until"] is not None
     notes = [note["text"] for note in told["data_quality"]["notes"]]
     assert any(note.startswith("No end marker was found") for note in notes)
+
+
+def test_event_files_alone_tell_when_and_how_fast(tmp_path: Path) -> None:
+    told = [scalar(START_S + 2 * at, 10 * at, "loss", 0.5) for at in range(40)]
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "events.out.tfevents.1783071000.private-host.1.0").write_bytes(event_file(told))
+    made = run_here(logs, "--output", tmp_path / "out", "--format", "md")
+    assert made.code == 0, made.stderr
+    assert report(tmp_path / "out")["summary"]["job_duration_in_seconds"] == 78.0
+    assert report(tmp_path / "out", "Progress")["reportgen"]["metrics"] == {
+        "logged_steps_per_s": 5.0
+    }
+    every = [path.read_text() for path in (tmp_path / "out").rglob("*.json")]
+    assert not any("private-host" in text for text in every)
 
 
 @pytest.mark.notebook
