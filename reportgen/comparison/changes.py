@@ -160,10 +160,10 @@ def _change(
     some = (after or before)[0]
     shares = [_worst_share([item.finding for item in side]) for side in (before, after)]
     ranks = [_worst([item.finding for item in side]) for side in (before, after)]
-    own, other = reports if before else reports[::-1]
+    holder, other = reports if before else reports[::-1]
     if before and after:
         state = _state(shares, ranks)
-    elif not (_looked(some.rule, other) and _has_place(other, before or after, own)):
+    elif not (_looked(some.rule, other) and _has_place(other, before or after, holder)):
         state = FindingState.NOT_CHECKED
     else:
         state = FindingState.RESOLVED if before else FindingState.NEW
@@ -197,10 +197,10 @@ def _looked(rule: RuleId, report: Report) -> bool:
     return entry is not None and entry.status in {Status.OK, Status.TRIGGERED}
 
 
-def _has_place(report: Report, items: Sequence[RankedFinding], own: Report) -> bool:
+def _has_place(report: Report, items: Sequence[RankedFinding], holder: Report) -> bool:
     """Return whether a report has data of a place of findings; nodes may be called otherwise."""
     nodes = {item.finding.where.node for item in items}
-    return len(report.nodes) >= len(own.nodes) or not nodes.isdisjoint({None, *report.nodes})
+    return len(report.nodes) >= len(holder.nodes) or not nodes.isdisjoint({None, *report.nodes})
 
 
 def _worst(findings: Sequence[Finding]) -> Severity | None:

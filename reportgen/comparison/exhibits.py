@@ -191,9 +191,9 @@ def _pairs(rows: Sequence[Moved]) -> Iterator[tuple[Moved, Moved]]:
     """
     blank = replace(rows[0], name="", operator=None, before_us=None, after_us=None)
     for operator in dict.fromkeys(row.operator or row.name for row in rows):
-        its = [row for row in rows if (row.operator or row.name) == operator]
+        alike = [row for row in rows if (row.operator or row.name) == operator]
         gone, came = (
-            [row for row in its if getattr(row, time) is not None]
+            [row for row in alike if getattr(row, time) is not None]
             for time in ("before_us", "after_us")
         )
         yield from zip_longest(gone, came, fillvalue=blank)
@@ -220,7 +220,7 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
         caption=f"Times {_unit_of(kind)}, the largest change first.{_rest(rows, shown)}",
         columns=[
             *_texts_of(shown, "name"),
-            *(its for its in _numbers_of(shown, *_OF_MOVED) if set(its.values) != {None}),
+            *(column for column in _numbers_of(shown, *_OF_MOVED) if set(column.values) != {None}),
         ],
     )
 

@@ -115,11 +115,11 @@ def _missing(comparison: Comparison, gate: Gate) -> str:
     found, lost = _finding_met(comparison, unchecked), ""
     if gate.state is FindingState.WORSE:
         lost = _finding_met(comparison, unchecked, is_after=False)
-    told = (
+    notes = (
         found and f"“{jobs[0].label}” did not check {found}; to fail then, add “{stricter}”",
         lost and f"“{jobs[1].label}” did not check {lost}",
     )
-    return "; ".join(filter(None, told))
+    return "; ".join(filter(None, notes))
 
 
 def _finding_met(comparison: Comparison, gate: Gate, *, is_after: bool = True) -> str:

@@ -25,7 +25,7 @@ def usage_changes(before: Run, after: Run) -> tuple[UsageChange, ...]:
     """
     sides = [_usage(run) for run in (before, after)]
     if all(len({node for _, node in side}) == 1 for side in sides):
-        sides = [{(metric, ""): its for (metric, _), its in side.items()} for side in sides]
+        sides = [{(metric, ""): points for (metric, _), points in side.items()} for side in sides]
     unknown: tuple[str, Points] = ("", (None, None, None))
     return tuple(
         UsageChange(

@@ -105,9 +105,9 @@ def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps 
     columns = [unpack(table) for table in tables]
     if not with_gaps:
         left_out = {"cycle_ns", "input_wait_ns"}  # the wait inside steps stays
-        columns = [{k: its[k] for k in its.keys() - left_out} for its in columns]
+        columns = [{k: table[k] for k in table.keys() - left_out} for table in columns]
     first = columns[0]
-    cycles_ns = np.array([cycle_ns(its) for its in columns], dtype=np.float64)
+    cycles_ns = np.array([cycle_ns(table) for table in columns], dtype=np.float64)
     waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
     inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
     longest_ns = _meeting(cycles_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
@@ -127,7 +127,7 @@ def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps 
 
 def _column(columns: Sequence[Columns], name: str) -> Floats:
     return np.array(
-        [its.get(name, np.zeros_like(its["start_ns"])) for its in columns], dtype=np.float64
+        [table.get(name, np.zeros_like(table["start_ns"])) for table in columns], dtype=np.float64
     )
 
 
@@ -149,6 +149,7 @@ def _share_inside(longest_ns: Floats, inside_ns: Floats, working_ns: Floats) -> 
     centred = longest_ns - longest_ns.mean()
     both = centred + np.append(0.0, centred[:-1])
     inside, between = (
-        max(float(both @ (its - its.mean())), 0.0) for its in (inside_ns, working_ns - inside_ns)
+        max(float(both @ (covariate - covariate.mean())), 0.0)
+        for covariate in (inside_ns, working_ns - inside_ns)
     )
     return inside / (inside + between) if inside + between else 1.0

@@ -210,7 +210,9 @@ def _memory(segments: Floats) -> float:
 
 
 def _segments(before: Floats, after: Floats, middle: Callable[[Floats], Any], *, n: int) -> Floats:
-    return np.array([[middle(it) for it in np.array_split(its, n)] for its in (before, after)])
+    return np.array(
+        [[middle(it) for it in np.array_split(values, n)] for values in (before, after)]
+    )
 
 
 def _segment_reach_ns(
@@ -326,7 +328,9 @@ def _histogram(before: Floats, after: Floats) -> Histogram:
     both = np.concatenate((before, after))
     low, high = float(both.min()), float(np.percentile(both, _HISTOGRAM_REACH_PCT))
     edges = np.linspace(low, max(high, low * (1 + 1e-6) + 1), _BINS + 1)
-    counts = [np.histogram(np.minimum(its, edges[-1]), edges)[0] for its in (before, after)]
+    counts = [
+        np.histogram(np.minimum(durations, edges[-1]), edges)[0] for durations in (before, after)
+    ]
     return Histogram(
         edges_s=tuple((edges / NS_PER_S).tolist()),
         before=tuple(counts[0].tolist()),

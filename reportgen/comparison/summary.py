@@ -49,8 +49,8 @@ def _lines(comparison: Comparison) -> Iterator[str]:
                 for name, before_s, after_s in _parts(comparison)
             ),
         )
-    told = [row for row in comparison.findings if row.state in _TOLD]
-    if told:
+    changed = [row for row in comparison.findings if row.state in _TOLD]
+    if changed:
         yield from markdown_table(
             ("finding", "state", "severity", ""),
             (
@@ -60,7 +60,7 @@ def _lines(comparison: Comparison) -> Iterator[str]:
                     row.severity_after or row.severity_before or "",
                     row.title,
                 )
-                for row in told
+                for row in changed
             ),
         )
     for job, key in ((comparison.before, "severity_after"), (comparison.after, "severity_before")):

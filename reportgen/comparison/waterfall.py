@@ -58,7 +58,7 @@ def waterfall(before: tuple[Run, Rows], after: tuple[Run, Rows]) -> tuple[Waterf
     parts = [_parts(*side, has_budget=has_budget) for side in (before, after)]
     shares = [compute_shares(run) for run, _ in (before, after)]
     if all(shares):
-        parts = [_by_kind(side, its) for side, its in zip(parts, shares, strict=True)]
+        parts = [_by_kind(side, share) for side, share in zip(parts, shares, strict=True)]
     keys = [key for key in WORDS if any(side.get(key) for side in parts)]
     runs = before[0], after[0]
     rows = [

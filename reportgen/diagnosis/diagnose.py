@@ -63,7 +63,7 @@ def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
     costliest. A rule takes precedence only with half of what the cause may cost. Findings with the
     id of that one stay beside it: a rule that reports twice means two faults, rhythms or places.
     """
-    every = sorted((item for of in results for item in of.findings), key=share_of)
+    every = sorted((item for result in results for item in result.findings), key=share_of)
     most = {item.cause: share_of(item) for item in every}
     tellers = dict[str, tuple[tuple[bool, int, bool, float], Finding]]()
     for result in results:

@@ -150,8 +150,8 @@ def evidence_for(finding: Finding, results: Sequence[RuleResult]) -> tuple[Evide
 
     Numbers of the rule that made the finding are in its text and are not repeated.
     """
-    own = {result.id for result in results if finding in result.findings}
-    others = {str(result.id): result for result in results if result.id not in own}
+    holders = {result.id for result in results if finding in result.findings}
+    others = {str(result.id): result for result in results if result.id not in holders}
     sides = HYPOTHESES.get(finding.cause, ((), ()))
     return tuple(
         Evidence(text=said[1], is_against=said[0] == is_against_if)
@@ -171,7 +171,7 @@ def is_ruled_out(cause: str, results: Sequence[RuleResult]) -> bool:
 def winnable(finding: Finding, results: Sequence[RuleResult]) -> Estimate | None:
     """Return the gain of mending a cause alone: at most what loading at its limit leaves."""
     _, excludes = HYPOTHESES.get(finding.cause, ((), ()))
-    metrics = (of.metrics for of in results if of.id == LOADS_AT_LIMIT.rule)
+    metrics = (result.metrics for result in results if result.id == LOADS_AT_LIMIT.rule)
     at_limit = next(metrics, {}).get(LOADS_AT_LIMIT.metric)
     if finding.estimate is None or at_limit is None or LOADS_AT_LIMIT not in excludes:
         return finding.estimate

@@ -150,7 +150,9 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
         if _may_explain(other, symptom) and share_of(other) >= JOINT_RATIO * least
     ]
     by_cause = dict[str, float]()
-    for part in (its for its in parts if not any(explains(other, its) for other in parts)):
+    for part in (
+        candidate for candidate in parts if not any(explains(other, candidate) for other in parts)
+    ):
         by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
     left = share_of(symptom) - sum(by_cause.values())
     if not _is_by_turns(symptom) and left >= LEFT_FROM_RATIO:

@@ -110,7 +110,7 @@ class DaskExecutor:
                 hint="Start workers, then try again.",
             ) from err
         found: Any = client.get_versions(packages=list(PACKAGES))
-        refuse_others({worker: of["packages"] for worker, of in found["workers"].items()})
+        refuse_others({worker: info["packages"] for worker, info in found["workers"].items()})
 
     def _collect(self, futures: Sequence[Future[Any]], results: list[Any]) -> dict[int, str]:
         """Fill in the results as they come, and return why there is none of some items."""

@@ -51,9 +51,9 @@ def read_index(
     for place in places:
         rows |= {row.path: row for row in _below(place, old)}
     if not rows:
-        of = "training job is listed" if all(map(is_job_name, places)) else "report was found"
+        expected = "training job is listed" if all(map(is_job_name, places)) else "report was found"
         raise LocationError(
-            f"No {of} under {', '.join(places)}.",
+            f"No {expected} under {', '.join(places)}.",
             hint="Pass the folders or prefixes that hold the outputs of make-profiler-report, or "
             "add --make to report the jobs in them first.",
         )

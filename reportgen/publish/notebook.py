@@ -64,8 +64,8 @@ def _valid_notebook(path: Path) -> Any:
         nbformat.validate(nbformat.from_dict(tree))
         notebook = nbformat.v4.to_notebook(tree)
     except (OSError, *_NO_NOTEBOOK, nbformat.ValidationError) as err:
-        told = isinstance(err, OSError) and err.strerror
-        reason = (told or str(err)).partition("\n")[0][:_LONGEST_REASON]
+        reason = isinstance(err, OSError) and err.strerror
+        reason = (reason or str(err)).partition("\n")[0][:_LONGEST_REASON]
         raise PluginError(
             f"{path} cannot be read as a notebook ({type(err).__name__}: {reason}).",
             hint="Pass the profiler-report.ipynb of a report, edited as you like.",

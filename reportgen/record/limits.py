@@ -71,9 +71,9 @@ class Limits:
     memory: MemoryLimit | None
 
 
-def read_limits(groups: Path = _CGROUPS, own: Path = _OWN_GROUPS) -> Limits:
+def read_limits(groups: Path = _CGROUPS, own_groups: Path = _OWN_GROUPS) -> Limits:
     """Return the limits of this process, which the command inherits."""
-    folders = list(_folders(groups, own))
+    folders = list(_folders(groups, own_groups))
     quotas = [quota for folder in folders if (quota := _quota(folder)) is not None]
     memories = [limit for folder in folders if (limit := _memory(folder)) is not None]
     cores = tuple(sorted(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else None
@@ -107,9 +107,9 @@ def parse_cores(text: str) -> list[int]:
     return cores
 
 
-def _folders(groups: Path, own: Path) -> Iterator[Path]:
+def _folders(groups: Path, own_groups: Path) -> Iterator[Path]:
     try:
-        lines = own.read_text().splitlines()
+        lines = own_groups.read_text().splitlines()
     except OSError:
         return
     for line in lines:

@@ -23,11 +23,13 @@ class DataKind(StrEnum):
 
 def data_kind(results: Mapping[RuleId, RuleResult]) -> DataKind:
     """Return the kind of data behind the results of a job."""
-    if any(its.reason and its.reason.code is ReasonCode.IMPORTED for its in results.values()):
+    if any(
+        result.reason and result.reason.code is ReasonCode.IMPORTED for result in results.values()
+    ):
         return DataKind.IMPORTED
     traced = [results[rule_id] for rule_id in _OF_TRACES if rule_id in results]
     steps = results.get(_STEPS)
-    if traced and (steps is None or any(its.status is not Status.SKIPPED for its in traced)):
+    if traced and (steps is None or any(result.status is not Status.SKIPPED for result in traced)):
         return DataKind.TRACES
     has_steps = steps is not None and (steps.data or steps.metrics.get("steps"))
     return DataKind.EVENTS if has_steps else DataKind.SAMPLES

@@ -31,16 +31,16 @@ def rank_findings(results: Sequence[RuleResult]) -> tuple[RankedFinding, ...]:
     }
 
     def importance(item: RankedFinding) -> tuple[bool, bool, bool, int, float, float]:
-        its = item.finding
-        is_info = its.severity is Severity.INFO
-        seen_pct = its.measured or 0.0 if item.rule in imported else 0.0
-        is_data = its.cause == Cause.NOT_RECORDED
+        finding = item.finding
+        is_info = finding.severity is Severity.INFO
+        seen_pct = finding.measured or 0.0 if item.rule in imported else 0.0
+        is_data = finding.cause == Cause.NOT_RECORDED
         return (
             not is_data,
             is_info,
-            bool(its.symptom_of),
-            severity_rank(its),
-            -share_of(its),
+            bool(finding.symptom_of),
+            severity_rank(finding),
+            -share_of(finding),
             -seen_pct,
         )
 

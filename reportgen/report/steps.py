@@ -18,9 +18,9 @@ def training_tables(tables: Sequence[PackedTable]) -> list[PackedTable]:
     """Return the steps of the phase that stands for the training, of each worker with the most."""
     steps = [table for table in tables if table.id == "steps" and table.n_rows]
     phase = min(map(phase_of, steps), key=_preference, default=None)
-    own = [table for table in steps if phase_of(table) == phase]
-    most = max((table.n_measured for table in own), default=0)
-    return [table for table in own if table.n_measured == most]
+    of_phase = [table for table in steps if phase_of(table) == phase]
+    most = max((table.n_measured for table in of_phase), default=0)
+    return [table for table in of_phase if table.n_measured == most]
 
 
 def phase_of(table: PackedTable) -> str:

@@ -63,29 +63,29 @@ def training_job(path: str) -> TrainingJob:
             path=path,
         )
     with _asking("describe", path):
-        told = _client(region).describe_training_job(TrainingJobName=name)
-    root = (told.get("ProfilerConfig") or {}).get("S3OutputPath", "")
+        description = _client(region).describe_training_job(TrainingJobName=name)
+    root = (description.get("ProfilerConfig") or {}).get("S3OutputPath", "")
     if not root:
         raise LocationError(
             f"Training job {name} in {region} has no profiler output: its profiler was off.",
             hint="Switch SageMaker's profiler on, or record the job with `reportgen record`.",
             path=path,
         )
-    resources = told.get("ResourceConfig") or {}
+    resources = description.get("ResourceConfig") or {}
     groups = resources.get("InstanceGroups") or []
     return TrainingJob(
         name=name,
         region=region,
-        status=str(told.get("TrainingJobStatus", "")),
+        status=str(description.get("TrainingJobStatus", "")),
         profiler_path=f"{root.rstrip('/')}/{name}",
         instance_type=resources.get("InstanceType")
         or ", ".join(sorted({str(group.get("InstanceType", "")) for group in groups})),
         n_instances=resources.get("InstanceCount")
         or sum(int(group.get("InstanceCount", 0)) for group in groups)
         or None,
-        created_ns=_ns(told.get("CreationTime")),
-        started_ns=_ns(told.get("TrainingStartTime")),
-        ended_ns=_ns(told.get("TrainingEndTime")),
+        created_ns=_ns(description.get("CreationTime")),
+        started_ns=_ns(description.get("TrainingStartTime")),
+        ended_ns=_ns(description.get("TrainingEndTime")),
     )
 
 
@@ -107,13 +107,13 @@ def training_jobs(path: str) -> Iterator[TrainingJob]:
             .paginate(SortBy="CreationTime", SortOrder="Descending")
         )
         for page in pages:
-            for told in page.get("TrainingJobSummaries", ()):
+            for description in page.get("TrainingJobSummaries", ()):
                 yield TrainingJob(
-                    name=str(told["TrainingJobName"]),
+                    name=str(description["TrainingJobName"]),
                     region=region,
-                    status=str(told.get("TrainingJobStatus", "")),
-                    created_ns=_ns(told.get("CreationTime")),
-                    ended_ns=_ns(told.get("TrainingEndTime")),
+                    status=str(description.get("TrainingJobStatus", "")),
+                    created_ns=_ns(description.get("CreationTime")),
+                    ended_ns=_ns(description.get("TrainingEndTime")),
                 )
 
 

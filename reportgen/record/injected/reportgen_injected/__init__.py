@@ -99,32 +99,34 @@ def _part(name: str) -> Any:
 
 
 def _make_part(name: str) -> Any:
-    own = active()
-    assert own is not None
+    recorder = active()
+    assert recorder is not None
     if name == "trainers":
         from .trainers import TrainerMarks
 
-        return TrainerMarks(own)
+        return TrainerMarks(recorder)
     if name == "loader":
         from .torch_loader import LoaderHooks
 
-        return LoaderHooks(own)
+        return LoaderHooks(recorder)
     from .torch_hooks import ModuleHooks, OptimizerHooks
 
-    return ModuleHooks(own) if name == "modules" else OptimizerHooks(own, _part("modules"))
+    return (
+        ModuleHooks(recorder) if name == "modules" else OptimizerHooks(recorder, _part("modules"))
+    )
 
 
 def _installer(name: str) -> Callable[[ModuleType], object]:
     def install(module: ModuleType) -> None:
         try:
-            own = active()
+            recorder = active()
         except Exception as error:
             from .fence import own_line
 
             _give_up("fault", "start", type(error).__name__, own_line(error))
             return
-        if own is not None:
-            own.fence(name)(_install)(name, module)
+        if recorder is not None:
+            recorder.fence(name)(_install)(name, module)
 
     return install
 
@@ -145,9 +147,9 @@ def _install(name: str, module: ModuleType) -> None:
     elif name == "torch.amp.grad_scaler":
         from .torch_hooks import ScalerHook
 
-        own = active()
-        assert own is not None
-        ScalerHook(own, _part("optimizers")).install(module)
+        recorder = active()
+        assert recorder is not None
+        ScalerHook(recorder, _part("optimizers")).install(module)
     elif name == "torch.jit._recursive":
         _part("modules").install_before(module, "create_script_module")
     elif name == "torch._dynamo.eval_frame":
@@ -161,9 +163,9 @@ def _install(name: str, module: ModuleType) -> None:
     elif name == "keras.src.trainers.epoch_iterator":
         from .trainers import install_epoch_iterator
 
-        own = active()
-        assert own is not None
-        install_epoch_iterator(module, own)
+        recorder = active()
+        assert recorder is not None
+        install_epoch_iterator(module, recorder)
     elif module.CallbackList.__module__ == name:
         from .trainers import install_keras
 

@@ -19,9 +19,9 @@ now_ns = time.monotonic_ns
 
 def step() -> None:
     """Say that a training step has ended."""
-    at_ns, own = now_ns(), active()
-    if own is not None:
-        own.fence("step")(own.take)("explicit_step", at_ns)
+    at_ns, recorder = now_ns(), active()
+    if recorder is not None:
+        recorder.fence("step")(recorder.take)("explicit_step", at_ns)
 
 
 def steps(loader: Iterable[Item]) -> Iterator[Item]:
@@ -29,11 +29,11 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
 
     A turn that is left by ``break`` counts where an optimizer has stepped in it.
     """
-    own = active()
-    if own is None:
+    recorder = active()
+    if recorder is None:
         yield from loader
         return
-    marks, batches = Loop(own, type(loader).__name__), iter(loader)
+    marks, batches = Loop(recorder, type(loader).__name__), iter(loader)
     while True:
         began_ns = marks.ask()
         try:
@@ -52,9 +52,9 @@ def steps(loader: Iterable[Item]) -> Iterator[Item]:
 class Loop:
     """The marks of one loop over ``steps(loader)``, or of Keras's; none of them raises."""
 
-    def __init__(self, own: Any, name: str) -> None:
-        fence = own.fence("steps")
-        self._own, self._name = own, name
+    def __init__(self, recorder: Any, name: str) -> None:
+        fence = recorder.fence("steps")
+        self._own, self._name = recorder, name
         self.take, self.end = fence(self._take), fence(self._end)
         self._ask = fence(self._began)
         self._loader, self._n_waits, self._began_ns = _part("loader"), 0, 0
@@ -111,12 +111,12 @@ class Range:
             self._own.fence("annotate")(self._end)()
 
     def _end(self) -> None:
-        end_ns, own = now_ns(), self._own
+        end_ns, recorder = now_ns(), self._own
         if self._profiled is not None:
             self._profiled.__exit__(None, None, None)
-        if own.open_ranges.pop(self._number, None) is not None:
+        if recorder.open_ranges.pop(self._number, None) is not None:
             more = f'"tid": {threading.get_native_id()}'
-            own.take("annotated", self._name, self._start_ns, end_ns, more)
+            recorder.take("annotated", self._name, self._start_ns, end_ns, more)
 
 
 def annotated(function: Callable[..., Any], name: str, annotate: Any) -> Callable[..., Any]:

@@ -204,7 +204,7 @@ class Recorder:
         _finish_in_children_of_multiprocessing(self.finish)
 
     def _update_card(self, *, is_end: bool) -> None:
-        own = sorted(self._own)
+        costs_ns = sorted(self._own)
         modules = ((name, sys.modules.get(name)) for name in _MODULES)
         found = {name: getattr(module, "__version__", None) for name, module in modules}
         card = self.output.card
@@ -226,9 +226,12 @@ class Recorder:
             card["waits"] = self.wait_work.card()
         if self.process_work.n:
             card["loaders"] = {**self.process_work.card(), "n": self.n_batches}
-        if own:
-            p99_ns = own[min(len(own) - 1, len(own) * 99 // 100)]
-            card["own_ns"] = {"per_step_mean": sum(own) // len(own), "per_step_p99": p99_ns}
+        if costs_ns:
+            p99_ns = costs_ns[min(len(costs_ns) - 1, len(costs_ns) * 99 // 100)]
+            card["own_ns"] = {
+                "per_step_mean": sum(costs_ns) // len(costs_ns),
+                "per_step_p99": p99_ns,
+            }
         if self.tracer.is_chosen:
             first, last = self.tracer.first, self.tracer.last
             card["trace"] = {"first": first, "last": last, "paused": self._pauses}
