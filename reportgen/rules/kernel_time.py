@@ -101,35 +101,18 @@ class Grouping(StrEnum):
     CATEGORY = "category"
 
     @property
-    def suffix(self) -> str:
-        """Return the ending of the ids of its rankings."""
-        return "" if self is Grouping.NAME else f"_{self}"
-
-    @property
     def table_id(self) -> str:
         """Return the id of its table."""
         return "kernels" if self is Grouping.NAME else f"kernels_by_{self}"
 
-    @property
-    def is_by_kernel(self) -> bool:
-        """Return whether what is added up is runs of one kernel."""
-        return self in (Grouping.NAME, Grouping.SHAPE)
 
-
-RANKED = (Grouping.NAME, Grouping.SHAPE, Grouping.OPERATOR)
-"""Of the two categories a table says enough."""
 WORDS = {
-    Grouping.NAME: ("Kernels", "name", "kernel"),
-    Grouping.SHAPE: (
-        "Kernels and launch sizes",
-        "name, grid and block",
-        "kernel and launch size/kernels and launch sizes",
-    ),
-    Grouping.OPERATOR: ("Operators with kernels", "operator", "operator"),
-    Grouping.CATEGORY: ("Categories of kernels", "category", "category/categories"),
+    Grouping.NAME: "name",
+    Grouping.SHAPE: "name, grid and block",
+    Grouping.OPERATOR: "operator",
+    Grouping.CATEGORY: "category",
 }
-"""Titles of rankings (" by time" and the like is appended), how the reader's choices are called,
-and how the rows are counted that a ranking does not show one by one."""
+"""How the reader's choices of a table are called."""
 CAPTIONS = {
     Grouping.NAME: """All ranks together, sorted by total time. pct_of_kernel_time is the share of
         the time of all kernels. pct_of_profile_time is the share of the time from the first to the
@@ -326,7 +309,7 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         missing=missing,
         findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
-            *_rankings(groups, job, top=params.top),
+            *(_ranking(by, kernels, job, top=params.top) for by in ("time", "launches")),
             *(_table(way, rows, job) for way, rows in groups.items()),
         ],
         metrics={
@@ -340,7 +323,7 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
 
 def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
     """Yield the kinds of kernels that take much of the computing time and that a setting avoids."""
-    compute = [row for row in kernels if _category(Grouping.NAME, row, job) == COMPUTE]
+    compute = [row for row in kernels if _category(row, job) == COMPUTE]
     every_ns = sum(row.sum_ns for row in compute)
     unfused_pct = pct_of(job.attention_ns, every_ns)
     if unfused_pct >= UNFUSED_FROM_PCT:
@@ -391,53 +374,34 @@ def _time(rows: Rows, *, n_ranks: int) -> str:
     return total if n_ranks == 1 else f"{total} over {n_ranks} ranks"
 
 
-def _category(way: Grouping, item: DurationRow, job: RankKernels) -> str:
-    return category_of(job.readings[item.key[0]]) if way.is_by_kernel else item.key[-1]
+def _category(item: DurationRow, job: RankKernels) -> str:
+    return category_of(job.readings[item.key[0]])
 
 
-def _rankings(groups: Mapping[Grouping, Rows], job: RankKernels, *, top: int) -> Iterator[Exhibit]:
-    """Yield what took most time, then what was launched most, the rest as one part."""
-    for by in ("time", "launches"):
-        for way in RANKED:
-            rows = groups[way]
-            if way is Grouping.NAME or any(NOT_TOLD not in item.key for item in rows):
-                yield _ranking(by, way, rows, job, top=top)
-
-
-def _ranking(by: str, way: Grouping, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
-    """Return the largest rows."""
-    (title, _, others), is_time = WORDS[way], by == "time"
+def _ranking(by: str, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
+    """Return the kernels with the most time, or with the most launches; the rest as one part."""
+    is_time = by == "time"
     parts = [(item.sum_ns if is_time else item.count, item) for item in rows]
     parts.sort(key=lambda part: (-part[0], part[1].key))
-    shown = [item for _, item in parts[:top]]
-    labels = [*_labels(shown, way), *("" for _ in parts[top:])]
+    names = [item.key[0] for _, item in parts[:top]]
+    labels = [*short_names(names), *("" for _ in parts[top:])]
     launches = plural(sum(item.count for item in rows), "launch", "launches")
     of_all = f"the time of all kernels ({_time(rows, n_ranks=len(job.durations))})"
-    names = [", ".join(item.key) if way.is_by_kernel else item.key[0] for item in shown]
-    categories = [_category(way, item, job) for item in shown]
+    categories = [_category(item, job) for _, item in parts[:top]]
     found = kit.ranking(
-        f"top_by_{by}{way.suffix}",
+        f"top_by_{by}",
         [(label, amount) for label, (amount, _) in zip(labels, parts, strict=True)],
-        title=f"{title} by {by}",
+        title=f"Kernels by {by}",
         caption=f"Shares of {of_all if is_time else launches}.",
         amount=("time_us", "us") if is_time else ("launches", ""),
         per=NS_PER_US,
         most=top,
-        others=others,
+        others="kernel",
         roles=[Role.NETWORK if item == COMMUNICATION else Role.GPU for item in categories],
     )
     rest = [None] * (len(parts) > top)
     more = (_text("full_name", [*names, *rest]), _text("category", [*categories, *rest]))
     return replace(found, columns=(*found.columns, *more))
-
-
-def _labels(rows: Rows, way: Grouping) -> list[str]:
-    """Return how each row is called: kernels by a short name, the same for rows of one kernel."""
-    if not way.is_by_kernel:
-        return [item.key[0] for item in rows]
-    names = list(dict.fromkeys(item.key[0] for item in rows))
-    short = dict(zip(names, short_names(names), strict=True))
-    return [" · ".join((short[item.key[0]], *item.key[1:])) for item in rows]
 
 
 def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
@@ -466,11 +430,13 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
         columns.append(_text("precision", [item.precision for item in read]))
         columns.append(results.column("tensor_core", "", on_units, type=ColumnType.BOOL))
     if way is not Grouping.CATEGORY:
-        columns.append(_text("category", [_category(way, item, job) for item in rows]))
+        is_by_operator = way is Grouping.OPERATOR
+        its = [item.key[-1] if is_by_operator else _category(item, job) for item in rows]
+        columns.append(_text("category", its))
     return results.exhibit(
         way.table_id,
         results.ExhibitKind.TABLE,
-        title="All kernels" if is_by_name else f"All kernels by {WORDS[way][1]}",
+        title="All kernels" if is_by_name else f"All kernels by {WORDS[way]}",
         caption=write(CAPTIONS[way], profile=job.profile_ns) + ("" if is_by_name else AS_BY_NAME),
         columns=columns,
     )
@@ -480,29 +446,20 @@ def _text(name: str, values: Sequence[str | None]) -> results.Column:
     return results.column(name, "", values, type=ColumnType.TEXT)
 
 
-def _places(by: str, order: int) -> dict[str, Place]:
-    group = f"top_by_{by}"
-    return {
-        f"{group}{way.suffix}": Place(
-            dashboard=DashboardPanel(
-                order=order,
-                headline=results.LARGEST_PART,
-                row_of="pct",
-                row_noun="kernel" if way.is_by_kernel else way.value,
-                is_wide=True,
-            ),
-            choice=Choice(
-                group=group,
-                question="Group by",
-                label=WORDS[way][1],
-            ),
+def _place(order: int) -> Place:
+    return Place(
+        dashboard=DashboardPanel(
+            order=order,
+            headline=results.LARGEST_PART,
+            row_of="pct",
+            row_noun="kernel",
+            is_wide=True,
         )
-        for way in RANKED
-    }
+    )
 
 
 _TABLES = {
-    way.table_id: Place(choice=Choice(group="tables", question="Group by", label=WORDS[way][1]))
+    way.table_id: Place(choice=Choice(group="tables", question="Group by", label=WORDS[way]))
     for way in Grouping
 }
 RULE = Rule(
@@ -513,5 +470,5 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={**_places("time", 62), **_places("launches", 64), **_TABLES},
+    places={"top_by_time": _place(62), "top_by_launches": _place(64), **_TABLES},
 )

@@ -126,16 +126,6 @@ def test_a_chart_keeps_its_height_below_the_legend_of_a_phone(browser, traced_pa
         assert height >= 159
 
 
-def test_a_pie_in_a_view_is_shown_when_the_view_is_chosen(browser, traced_page):
-    with opened(browser, traced_page, java_script_enabled=False) as watched:
-        page = watched.page
-        hidden = page.locator("[id='KernelTime--top_by_time_operator'] .rg-pie svg")
-        assert not hidden.is_visible()
-        page.locator("label", has_text="operator").first.click()
-        left, top, right, bottom = hidden.evaluate(EDGES)
-        assert round(right - left) == round(bottom - top) == PIE_PX
-
-
 @pytest.mark.parametrize(("width", "is_beside"), [(1280, True), (360, False)])
 def test_the_table_stands_beside_its_pie_and_on_a_phone_below(
     browser, traced_page, width, is_beside
@@ -227,24 +217,21 @@ def _seen(page, *ids):
 
 
 def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, traced_page):
-    rankings = (
-        "KernelTime--top_by_time",
-        "KernelTime--top_by_time_operator",
-    )
+    tables = ("KernelTime--kernels", "KernelTime--kernels_by_operator")
     with opened(browser, traced_page, java_script_enabled=False) as watched:
         page = watched.page
-        page.locator("#at-a-glance .rg-deeper > summary").click()
-        choice = page.locator(".rg-choices").first
-        assert _seen(page, *rankings) == [True, False]
+        unfold_all(page)
+        choice = page.locator("#kernels .rg-choices")
+        assert _seen(page, *tables) == [True, False]
         choice.locator("label", has_text="operator").click()
-        assert _seen(page, *rankings) == [False, True]
+        assert _seen(page, *tables) == [False, True]
         choice.get_by_role("radio").first.focus()
         page.keyboard.press("ArrowRight")
-        assert not page.locator("#KernelTime--top_by_time").is_visible()
+        assert not page.locator("#KernelTime--kernels").is_visible()
 
 
 def test_a_link_to_what_is_not_chosen_shows_it(browser, traced_page):
-    name = "KernelTime--top_by_time_shape"
+    name = "KernelTime--kernels_by_shape"
     with opened(browser, traced_page) as watched:
         page = watched.page
         assert _seen(page, name) == [False]

@@ -155,20 +155,6 @@ def test_kernels_are_added_up_in_several_ways(
     assert sum(column(result, exhibit_id, "pct_of_kernel_time")) == pytest.approx(100.0)
 
 
-def test_rankings_are_by_name_launch_size_and_operator() -> None:
-    result = run(RULE, launched_kernels())
-
-    assert column(result, "top_by_time_operator", "part") == ["aten::mm", "nccl:all_reduce"]
-    assert {item.id for item in result.exhibits if item.id.startswith("top_")} == {
-        f"top_by_{by}{way}" for by in ("time", "launches") for way in ("", "_shape", "_operator")
-    }
-    quiet = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
-    assert {item.id for item in quiet.exhibits if item.id.startswith("top_")} == {
-        "top_by_time",
-        "top_by_launches",
-    }
-
-
 @pytest.mark.parametrize(("middle", "is_told"), [("aten::_softmax", True), ("aten::relu", False)])
 def test_attention_in_single_kernels_is_named_with_what_to_call(middle: str, is_told: bool) -> None:
     names = ["aten::bmm", middle, "aten::dropout", "aten::bmm"]

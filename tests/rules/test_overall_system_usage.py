@@ -344,21 +344,3 @@ def test_samples_that_pause_for_more_than_three_minutes_are_told(
 def test_nodes_that_begin_and_end_within_three_minutes_are_sampled_all_the_time() -> None:
     result = run(RULE, sampled("algo-1", 0, 1000), sampled("algo-2", 180, 820))
     assert finding(result, "SYS-7") is None
-
-
-def test_four_nodes_have_heat_maps_whose_titles_name_the_one_that_differs() -> None:
-    parts = [
-        node(f"algo-{at}", gpu0=[gpu] * 100, cpu0=[cpu] * 100)
-        for at, (gpu, cpu) in enumerate([(80.0, 20.0), (81.0, 20.0), (40.0, 90.0), (79.0, 21.0)])
-    ]
-    result = run(RULE, *parts)
-
-    for role, title in (
-        ("gpu", "GPU utilization of every node: algo-2 differs most, 40 % against 80 % (median)"),
-        ("cpu", "CPU utilization of every node: algo-2 differs most, 90 % against 20 % (median)"),
-    ):
-        heat = result.exhibit(f"{role}_by_node")
-        assert heat is not None
-        assert heat.title == title
-        assert len(set(heat.columns[0].values)) == 4
-    assert run(RULE, *parts[1:]).exhibit("gpu_by_node") is None

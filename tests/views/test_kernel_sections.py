@@ -241,33 +241,23 @@ def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
 
 def grouped_report():
     """The report of a job whose kernels were added up in two ways."""
-    exhibits = [traces.ranking(name) for name in ("top_by_time", "top_by_time_shape")]
     tables = [
         exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", ["k"])])
         for name in ("kernels", "kernels_by_shape")
     ]
-    kernels = reports.result("KernelTime", Status.OK, exhibits=(*exhibits, *tables))
+    kernels = reports.result("KernelTime", Status.OK, exhibits=tables)
     return reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
 
 
 def test_a_reader_chooses_by_what_kernels_are_grouped():
-    html = html_of(views.section(grouped_report(), "at-a-glance"))
+    html = html_of(views.section(grouped_report(), "kernels"))
     choice = html[html.index('<div class="rg-choices"') :]
     labels = re.findall(r'<label for="[^"]+"[^>]*>([^<]+)</label>', choice)
     assert labels == ["name", "name, grid and block"]
     assert choice.count('type="radio"') == 2
     assert choice.count(" checked>") == 1
-    assert "KernelTime--top_by_time_shape" in anchors_of(choice)
-
-
-def test_tables_of_the_same_kernels_are_a_choice_and_rankings_stand_on_the_dashboard_alone():
-    html = html_of(views.section(grouped_report(), "kernels"))
-    assert re.findall(r'<label for="[^"]+">([^<]+)</label>', html) == [
-        "name",
-        "name, grid and block",
-    ]
+    assert "KernelTime--kernels_by_shape" in anchors_of(choice)
     assert "rg-choices-switch" not in html
-    assert "KernelTime--top_by_time_shape" not in anchors_of(html)
 
 
 def test_what_cannot_be_chosen_stands_alone():

@@ -13,7 +13,7 @@ from reportgen.facts import waiting
 from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, comparable
 from reportgen.merging import sums_by_code
-from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role, many_ranks
+from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
@@ -63,7 +63,6 @@ SPLIT_CAPTION = """Shares of the durations of {n:count collective}, added up ove
 COLLECTIVES_CAPTION = """transfer_us is the shortest duration among the ranks. seq is the number of
     the collective in its process group; if it was not recorded, its position among collectives of
     the same name."""
-SOME = " Also shown: the median of {n:count rank}, and the ranks that differ most from it."
 KEPT = " Only the {n:n} of {every:n} with the longest waiting are listed."
 MOST_LISTED = 20_000
 """As many waits of ranks are listed one by one: 2 MB of JSON."""
@@ -121,7 +120,7 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
-            *by_step.exhibits_of(items, shared, grid, findings),
+            *by_step.exhibits_of(shared, grid, findings),
             *([clocks.table_of(shifts)] if shifts else ()),
             *groups.tables_of(items, shared),
             *bandwidth.tables_of(items, transfers, link_gb_per_s=params.link_gb_per_s),
@@ -156,7 +155,6 @@ def _exhibits(
 ) -> Iterator[Exhibit]:
     if meetings.n:
         yield _split(meetings, every_ns)
-        yield _arrivals(stragglers)
     title = "Waiting and last arrivals by rank"
     caption = "A rank waits from the time it starts the collective until the last rank starts it."
     yield kit.table("stragglers", stragglers, Straggler, title=title, caption=caption)
@@ -221,28 +219,6 @@ def _split(meetings: Meetings, every_ns: int) -> Exhibit:
     )
 
 
-def _arrivals(stragglers: Sequence[Straggler]) -> Exhibit:
-    least = min(stragglers, key=lambda item: (item.wait_ns, item.rank))
-    n_ranks = len(stragglers)
-    places = {stragglers.index(least), *many_ranks.unusual([item.wait_ns for item in stragglers])}
-    stragglers = [stragglers[at] for at in sorted(places)]
-    some = write(SOME, n=n_ranks) if len(stragglers) < n_ranks else ""
-    names = [f"rank {item.rank}" for item in stragglers]
-    arrivals = [item.last_arrivals for item in stragglers]
-    return results.exhibit(
-        "waiting_by_rank",
-        results.ExhibitKind.BARS,
-        title=f"Waiting in collectives: rank {least.rank} waits least",
-        caption="The others wait for the rank that waits least." + some,
-        columns=[
-            results.column("name", "", names, type=ColumnType.TEXT),
-            *kit.floats(("waiting_us", "us", [item.wait_ns / NS_PER_US for item in stragglers])),
-            results.column("arrives_last", "", arrivals, type=ColumnType.INT),
-        ],
-        role=Role.IO,
-    )
-
-
 RULE = Rule(
     id=results.RuleId("Collectives"),
     title="Collectives",
@@ -257,6 +233,5 @@ RULE = Rule(
         "transfer_and_waiting": Place(
             dashboard=DashboardPanel(order=70, headline=results.LARGEST_PART, row_of="pct")
         ),
-        "waiting_by_rank": Place(dashboard=DashboardPanel(order=90, is_wide=True)),
     },
 )

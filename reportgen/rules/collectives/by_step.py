@@ -12,7 +12,7 @@ from reportgen.arrays import Floats, Integers
 from reportgen.facts.exchanges import Exchanges
 from reportgen.facts.meetings import Meetings
 from reportgen.facts.waiting import Waiting
-from reportgen.merging import rows_by_code, sums_by_code
+from reportgen.merging import rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.results import Choice, Exhibit, Finding, Place, Role, many_ranks
 from reportgen.rules import kit
@@ -45,17 +45,10 @@ WAITING_MAP = "waiting_over_time"
 MAPS = {
     "steps_by_rank": ("step time", "Step times of all ranks", "period_us", Role.STEP),
     WAITING_MAP: ("waiting", "Waiting in collectives, all ranks", "wait_us", Role.IO),
-    "exposed_over_time": (
-        "exposed communication",
-        "Communication without compute, all ranks",
-        "exposed_us",
-        Role.NETWORK,
-    ),
 }
 CAPTIONS = {
     "steps_by_rank": "A step lasts from its start on the host to the start of the next.",
     WAITING_MAP: "In all collectives, from the start on the rank to that on the last one.",
-    "exposed_over_time": "Waiting and transfer while nothing is computed.",
 }
 SEEN_IN_WAITING = {"COMM-1", "COMM-3"}
 """Late ranks and slow transfers: those that others wait for stand out in the map of the waiting."""
@@ -191,7 +184,6 @@ def late_by_turns(what_if: WhatIf | None) -> Finding | None:
 
 
 def exhibits_of(
-    every: Exchanges,
     meetings: Meetings,
     grid: Grid,
     findings: Sequence[Finding | None],
@@ -199,14 +191,11 @@ def exhibits_of(
     """Yield heat maps of many ranks to choose from."""
     if len(grid.ranks) <= many_ranks.HEATMAP_ABOVE:
         return
-    parts_ns = every.alone_end_ns - every.alone_start_ns
-    alone_ns = sums_by_code(every.alone_row, parts_ns, every.n)
     width_ns = int(grid.starts_ns[-1] - grid.starts_ns[0]) // max(grid.starts_ns.size - 1, 1)
     columns = write(COLUMNS) if grid.has_steps else write(STRETCHES, width=width_ns)
     values_ns = {
         "steps_by_rank": grid.period_ns if grid.has_steps else None,
         WAITING_MAP: grid.sums(meetings.members, meetings.wait_ns) if meetings.n else None,
-        "exposed_over_time": grid.sums(every, alone_ns),
     }
     is_seen = any(item and item.id in SEEN_IN_WAITING for item in findings)
     for name in sorted(MAPS, key=lambda name: is_seen and name != WAITING_MAP):

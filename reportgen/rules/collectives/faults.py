@@ -100,7 +100,7 @@ WAITING = kit.Message(
         take {transfer:ns} on each rank.{mates}{apart}""",
     advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
         its share of the data, its host, its GPU clock. A faster network will not help.""",
-    exhibit="waiting_by_rank",
+    exhibit="stragglers",
 )
 SLOW_HOST = replace(
     WAITING,

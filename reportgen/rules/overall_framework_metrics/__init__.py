@@ -419,10 +419,7 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=(
-        *("cpu_operator_bars", "gpu_operator_bars", "gpu_operators_by_device"),
-        *("function_time", "overhead", "recorded"),
-    ),
+    folded=("*_operators_by_device", "function_time", "overhead", "recorded"),
     places={
         "function_time": results.Place(timeline=_FUNCTIONS),
         "*operator*": results.Place(section=OPERATORS.id),

@@ -146,27 +146,29 @@ def by_name(operators: Sequence[OperatorSums]) -> list[OperatorSums]:
 
 
 def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> Iterator[Exhibit]:
-    """Yield a table of the most used operators of CPUs or GPUs, the same by device, and bars."""
+    """Yield the most used operators of CPUs or GPUs, and the same by device."""
     if not operators:
         return
     joined = by_name(operators)
     shown, title = _shown(joined), f"{role.upper()} operators"
     aws_pct = shares_pct(listed({item.name: item.total_ns for item in joined}))
+    _, name, count, *times = columns_of(shown, OperatorSums)
     yield exhibit(
         f"{role}_operators",
-        ExhibitKind.TABLE,
+        ExhibitKind.BARS,
         title=title,
         caption="""The total time of an operator contains the operators that it calls; its self
             time does not. aws_pct is the share that SageMaker's report prints: it counts only
             operators that take more than 2 %.""",
         columns=[
-            *columns_of(shown, OperatorSums)[1:],
+            *(name, *times, count),
             *floats(
                 ("pct_of_all", "%", percentages([item.total_ns for item in shown])),
                 ("self_pct", "%", percentages([item.self_ns for item in shown])),
                 ("aws_pct", "%", [aws_pct.get(item.name) for item in shown]),
             ),
         ],
+        role=role,
     )
     devices = sorted({item.device for item in operators})
     if len(devices) > 1:
@@ -177,20 +179,6 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
             OperatorSums,
             title=f"{title} of each device",
         )
-    yield exhibit(
-        f"{role}_operator_bars",
-        ExhibitKind.BARS,
-        title=title,
-        caption="Total time, and self time: the time without the operators that it calls.",
-        columns=[
-            column("name", "", [item.name for item in shown], type=ColumnType.TEXT),
-            *floats(
-                ("total_s", "s", [item.total_ns / NS_PER_S for item in shown]),
-                ("self_s", "s", [item.self_ns / NS_PER_S for item in shown]),
-                role=role,
-            ),
-        ],
-    )
 
 
 def _shown(joined: Sequence[OperatorSums]) -> list[OperatorSums]:
@@ -495,21 +483,11 @@ class _PaceRow:
     forward_total_s: float = derived(lambda pace: pace.forward.total_ns, "s", per=NS_PER_S)
 
 
-@row
-class _PaceBar:
-    name: str = derived(lambda pace: pace.worker)
-    step: float = derived(lambda pace: pace.step.median_ns, "s", per=NS_PER_S, role=Role.STEP)
-    forward: float = derived(lambda pace: pace.forward.median_ns, "s", per=NS_PER_S, role=Role.GPU)
-
-
 def exhibits_of_paces(paces: Sequence[Pace]) -> Iterator[Exhibit]:
-    """Yield the table of workers, and bars to compare them when there are several."""
+    """Yield the table of workers."""
     if not paces:
         return
     caption = "Medians and sums of the durations of steps, for each training process and phase."
     yield table(
         "workers", paces, _PaceRow, title="Speed of the training processes", caption=caption
     )
-    if 1 < len({pace.worker for pace in paces}) == len(paces):
-        title = "Median step and forward pass of each training process"
-        yield table("worker_pace", paces, _PaceBar, title=title, drawn_as=ExhibitKind.BARS)

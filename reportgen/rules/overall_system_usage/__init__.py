@@ -199,14 +199,6 @@ RULE = Rule(
         "device_heatmap": results.Place(
             timeline=results.TimelineTrack(kind=results.Track.BELOW, is_only_here=True)
         ),
-        **{
-            f"{role}_by_node": results.Place(
-                choice=results.Choice(
-                    group="by_node", question="Nodes over time", label=role.upper()
-                )
-            )
-            for role in (results.Role.GPU, results.Role.CPU)
-        },
         "gpu_over_time": _curves("GPU utilization", 10),
         "gpu_memory_over_time": _curves("GPU memory activity", 30),
         "cpu_over_time": _curves("CPU utilization, mean of the cores", 40),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean, median
+from statistics import fmean
 
 import numpy as np
 
@@ -28,8 +28,6 @@ MIN_CELLS = 120
 CELLS_OF_ALL_LINES = 4_800
 """Many lines get fewer cells each, so that the page stays small."""
 TIME_DIGITS = 3
-LEAST_NODES = 4
-"""Fewer nodes are compared by their curves."""
 MAX_HEAT_CELLS = 240
 CELLS_OF_ALL_ROWS = 48_000
 """A heat map's cells per device, and of all together: 512 GPUs have 93 each."""
@@ -90,8 +88,7 @@ def exhibits_of(nodes: Sequence[NodeUsage], totals: Totals) -> Iterator[Exhibit]
         role = Role.GPU if gpus else Role.CPU
         what = "GPU" if gpus else "node"
         title = f"{role.upper()} utilization of every {what} over time"
-        yield _heatmap("device_heatmap", lines, role, title=title)
-    yield from _by_node(nodes)
+        yield _heatmap(lines, role, title=title)
     for role, total in totals.items():
         groups = {"whole job": total.job, "training loop": total.loop}
         yield histogram(
@@ -184,20 +181,7 @@ def _extremes(lines: Sequence[Line]) -> list[Line]:
     return [lines[index] for index in kept]
 
 
-def _by_node(nodes: Sequence[NodeUsage]) -> Iterator[Exhibit]:
-    """Yield heat maps of some nodes; their titles name the one that differs most."""
-    for quantity, role in ((Quantity.GPU, Role.GPU), (Quantity.CPU, Role.CPU)):
-        lines = _node_lines(nodes, quantity)
-        if len(lines) < LEAST_NODES:
-            continue
-        middle = median(line.mean for line in lines)
-        odd = max(lines, key=lambda line: abs(line.mean - middle))
-        differs = f"{odd.node} differs most, {odd.mean:.0f} % against {middle:.0f} % (median)"
-        title = f"{role.upper()} utilization of every node: {differs}"
-        yield _heatmap(f"{role}_by_node", lines, role, title=title)
-
-
-def _heatmap(exhibit_id: str, lines: Sequence[Line], role: Role, *, title: str) -> Exhibit:
+def _heatmap(lines: Sequence[Line], role: Role, *, title: str) -> Exhibit:
     """Return several devices over time, those of the least used node first."""
     means = sum_by_key({line.node: (line.mean,)} for line in lines)
     rows = sorted(lines, key=lambda line: fmean(means[line.node]))
@@ -207,7 +191,7 @@ def _heatmap(exhibit_id: str, lines: Sequence[Line], role: Role, *, title: str) 
     names = [f"{its.node} {its.device}".strip() for its in rows]
     nodes = [its.node for its in rows]
     return exhibit(
-        exhibit_id,
+        "device_heatmap",
         ExhibitKind.HEATMAP,
         title=title,
         caption="""Mean of each interval of time, sorted by utilization, lowest node first. Empty
