@@ -11,7 +11,7 @@ REPLACED: Mapping[str, str] = {
     ),
     "ACT-3": "GpuActivity.active_time and the metric gpu_active_ratio",
     "KERN-2": "KernelTime.top_by_time; KERN-3 names kernels that a setting avoids",
-    "LAUNCH-1": "LaunchLatency.launch_delays and its metrics",
+    "LAUNCH-1": "LaunchLatency.launch_latency and its metrics",
     "OPER-1": "OperatorTime.top_by_self_time",
     "PREC-2": "KernelPrecision.precision_shares and the metrics of KernelPrecision",
     "STEPT-2": "StepTime.step_times and the metric step_p50_us",

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 
 from reportgen.arrays import Rows
 from reportgen.facts.device_busy import launch_start_ns
-from reportgen.facts.distributions import bin_together, box_of, tally_values
+from reportgen.facts.distributions import bin_together, tally_values
 from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_by, sum_of_known
 from reportgen.profile import RankTrace, SpanTable
 from reportgen.profile.trace_tables import NONE, Codes, SliceKind, Times
-from reportgen.results import Choice, DashboardPanel, Exhibit, Place, Role, RuleId, Section
+from reportgen.results import Choice, Exhibit, Place, Role, RuleId, Section
 from reportgen.rules.base import About, Need, Outcome, Part, Rule
 from reportgen.rules.kit import (
-    boxes,
     col,
     concat,
     count,
@@ -29,7 +28,6 @@ from reportgen.rules.kit import (
     merged,
     row,
     table,
-    top_k,
 )
 from reportgen.text import format_ns, plural
 from reportgen.units import NS_PER_US
@@ -60,7 +58,6 @@ LEFT_OUT = """ Of {every:n} names that repeat, the {shown:n} that take the most 
 class Params:
     """How many annotations are drawn."""
 
-    top: int = top_k()
     histograms: int = count(
         100,
         "how many of the longest that repeat have a histogram to choose",
@@ -206,15 +203,6 @@ def judge(ranks: Sequence[tuple[Annotation, ...]], params: Params) -> Outcome:
 
 
 def _exhibits(every: Sequence[Annotation], params: Params) -> Iterator[Exhibit]:
-    shown = [(item.name, item.duration_ns / NS_PER_US) for item in every[: params.top]]
-    if shown:
-        yield boxes(
-            "annotation_durations",
-            [(name, box_of(times_us), float(times_us[-1])) for name, times_us in shown],
-            title="Durations of annotations",
-            unit="us",
-            role=Role.STEP,
-        )
     repeated = [item for item in every if item.duration_ns.size > 1]
     chosen = repeated[: params.histograms]
     rest = left_out(LEFT_OUT, shown=len(chosen), every=len(repeated))
@@ -258,5 +246,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={"annotation_durations": Place(dashboard=DashboardPanel(order=200, is_wide=True))},
 )

@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.arrays import Integers
-from reportgen.facts.distributions import Tally, bin_together, tally_values
 from reportgen.facts.intervals import union_of
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
@@ -27,11 +25,7 @@ from reportgen.text import write
 from reportgen.units import NS_PER_S
 
 NEGOTIATE = "NEGOTIATE_"
-MOST_SENT = 500
-"""A node passes on this many tensors, those with the longest waits; far fewer are shown."""
 MOST_REPORTED = 3
-MOST_TENSORS = 20
-MOST_BARS = 64
 CHANCE_DEVIATIONS = 3.0
 """A rank is last more often than chance explains at this many standard deviations: of a thousand
 ranks that take turns by chance one exceeds them."""
@@ -124,17 +118,6 @@ class RankWait:
 
 
 @kit.row
-class TensorWait:
-    """One tensor: its negotiations, the wait from first to last rank, and who was last most."""
-
-    tensor: str = kit.col()
-    n_negotiations: int = kit.col(name="negotiations")
-    wait_ns: int = kit.col("s", name="wait_s", per=NS_PER_S)
-    longest_ns: int = kit.col("s", name="longest_s", per=NS_PER_S)
-    last_rank: int | None = kit.col()
-
-
-@kit.row
 class Negotiations:
     """Negotiations in the timelines of a node, or in those of all nodes.
 
@@ -144,8 +127,6 @@ class Negotiations:
         n_ties: those in which several ranks were last in the same microsecond.
         recorded_ns: from the first to the last event of Horovod, 0 without negotiations.
         waited_ns: length of the union of all waits.
-        waits: of each node, from the first to the last rank, one per negotiation.
-        tensors: the longest of each node first.
     """
 
     n_events: int = kit.merged(sum)
@@ -154,9 +135,7 @@ class Negotiations:
     n_ties: int = kit.merged(sum)
     recorded_ns: int = kit.merged(sum)
     waited_ns: int = kit.merged(sum)
-    waits: tuple[Tally, ...] = kit.merged(kit.concat)
     ranks: tuple[RankWait, ...] = kit.merged(merge_members(lambda item: item.rank))
-    tensors: tuple[TensorWait, ...] = kit.merged(kit.concat)
 
     def ratio(self, part_ns: int) -> float | None:
         """Return a part of the recorded time in 0-1, ``None`` where nothing was recorded."""
@@ -187,17 +166,6 @@ class _Ends:
     last_ns: Integers
     last_rank: Integers
 
-    @property
-    def wait_ns(self) -> Integers:
-        return self.last_ns - self.first_ns
-
-
-@kit.row
-class _RankBar:
-    name: str = kit.derived(lambda rank: f"rank {rank.rank}")
-    last_pct: float = kit.derived(lambda rank: rank.last_pct, "%", digits=4)
-    fair_pct: float = kit.derived(lambda rank: rank.fair_pct, "%", digits=4)
-
 
 def measure(part: NodeProfile, _params: Params) -> Negotiations:
     """Find who was last in each negotiation of a node's timelines."""
@@ -209,7 +177,6 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
     ready = _ready_marks(its, negotiations)
     ends = _ends_of(ready)
     n_clear = ends.place.size
-    tensors = _tensor_waits(negotiations.phase[ends.place], ends, negotiations.phases)
     return Negotiations(
         n_events=its.n_spans,
         n_negotiations=n_clear,
@@ -217,9 +184,7 @@ def measure(part: NodeProfile, _params: Params) -> Negotiations:
         n_ties=int((ends.last_rank < 0).sum()),
         recorded_ns=int(its.end_ns.max() - its.start_ns.min()) if n_clear else 0,
         waited_ns=union_of(ends.first_ns, ends.last_ns).length_ns,
-        waits=(tally_values(ends.wait_ns),),
         ranks=tuple(_rank_waits(ready, ends)),
-        tensors=tuple(sorted(tensors, key=_longest_first)[:MOST_SENT]),
     )
 
 
@@ -289,25 +254,6 @@ def _rank_waits(ready: _Ready, ends: _Ends) -> Iterator[RankWait]:
         )
 
 
-def _tensor_waits(
-    tensor: NDArray[np.integer], ends: _Ends, names: Sequence[str]
-) -> Iterator[TensorWait]:
-    for code, rows in rows_by_code(tensor):
-        wait_ns, last_rank = ends.wait_ns[rows], ends.last_rank[rows]
-        ranks, times = np.unique(last_rank[last_rank >= 0], return_counts=True)
-        yield TensorWait(
-            tensor=names[code],
-            n_negotiations=int(rows.size),
-            wait_ns=int(wait_ns.sum()),
-            longest_ns=int(wait_ns.max()),
-            last_rank=int(ranks[times.argmax()]) if ranks.size else None,
-        )
-
-
-def _longest_first(item: TensorWait) -> tuple[int, str]:
-    return -item.wait_ns, item.tensor
-
-
 def judge(nodes: Sequence[Negotiations], params: Params) -> Outcome:
     """Add up the timelines and name the ranks that were last too often."""
     if not nodes:
@@ -368,40 +314,11 @@ def _metrics(job: Negotiations) -> dict[str, float | int | None]:
 
 
 def _exhibits(job: Negotiations) -> Iterator[results.Exhibit]:
-    shown = sorted(job.ranks, key=lambda rank: (-rank.n_last, rank.rank))[:MOST_BARS]
-    caption = "Share of the negotiations in which a rank took part, and its fair share."
-    first = " The first {shown} of {every:n} are shown."
-    caption += kit.left_out(first, shown=len(shown), every=len(job.ranks))
-    yield kit.table(
-        "last_ranks",
-        shown,
-        _RankBar,
-        title="How often each rank was ready last",
-        caption=caption,
-        drawn_as=results.ExhibitKind.BARS,
-        role=results.Role.OTHER,
-    )
     title = "Ranks and who waited for them"
     caption = """A negotiation lasts until the last rank is ready. others_waited_s is the waiting of
         the other ranks for this one, added up; held_up_s is the time in which only this rank was
         missing; own_wait_s is its waiting for others. Ties are not counted."""
     yield kit.table("ranks", job.ranks, RankWait, title=title, caption=caption)
-    bins = bin_together(job.waits)
-    yield kit.histogram(
-        "wait_histogram",
-        bins.edge_ns / NS_PER_S,
-        [("negotiations", bins.counts.sum(axis=0))],
-        title="How long the first rank waited for the last",
-        caption="All negotiations in which at least two ranks were recorded as ready.",
-        unit="s",
-        role=results.Role.IO,
-    )
-    longest = sorted(job.tensors, key=_longest_first)[:MOST_TENSORS]
-    title = "Tensors that were waited for longest"
-    caption = f"""The first {len(longest)} by the time from the first to the last rank, over all
-        their negotiations, which overlap each other; last_rank is the one that was last most
-        often."""
-    yield kit.table("tensors", longest, TensorWait, title=title, caption=caption)
 
 
 RULE = Rule(

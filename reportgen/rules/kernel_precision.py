@@ -114,15 +114,6 @@ class RankPrecision:
 
 
 @kit.row
-class PrecisionTime:
-    """The kernels of one number format over all ranks."""
-
-    precision: str = kit.col()
-    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-    pct: float = kit.col("%")
-
-
-@kit.row
 class MatrixKernel:
     """An FP32 matrix kernel on ordinary cores over all ranks."""
 
@@ -242,12 +233,6 @@ def _exhibits(
         yield kit.ranking(exhibit_id, parts, title=named, caption=how, role=Role.GPU)
     if job.fp32_matrix_ns:
         yield _matrix_kernels(job, top=top)
-    rows = [
-        PrecisionTime(precision=item, time_ns=ns, pct=pct_of(ns, every_ns))
-        for item, ns in totals_ns.items()
-    ]
-    title = "Kernel time by precision, exact"
-    yield kit.table("precision", rows, PrecisionTime, title=title, caption=caption)
 
 
 def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
@@ -275,7 +260,6 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("precision",),
     places={
         "precision_shares": Place(
             dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct")

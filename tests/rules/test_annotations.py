@@ -108,7 +108,7 @@ def test_any_name_can_be_chosen_for_its_histogram() -> None:
         (name, 10.0 * at, 5.0, ANNOTATION)
         for at, name in enumerate([f"part {letter}" for letter in "abcdefghijklmnopqrst"] * 2)
     ]
-    result = run(RULE, rank_trace(slices=slices), params=Params(top=3))
+    result = run(RULE, rank_trace(slices=slices))
 
     labels = [item.place.choice.label for item in result.exhibits if item.place.choice]
     assert labels == [f"part {letter}" for letter in "abcdefghijklmnopqrst"]

@@ -26,8 +26,8 @@ def test_what_a_name_does_not_say_is_unknown_whatever_stands_beside_it() -> None
     )
     result = run(RULE, trace)
 
-    assert column(result, "precision", "precision") == ["BF16", "Unknown", "INT64"]
-    assert column(result, "precision", "time_us") == [95.0, 4.0, 1.0]
+    assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
+    assert column(result, "precision_shares", "time_us") == [95.0, 4.0, 1.0]
     assert column(result, "precision_shares", "part") == ["BF16", "Unknown", "INT64"]
     names = column(run(kernel_time.RULE, trace), "kernels", "name")
     labels = column(run(kernel_time.RULE, trace), "kernels", "precision")
@@ -38,7 +38,7 @@ def test_communication_has_no_precision() -> None:
     trace = rank_trace(gpu=[("ncclDevKernel_AllReduce_Sum_bf16", 0.0, 9.0), ("sgemm_", 9.0, 1.0)])
     result = run(RULE, trace)
 
-    assert column(result, "precision", "precision") == ["FP32"]
+    assert column(result, "precision_shares", "part") == ["FP32"]
     assert column(run(kernel_time.RULE, trace), "kernels", "category") == [
         "communication",
         "compute",

@@ -245,7 +245,7 @@ def grouped_report():
         exhibit(name, ExhibitKind.TABLE, title=name, columns=[("name", "", ["k"])])
         for name in ("kernels", "kernels_by_shape")
     ]
-    kernels = reports.result("KernelTime", Status.OK, exhibits=tables)
+    kernels = reports.result("KernelTime", Status.OK, exhibits=tuple(tables))
     return reports.report_of((traces.activity(), kernels), nodes=("rank 0",))
 
 

@@ -71,7 +71,6 @@ RULE = Rule(
     folded=("slowest_launches",),
     former_ids=("LaunchQueue",),
     places={
-        "launch_delays": results.Place(dashboard=results.DashboardPanel(order=180)),
         "queue_over_time": results.Place(dashboard=results.DashboardPanel(order=170)),
     },
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reportgen import results
 from reportgen.facts.device_busy import launch_end_ns, launch_start_ns, own_clock_ns
-from reportgen.facts.distributions import Box, box_of
 from reportgen.facts.kernel_names import short_names
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
@@ -24,9 +23,6 @@ MOST_SLOWEST = 1_000
 long."""
 EARLY = """ {n:count operation} {n:verb begin} before the launch call: the clocks of host and GPU
     differ, so delays and causes of idle time are wrong by as much."""
-BOXES_CAPTION = """“launch” is the time from the start of the launch call to the start on the GPU.
-    “queue” is counted from the end of the call: it is negative if the operation began before the
-    call returned."""
 
 
 @kit.row
@@ -36,9 +32,8 @@ class Delays:
     rank: int = kit.col()
     delay: str = kit.col()
     count: int = kit.col()
-    box: Box
-    p50_ns: float = kit.derived(lambda item: item.box.p50, "us", name="p50_us", per=NS_PER_US)
-    p95_ns: float = kit.derived(lambda item: item.box.p95, "us", name="p95_us", per=NS_PER_US)
+    p50_ns: float = kit.col("us", name="p50_us", per=NS_PER_US)
+    p95_ns: float = kit.col("us", name="p95_us", per=NS_PER_US)
     max_ns: int = kit.col("us", name="max_us", per=NS_PER_US)
     negative: int = kit.col()
     orphans: int = kit.col()
@@ -81,7 +76,8 @@ def measure(trace: RankTrace, *, top: int) -> RankLaunches:
                 rank=trace.rank,
                 delay=name,
                 count=values.size,
-                box=box_of(values.astype(np.float64)),
+                p50_ns=float(np.percentile(values, 50)),
+                p95_ns=float(np.percentile(values, 95)),
                 max_ns=int(values.max()),
                 negative=int((values < 0).sum()),
                 orphans=ops.launch.size - rows.size,
@@ -122,32 +118,12 @@ def judge(ranks: Sequence[RankLaunches], *, top: int) -> Outcome:
     if not rows:
         return Outcome(exhibits=[by_rank])
     return Outcome(
-        exhibits=[_boxes(rows), _slowest(ranks, top), by_rank],
+        exhibits=[by_rank, _slowest(ranks, top)],
         metrics={
             f"{delay}_p50_max_us": max(r.p50_ns for r in rows if r.delay == delay) / NS_PER_US
             for delay in (LAUNCH, QUEUE)
         },
     )
-
-
-def _boxes(rows: Sequence[Delays]) -> results.Exhibit:
-    has_ranks = len({item.rank for item in rows}) > 1
-    marks = [mark.name for mark in fields(Box)]
-    found = kit.boxes(
-        "launch_delays",
-        [
-            (
-                f"rank {item.rank} {item.delay}" if has_ranks else item.delay,
-                Box(**{mark: getattr(item.box, mark) / NS_PER_US for mark in marks}),
-                item.max_ns / NS_PER_US,
-            )
-            for item in rows
-        ],
-        title="From launch to start on the GPU",
-        unit="us",
-        role=results.Role.GPU,
-    )
-    return replace(found, caption=f"{write(BOXES_CAPTION)} {found.caption}")
 
 
 def _slowest(ranks: Sequence[RankLaunches], top: int) -> results.Exhibit:

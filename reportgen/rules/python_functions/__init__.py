@@ -28,7 +28,6 @@ LEAST_PART = 0.5
 """A profile speaks for the time before a forward pass if that is half of what, besides loading
 and the model, it holds; else most of it may have run elsewhere."""
 MOST_FUNCTIONS = 25
-MOST_BARS = 15
 MOST_PROFILES = 200
 MOST_STAGES = 20
 
@@ -77,14 +76,6 @@ ABOUT = About(
 
 
 @kit.row
-class _FunctionBar:
-    """Columns of a ``FunctionSum``."""
-
-    name: str = kit.derived(lambda item: f"{item.name} ({item.place})")
-    own_s: float = kit.derived(lambda item: item.own_s, "s")
-
-
-@kit.row
 class _Stage:
     """Columns of a ``ProfileSum``."""
 
@@ -125,7 +116,7 @@ def judge(nodes: Sequence[NodeProfiles], params: Params) -> Outcome:
     training = max(python.sums_in_order(steps), key=lambda item: item.own_s, default=None)
     return Outcome(
         findings=(*_not_training(training, params), *_before_forward(between, job.gaps)),
-        exhibits=_exhibits(job, training or job.stages[0], between),
+        exhibits=_exhibits(job, between),
         metrics=_metrics(job),
     )
 
@@ -190,11 +181,8 @@ def _metrics(job: NodeProfiles) -> dict[str, float | int | None]:
     }
 
 
-def _exhibits(
-    job: NodeProfiles, training: ProfileSum, between: Sequence[ProfileSum]
-) -> Iterator[results.Exhibit]:
+def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[results.Exhibit]:
     """Yield the evidence of a job; ``between`` covers the times before forward passes."""
-    yield _bars(training)
     if between:
         pairs = [(item, function) for item in between for function in _longest(item)]
         yield kit.table(
@@ -231,28 +219,6 @@ def _exhibits(
     first = " The first {shown} of {every:n}."
     caption += kit.left_out(first, shown=len(shown), every=len(profiles))
     yield kit.table("profiles", shown, Profile, title="Python profiles", caption=caption)
-
-
-def _bars(training: ProfileSum) -> results.Exhibit:
-    n_all = len(training.functions)
-    measured = [item for item in training.functions if item.kind is not Kind.PROFILER]
-    shown = _by_own(measured)[:MOST_BARS]
-    caption = write(
-        "The first {n_shown} of {n_all:n} functions in {training.n_profiles:count profile}, "
-        "{training.stage}, without the time in functions that they call.",
-        n_shown=len(shown),
-        n_all=n_all,
-        training=training,
-    )
-    return kit.table(
-        "own_time",
-        shown,
-        _FunctionBar,
-        title="Python functions with the longest own time",
-        caption=caption + (" The profiler is left out." if len(measured) < n_all else ""),
-        drawn_as=results.ExhibitKind.BARS,
-        role=results.Role.OTHER,
-    )
 
 
 def _by_own(functions: Sequence[FunctionSum]) -> list[FunctionSum]:

@@ -12,7 +12,6 @@ import pytest
 
 from reportgen.results import Status
 from reportgen.results.codec import encode
-from reportgen.rules import annotations as annotations_rule
 from reportgen.rules import (
     collectives,
     gpu_activity,
@@ -79,9 +78,7 @@ def test_every_table_of_the_built_trace_has_equal_columns() -> None:
         assert len({len(getattr(columns, item.name)) for item in fields(columns)}) == 1
 
 
-@pytest.mark.parametrize(
-    "rule", [kernel_time.RULE, launch_latency.RULE, annotations_rule.RULE, kernel_precision.RULE]
-)
+@pytest.mark.parametrize("rule", [kernel_time.RULE, launch_latency.RULE, kernel_precision.RULE])
 def test_how_many_are_shown_can_be_set(rule: AnyRule) -> None:
     assert rule.params().top == 15
 
@@ -100,7 +97,7 @@ def test_names_of_ones_own_are_communication_in_every_rule() -> None:
     precision = run(
         kernel_precision.RULE, trace, params=kernel_precision.RULE.params(communication_names=own)
     )
-    assert column(precision, "precision", "time_us") == [10.0]
+    assert column(precision, "precision_shares", "time_us") == [10.0]
     alone = run(collectives.RULE, trace, params=collectives.RULE.params(communication_names=own))
     assert alone.status is Status.OK
     budget = run(
