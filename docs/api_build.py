@@ -45,6 +45,7 @@ def api_text() -> str:
         _function("reportgen.open", reportgen.open),
         _class("reportgen.explore.Job", explore.Job),
         _function("reportgen.load", reportgen.load),
+        _function("reportgen.judge_again", reportgen.judge_again),
         *_module("reportgen.explore", explore, skip={"Job", "open_job"}),
         *_module("reportgen.explore.selections", selections),
         *_module("reportgen.explore.causes", causes, skip=set(explore.__all__)),

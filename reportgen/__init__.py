@@ -1,8 +1,9 @@
 """The profiling report that every ML training job deserves.
 
 ``reportgen.open(path)`` opens a job for analysis by hand, ``reportgen.load(report_dir)`` reads a
-saved report; the command is ``make-profiler-report``. ``step``, ``steps``, ``annotate`` and
-``recording`` are for training programs and need nothing but Python.
+saved report, ``reportgen.judge_again`` judges by other thresholds; the command is
+``make-profiler-report``. ``step``, ``steps``, ``annotate`` and ``recording`` are for training
+programs and need nothing but Python.
 Nothing heavy is imported until a name is used.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from reportgen.explore import open_job as open  # noqa: A004  # reportgen.open is its name
+    from reportgen.pipeline.thresholds import judge_again
     from reportgen.record.api import annotate, load_ipython_extension, recording, step, steps
     from reportgen.report import Report
     from reportgen.store import load
@@ -21,6 +23,7 @@ __all__ = [
     "Report",
     "__version__",
     "annotate",
+    "judge_again",
     "load",
     "load_ipython_extension",
     "open",
@@ -30,6 +33,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "judge_again": ("reportgen.pipeline.thresholds", "judge_again"),
     "load": ("reportgen.store", "load"),
     "open": ("reportgen.explore", "open_job"),
     "Report": ("reportgen.report", "Report"),

@@ -45,7 +45,8 @@ def test_the_notebook_is_valid_and_its_cells_have_names_of_their_own(notebook):
     nbformat.validate(notebook)
     ids = [cell.id for cell in notebook.cells]
     assert len(set(ids)) == len(ids)
-    assert ids[:4] == ["about-profiler-report", "parameters", "load", "about-overview"]
+    first = ["about-profiler-report", "parameters", "load", "judge-again", "about-overview"]
+    assert ids[: len(first)] == first
 
 
 def test_one_cell_holds_the_parameters_with_type_and_help(notebook):
@@ -70,7 +71,8 @@ def test_a_report_gets_a_cell_for_each_of_its_sections_in_their_order_and_no_oth
     nbformat.validate(filled)
     assert sections_of(filled) == list(views.section_ids(report))
     ids = [cell.id for cell in filled.cells]
-    assert ids[:4] == ["about-profiler-report", "parameters", "load", "about-overview"]
+    first = ["about-profiler-report", "parameters", "load", "judge-again", "about-overview"]
+    assert ids[: len(first)] == first
     at = ids.index("batch-size")
     assert ids[at - 1 : at + 2] == [
         "about-batch-size",

@@ -141,7 +141,7 @@ def _write(
     with timed(watcher, "notebook") as step:
         notebook = read_notebook(notebook_path("profiler_comparison"))
         output = folder / NOTEBOOK
-        executed = run_notebook(notebook, output=output, report_dir=".", manager=kernel.manager())
+        executed = run_notebook(notebook, output=output, manager=kernel.manager())
         step.text = f"ran the notebook of {len(notebook.cells)} cells"
     if OutputFormat.HTML in options.formats:
         title = f"{comparison.before.name} → {comparison.after.name} · comparison"

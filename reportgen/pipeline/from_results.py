@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
-from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
+from reportgen.errors import AmbiguousJobError, ConfigError, LocationError, PlaceError
 from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import MadeReport, Options, Watcher
@@ -15,7 +16,7 @@ from reportgen.pipeline.timing import timed
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
-from reportgen.rules.settings import select_rules
+from reportgen.rules.settings import checked_value, find_param, select_rules
 from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, open_staging, save
 
 
@@ -31,7 +32,14 @@ def make_from_results(
         if saved is not None:
             check_uncut(wanted, options.cycle)
             check_output(options.output, job_root=None)
-            return make_page(load(saved), saved, options, watcher)
+            report = load(saved)
+            if differ(report, options.settings, plugins=options.plugins):
+                raise ConfigError(
+                    f"{options.path} is a saved report, whose results have their parameters.",
+                    hint="Pass the job to judge it by others.",
+                    path=options.path,
+                )
+            return make_page(report, saved, options, watcher)
     rules = all_rules(options.plugins)
     folder = _aws_folder(options, rules)
     if folder is None:
@@ -39,6 +47,24 @@ def make_from_results(
     check_import_options(options.settings)
     check_uncut(wanted, options.cycle)
     return _import(folder, rules, options, watcher)
+
+
+def differ(
+    report: Report, settings: Mapping[str, object], *, plugins: tuple[str, ...] = ()
+) -> bool:
+    """Return whether a report was made with other values of some parameters, ``"Rule.param"``.
+
+    Raises:
+        ConfigError: no such parameter, or a value out of range.
+    """
+    rules = all_rules(plugins) if settings else ()
+    for key, value in settings.items():
+        rule, spec = find_param(rules, key)
+        wanted = checked_value(f"{rule.id}.{spec.name}", spec, value)
+        result = report.results.get(rule.id)
+        if result is None or result.params.get(spec.name) != wanted:
+            return True
+    return False
 
 
 def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -> MadeReport:

@@ -18,6 +18,7 @@ from reportgen.pipeline.report_timeline import add_timeline, with_lanes
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
 from reportgen.pipeline.timing import timed
 from reportgen.profile import JobProfile
+from reportgen.publish import read_notebook, thresholds_of
 from reportgen.report import Report
 from reportgen.rules.runner import judge_each
 from reportgen.storage import is_job_name, training_job
@@ -33,7 +34,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     engine = parse_engine(options.engine)
     wanted = wanted_range(options.since, options.until, options.steps)
     asked = None if options.profiler_config is None else settings_of(options.profiler_config)
-    options = _named(options)
+    options = _with_thresholds(_named(options))
     try:
         job = _discovered(options, watcher)
     except (AmbiguousJobError, PlaceError):
@@ -71,6 +72,14 @@ def _named(options: Options) -> Options:
     named = training_job(options.path)
     name = options.name or named.name
     return replace(options, path=named.profiler_path, name=name, described=named)
+
+
+def _with_thresholds(options: Options) -> Options:
+    """Return the options with the parameters of rules that the user's notebook sets."""
+    if options.notebook is None:
+        return options
+    asked = thresholds_of(read_notebook(options.notebook))
+    return replace(options, settings={**options.settings, **asked})
 
 
 def _discovered(options: Options, watcher: Watcher) -> JobProfile:

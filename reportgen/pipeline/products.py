@@ -128,7 +128,6 @@ def _make_page(
         executed = run_notebook(
             notebook,
             output=staging.notebook,
-            report_dir=store.OUTPUT_FOLDER,
             manager=manager,
             keeps_mark=_runs_in_place(options),
             shows_errors=options.notebook is not None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 import logging
@@ -11,13 +12,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from reportgen.errors import OutputError, PluginError, writing
+from reportgen.errors import ConfigError, OutputError, PluginError, writing
 from reportgen.plain_files import read_named
 from reportgen.text_safety import clean
 
 logger = logging.getLogger(__name__)
 
-PARAMETER = "report_dir"
+PARAMETER, THRESHOLDS = "report_dir", "thresholds"
 _NOTEBOOK_FORMAT = 4
 _LONGEST_REASON = 200
 _MOST_BYTES = 64_000_000
@@ -28,7 +29,7 @@ _NO_NOTEBOOK = (ValueError, LookupError, TypeError, AttributeError, RecursionErr
 
 _PARAMETERS_TAG = "parameters"
 _INJECTED_TAG = "injected-parameters"
-_INJECTED_ID = "injected-parameters"
+"""Of a cell that earlier versions added, which overruled what a user wrote above it."""
 _TRY_TAG = "try-this"
 _SECTION_CELL = re.compile(r'^views\.section\(report, "([\w-]+)"\)$', re.MULTILINE)
 _LONGEST_ID = 64
@@ -50,6 +51,30 @@ def read_notebook(path: Path) -> Any:
             cell.execution_count = None
     _check_parameters(notebook, path)
     return notebook
+
+
+def thresholds_of(notebook: Any) -> dict[str, object]:
+    """Return the ``thresholds`` that the ``parameters`` cell sets, ``"Rule.param"`` to value.
+
+    Raises:
+        ConfigError: they are no dictionary of names and numbers that is written out.
+    """
+    (cell,) = (cell for cell in notebook.cells if _has_tag(cell, _PARAMETERS_TAG))
+    try:
+        body = ast.parse(cell.source).body
+        found = [
+            ast.literal_eval(line.value)
+            for line in body
+            if isinstance(line, ast.Assign | ast.AnnAssign) and line.value is not None
+            for target in (line.targets if isinstance(line, ast.Assign) else [line.target])
+            if isinstance(target, ast.Name) and target.id == THRESHOLDS
+        ]
+        return {str(key): value for each in found[-1:] for key, value in each.items()}
+    except (SyntaxError, *_NO_NOTEBOOK) as err:
+        raise ConfigError(
+            f"`{THRESHOLDS}` of the notebook cannot be read ({err}).",
+            hint=f'Write it out: {THRESHOLDS} = {{"LowGPUUtilization.threshold_p95": 60}}',
+        ) from err
 
 
 def _valid_notebook(path: Path) -> Any:
@@ -118,18 +143,16 @@ def run_notebook(
     notebook: Any,
     *,
     output: Path,
-    report_dir: str,
     manager: Any,
     keeps_mark: bool = False,
     shows_errors: bool = False,
 ) -> Any:
     """Run a notebook from top to bottom, write it with its outputs, and return it.
 
-    ``report_dir`` is relative to the notebook; the kernel of ``manager`` was started in the folder
-    of ``output``. ``keeps_mark``: the notebook is run in its place, so that it stays an edited one
-    if it is one; otherwise what is written is a copy that may be replaced. ``shows_errors``, for
-    notebooks of users: a cell that raises an error keeps the error as its output, a warning names
-    the cell, and the cells after it run.
+    The kernel of ``manager`` was started in the folder of ``output``. ``keeps_mark``: the notebook
+    is run in its place, so that it stays an edited one if it is one; otherwise what is written is a
+    copy that may be replaced. ``shows_errors``, for notebooks of users: a cell that raises an error
+    keeps the error as its output, a warning names the cell, and the cells after it run.
 
     Raises:
         OutputError: a cell failed whose error is not to be shown, the kernel died, or the notebook
@@ -137,8 +160,8 @@ def run_notebook(
     """
     mark = notebook.metadata.get("reportgen") if keeps_mark else _mark(notebook)
     with writing(output):
-        executed = _execute(notebook, output, report_dir, manager, shows_errors=shows_errors)
-    _tidy(executed, report_dir, mark)
+        executed = _execute(notebook, output, manager, shows_errors=shows_errors)
+    _tidy(executed, mark)
     with writing(output):
         import_module("nbformat").write(executed, str(output))
     return executed
@@ -156,9 +179,7 @@ def is_unchanged(path: Path) -> bool:
         return False
 
 
-def _execute(
-    notebook: Any, output: Path, report_dir: str, manager: Any, *, shows_errors: bool
-) -> Any:
+def _execute(notebook: Any, output: Path, manager: Any, *, shows_errors: bool) -> Any:
     """Return the notebook with its outputs, which papermill also writes to ``output``."""
     import papermill
 
@@ -166,7 +187,6 @@ def _execute(
         return papermill.execute_notebook(
             notebook,
             str(output).replace("{", "{{").replace("}", "}}"),  # papermill fills in parameters
-            parameters={PARAMETER: report_dir},
             kernel_name="python3",
             language="python",
             progress_bar=False,
@@ -208,14 +228,12 @@ def _check_parameters(notebook: Any, path: Path) -> None:
     )
 
 
-def _tidy(notebook: Any, report_dir: str, mark: Any) -> None:
+def _tidy(notebook: Any, mark: Any) -> None:
     """Leave in the notebook what a rerun needs, and nothing that differs from run to run."""
     for cell in notebook.cells:
         for key in ("papermill", "execution"):
             cell.metadata.pop(key, None)
-        if _has_tag(cell, _INJECTED_TAG):
-            cell["id"] = _INJECTED_ID
-    notebook.metadata["papermill"] = {"parameters": {PARAMETER: report_dir}}
+    notebook.metadata.pop("papermill", None)
     notebook.metadata["kernelspec"] = {
         "display_name": "Python 3",
         "language": "python",

@@ -13,9 +13,17 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from reportgen.errors import OutputError, PluginError
-from reportgen.publish import ReadyKernel, is_unchanged, read_notebook, run_notebook
+from reportgen.errors import ConfigError, OutputError, PluginError
+from reportgen.publish import (
+    ReadyKernel,
+    is_unchanged,
+    read_notebook,
+    run_notebook,
+    thresholds_of,
+)
 from reportgen.publish import kernel as kernel_module
+
+INJECTED = "injected-parameters"
 
 
 def write_notebook(path: Path, *sources: str, tags: tuple[str, ...] = ("parameters",)) -> Path:
@@ -34,29 +42,32 @@ def kernel(tmp_path: Path) -> Iterator[ReadyKernel]:
 
 
 @pytest.mark.notebook
-def test_a_notebook_runs_with_its_parameter_beside_the_results(
+def test_a_notebook_runs_with_the_parameter_that_its_author_set(
     tmp_path: Path, kernel: ReadyKernel
 ) -> None:
-    (tmp_path / "profiler-report").mkdir()
+    (tmp_path / "elsewhere").mkdir()
     source = write_notebook(
         tmp_path / "{mine}.ipynb", "import os; print(report_dir, os.path.isdir(report_dir))"
     )
     output = tmp_path / "profiler-report.ipynb"
 
-    run_notebook(
-        read_notebook(source), output=output, report_dir="profiler-report", manager=kernel.manager()
-    )
+    run_notebook(read_notebook(source), output=output, manager=kernel.manager())
 
     tree = json.loads(output.read_text())
-    assert tree["cells"][-1]["outputs"][0]["text"] == ["profiler-report True\n"]
+    assert tree["cells"][-1]["outputs"][0]["text"] == ["elsewhere True\n"]
     assert is_unchanged(output)
-    assert set(tree["metadata"]) == {"kernelspec", "language_info", "papermill", "reportgen"}
-    assert tree["metadata"]["papermill"] == {"parameters": {"report_dir": "profiler-report"}}
+    assert set(tree["metadata"]) == {"kernelspec", "language_info", "reportgen"}
     assert all(not set(cell["metadata"]) & {"papermill", "execution"} for cell in tree["cells"])
 
     assert output.read_text() == nbformat.writes(nbformat.read(output, 4)) + "\n"
 
-    # What was made can be read again as a notebook to run: its injected cell is replaced.
+    # What was made can be read again as a notebook to run; a cell that an earlier version injected
+    # below the parameters is left out.
+    made = nbformat.read(output, 4)
+    injected = new_code_cell('report_dir = "profiler-report"', metadata={"tags": [INJECTED]})
+    made.cells.insert(2, injected)
+    nbformat.write(made, output)
+    assert is_unchanged(output)
     again = read_notebook(output)
     assert len(again.cells) == 3
     assert all(not cell.get("outputs") for cell in again.cells)
@@ -73,7 +84,7 @@ def test_what_python_runs_at_somebodys_prompt_is_not_run_in_the_kernel(
     output = tmp_path / "out.ipynb"
     with closing(ReadyKernel()) as ready:
         ready.start(tmp_path)
-        run_notebook(read_notebook(source), output=output, report_dir=".", manager=ready.manager())
+        run_notebook(read_notebook(source), output=output, manager=ready.manager())
     tree = json.loads(output.read_text())
     assert tree["cells"][-1]["outputs"][0]["text"] == [f"{tmp_path.resolve()}\n"]
 
@@ -101,12 +112,11 @@ def test_a_cell_that_fails_is_named_and_the_cells_after_it_run(
     executed = run_notebook(
         read_notebook(source),
         output=output,
-        report_dir="x",
         manager=kernel.manager(),
         shows_errors=True,
     )
 
-    assert "Cell 4 of the notebook failed: ZeroDivisionError: division by zero" in caplog.text
+    assert "Cell 3 of the notebook failed: ZeroDivisionError: division by zero" in caplog.text
     failed, after = executed.cells[-2:]
     assert failed.outputs[0].ename == "ZeroDivisionError"
     assert after.outputs[0].text == "still here\n"
@@ -121,8 +131,8 @@ def test_a_cell_of_our_own_notebook_that_fails_is_an_error_that_names_it(
     notebook = read_notebook(write_notebook(tmp_path / "ours.ipynb", "1 / 0"))
     manager = kernel.manager()
 
-    with pytest.raises(OutputError, match="Cell 4 of the notebook failed: ZeroDivisionError"):
-        run_notebook(notebook, output=tmp_path / "o.ipynb", report_dir="x", manager=manager)
+    with pytest.raises(OutputError, match="Cell 3 of the notebook failed: ZeroDivisionError"):
+        run_notebook(notebook, output=tmp_path / "o.ipynb", manager=manager)
 
 
 @pytest.mark.notebook
@@ -131,7 +141,7 @@ def test_a_kernel_that_dies_is_a_message(tmp_path: Path, kernel: ReadyKernel) ->
     notebook, manager = read_notebook(source), kernel.manager()
 
     with pytest.raises(OutputError, match="kernel died"):
-        run_notebook(notebook, output=tmp_path / "o.ipynb", report_dir="x", manager=manager)
+        run_notebook(notebook, output=tmp_path / "o.ipynb", manager=manager)
 
 
 @pytest.mark.notebook
@@ -141,7 +151,7 @@ def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(
 ) -> None:
     path = tmp_path / "n.ipynb"
     first = read_notebook(write_notebook(path, "1 + 1"))
-    run_notebook(first, output=path, report_dir="x", manager=kernel.manager())
+    run_notebook(first, output=path, manager=kernel.manager())
     assert is_unchanged(path)
     if is_edited:
         path.write_text(path.read_text().replace("1 + 1", "1 + 2"))
@@ -151,7 +161,6 @@ def test_a_notebook_that_is_run_in_its_place_stays_what_it_was(
         run_notebook(
             read_notebook(path),
             output=path,
-            report_dir="x",
             manager=second.manager(),
             keeps_mark=True,
         )
@@ -181,6 +190,34 @@ def test_a_notebook_without_a_parameters_cell_is_refused(tmp_path: Path) -> None
 
     with pytest.raises(PluginError, match="expected exactly one"):
         read_notebook(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("", {}),
+        ("thresholds: dict[str, float] = {}", {}),
+        ('thresholds = {"StepOutlier.stddev": 2, "IOBottleneck_threshold": 40.5}',
+         {"StepOutlier.stddev": 2, "IOBottleneck_threshold": 40.5}),
+    ],
+)  # fmt: skip
+def test_thresholds_of_the_parameters_cell_are_read(
+    line: str, expected: dict[str, float], tmp_path: Path
+) -> None:
+    path = write_notebook(tmp_path / "n.ipynb")
+    notebook = read_notebook(path)
+    notebook.cells[1].source += f"\n{line}"
+
+    assert thresholds_of(notebook) == expected
+
+
+@pytest.mark.parametrize("value", ["[1]", "dict(a=1)", "1 +", "{[]: 1}"])
+def test_thresholds_that_are_not_written_out_are_refused(value: str, tmp_path: Path) -> None:
+    notebook = read_notebook(write_notebook(tmp_path / "n.ipynb"))
+    notebook.cells[1].source += f"\nthresholds = {value}"
+
+    with pytest.raises(ConfigError, match="`thresholds` of the notebook cannot be read"):
+        thresholds_of(notebook)
 
 
 def test_a_missing_notebook_is_refused(tmp_path: Path) -> None:
