@@ -159,14 +159,14 @@ def _version(distribution: str) -> str:
 
 def _frameworks() -> Iterator[str]:
     found = ", ".join(f"{name} {_version(name)}" for name in _FRAMEWORKS if _version(name))
-    yield f"steps, of frameworks in this environment: {found or 'none; another may have some'}"
+    yield f"training frameworks in this environment: {found or 'none'}"
 
 
 def _credentials() -> Iterator[str]:
     found = [name for name in _CREDENTIALS if os.environ.get(name)]
     if any((Path.home() / ".aws" / name).is_file() for name in ("config", "credentials")):
-        found.append("profiles in ~/.aws (need the extra aws)")
-    yield ", ".join(found) or "none here; the role of an instance is asked for at the first bucket"
+        found.append("profiles in ~/.aws")
+    yield ", ".join(found) or "none here; on a cloud machine its role is used"
 
 
 def _disks() -> Iterator[str]:

@@ -20,7 +20,7 @@ _IN_ENVIRONMENT = (
     "AWS_WEB_IDENTITY_TOKEN_FILE",
 )
 _OF_BUCKETS = (
-    click.option("--profile", metavar="NAME", help="AWS profile for s3:// (needs the extra aws)."),
+    click.option("--profile", metavar="NAME", help="AWS profile for s3://."),
     click.option(
         "--region", metavar="NAME", help="Region of the bucket. [default: as the store says]"
     ),
