@@ -12,10 +12,10 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Instants
 from reportgen.facts.samples import count_where, sum_of, training_loop_ns
-from reportgen.facts.steps import Loop, loop_of
+from reportgen.facts.steps import Loop, loop_of, steps_of
 from reportgen.facts.usage import IDLE_BELOW_PCT, at_work
 from reportgen.merging import greatest, least
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NO_STEP, NodeProfile, SeriesKind
 from reportgen.rules import kit
 from reportgen.rules.aws.aws_max_initialization_time import (
     Phases,
@@ -95,6 +95,8 @@ QUIET = """ During this time network and disks were hardly used (at most {mean:b
     it was spent on something else, such as imports, compilation or the start of processes."""
 UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
     was start-up is unknown."""
+ESTIMATED = """ Earlier steps were not recorded: when the first one began is estimated from the
+    number of the first recorded one."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
 FIRST_STEP = "first training step"
 OF_STEPS = {"what": f"the {FIRST_STEP}", "began": f"The {FIRST_STEP} began", "loop": "loop"}
@@ -156,6 +158,7 @@ class NodeStart:
     Attributes:
         steps: of any phase.
         is_unrecorded: whether GPUs trained before the first step that was recorded.
+        begun_ns: when the training began, by the number of its first recorded step.
         gpus, cores: the work of GPUs, or of the cores of nodes without a GPU.
     """
 
@@ -166,6 +169,7 @@ class NodeStart:
     gpus: Ends = kit.merged(kit.merge, default_factory=Ends)
     cores: Ends = kit.merged(kit.merge, default_factory=Ends)
     is_unrecorded: bool = kit.merged(any, default=False)
+    begun_ns: int | None = kit.merged(least, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
 
 
@@ -186,6 +190,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     is_before = system.tick_ns < (training_loop_ns(spans) or (0, 0))[0]
     return NodeStart(
         is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
+        begun_ns=_begun_ns(part),
         loop=loop_of(spans),
         samples=Ends(first_ns=system.first_ns, last_ns=system.last_ns),
         events=_ends(spans.start_ns, spans.end_ns),
@@ -194,6 +199,24 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
         cores=Ends() if has_gpus else work,
         rates=tuple(_rates(part)),
     )
+
+
+def _begun_ns(part: NodeProfile) -> int | None:
+    """Return when the training of a node began, if the numbers of its steps can say it.
+
+    Steps before the first recorded one took as long as the others do. A counter that an earlier run
+    began has no room for them since the first sample.
+    """
+    steps = part.spans.training_steps()
+    phases = {steps.phases[code] for code in np.unique(steps.phase).tolist()}
+    begun = [
+        int(its.start_ns[0]) - int(its.step[0]) * int(np.median(its.cycle_ns))
+        for its in steps_of(part.spans)
+        if its.phase in phases and its.step[0] > NO_STEP
+    ]
+    first_ns = part.system.first_ns
+    earliest = min(begun, default=None)
+    return None if earliest is None or first_ns is None or earliest < first_ns else earliest
 
 
 def _ends(start_ns: Instants, end_ns: Instants) -> Ends:
@@ -238,7 +261,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     if by_work is None and by_cores is not None and by_cores.parts_s[0] >= SHORT_START_S:
         by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
-    meanwhile = _meanwhile(job.rates)
+    meanwhile, shown = _meanwhile(job.rates), _by_number(phases, job.begun_ns)
     if by_work is not None:
         return Outcome(
             findings=[_finding(by_work, params, meanwhile=meanwhile, words=words)],
@@ -248,7 +271,13 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     return Outcome(
         missing=_missing(job.loop, details, params),
         findings=[
-            _finding(phases, params, meanwhile=meanwhile, is_whole=not job.is_unrecorded),
+            _finding(
+                shown,
+                params,
+                meanwhile=(f"{meanwhile[0]}{ESTIMATED * (shown != phases)}", meanwhile[1]),
+                is_whole=not job.is_unrecorded,
+                is_numbered=job.begun_ns is not None,
+            ),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
         exhibits=[*phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
@@ -281,12 +310,22 @@ def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
     return Phases(start_s=edges_s[0], parts_s=(before_s, loop_s, after_s))
 
 
+def _by_number(phases: Phases | None, begun_ns: int | None) -> Phases | None:
+    """Return the phases with the begin of the training that the number of a step shows."""
+    if phases is None or begun_ns is None:
+        return phases
+    before_s, loop_s, after_s = phases.parts_s
+    shown_s = min(max(seconds(begun_ns) - phases.start_s, 0.0), before_s)
+    return replace(phases, parts_s=(shown_s, loop_s + before_s - shown_s, after_s))
+
+
 def _finding(
     phases: Phases | None,
     params: Params,
     *,
     meanwhile: tuple[str, str],
     is_whole: bool = True,
+    is_numbered: bool = False,
     words: Mapping[str, Any] = OF_STEPS,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
@@ -296,6 +335,7 @@ def _finding(
         params: the limit.
         meanwhile: what went on before the loop, and the advice that fits it.
         is_whole: whether the loop was recorded from its start.
+        is_numbered: whether the number of a step shows when it began.
         words: by what the loop is known.
     """
     if phases is None or not sum(phases.parts_s):
@@ -304,7 +344,8 @@ def _finding(
     share = before_s / sum(phases.parts_s)
     is_late = before_s > params.limit_s
     is_longer = before_s > loop_s >= after_s
-    is_costly = before_s >= COSTLY_S and share >= COSTLY_RATIO and is_whole and loop_s >= after_s
+    is_known = is_numbered or (is_whole and loop_s >= after_s)
+    is_costly = before_s >= COSTLY_S and share >= COSTLY_RATIO and is_known
     if not is_late and not is_longer and not is_costly:
         return None
     is_fault = is_late or is_costly

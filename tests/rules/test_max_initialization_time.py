@@ -13,9 +13,9 @@ from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run,
 LOOP = [1.0] * 100
 
 
-def started_after(init_s: float, *, loop_s: int = 100, after_s: float = 0.0):
+def started_after(init_s: float, *, loop_s: int = 100, after_s: float = 0.0, first: int = 0):
     return node(
-        step_rows([1.0] * loop_s, start_s=START_S + init_s),
+        step_rows([1.0] * loop_s, start_s=START_S + init_s, first=first),
         cores=1,
         duration_s=init_s + loop_s + after_s,
     )
@@ -203,9 +203,20 @@ def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -
     assert result.details == {"step_num": {}, "job_start": START_S, "job_end": START_S + 90}
 
 
-def test_a_loop_shorter_than_what_follows_it_is_no_proof_of_a_long_start() -> None:
-    # Steps of a short window in the middle: most of them were probably not recorded.
-    assert run(RULE, started_after(300.0, loop_s=50, after_s=400.0)).findings == ()
+@pytest.mark.parametrize(
+    ("first", "told_s"),
+    [(0, 300.0), (130, 170.0), (150, 150.0), (151, None), (300, None), (301, None)],
+)
+def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(
+    first: int, told_s: float | None
+) -> None:
+    # A short window of 50 steps in the middle. An earlier run has counted to 301.
+    result = run(RULE, started_after(300.0, loop_s=50, after_s=400.0, first=first))
+    found = finding(result, "INIT-1")
+
+    assert (found and found.measured) == told_s
+    if found is not None:
+        assert ("Earlier steps were not recorded" in found.text) is (first > 0)
 
 
 def test_a_long_job_without_steps_is_told_with_its_length() -> None:
