@@ -23,8 +23,10 @@ from reportgen.cli.notebooks import NOTEBOOKS, copy_notebook
 from reportgen.cli.places import FileType, OutputType, bucket_options, cycle_option, output_option
 from reportgen.cli.progress import watching
 from reportgen.cli.settings import (
+    KWH_PRICE,
     LINK,
     PRICE,
+    PUE,
     FormatsType,
     UtcOffsetType,
     communication_settings,
@@ -51,6 +53,7 @@ _GROUPS = {
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
+        "usd_per_kwh", "pue",
         "link_gb_per_s", "gpu_peak", "params", "tokens_per_step", "attention",
     ),
     "Output": (
@@ -121,6 +124,16 @@ class _Severity(click.Choice[str]):
     "--usd-per-gpu-hour",
     metavar="X",
     help="Price of an hour of one GPU: the GPU time budget is also given in money.",
+)
+@click.option(
+    "--usd-per-kwh",
+    metavar="X",
+    help="Price of a kilowatt-hour: the energy of the GPUs is also given in money.",
+)
+@click.option(
+    "--pue",
+    metavar="X",
+    help="Power usage effectiveness of the data centre, by which the cost of energy is multiplied.",
 )
 @click.option(
     "--link-gb-per-s",
@@ -251,6 +264,8 @@ def command(
     top: int | None,
     communication: str | None,
     usd_per_gpu_hour: str | None,
+    usd_per_kwh: str | None,
+    pue: str | None,
     link_gb_per_s: str | None,
     gpu_peak: str | None,
     params: str | None,
@@ -285,7 +300,11 @@ def command(
         **efficiency_settings(
             gpu_peak=gpu_peak, params=params, tokens_per_step=tokens_per_step, attention=attention
         ),
-        **read_settings(settings, config, {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s}),
+        **read_settings(
+            settings,
+            config,
+            {PRICE: usd_per_gpu_hour, LINK: link_gb_per_s, KWH_PRICE: usd_per_kwh, PUE: pue},
+        ),
     }
     if passed_on["plugins"]:
         # Modules in the current folder can be named, and shadow no module of a library.

@@ -129,13 +129,6 @@ def is_speed(name: str) -> bool:
     return counted and "per" in words and bool(_RATES & set(words[words.index("per") :]))
 
 
-STEP_COUNTERS = (
-    "train/global_step", "trainer/global_step", "global_step", "train/step", "iteration",
-    "iter", "step",
-)  # fmt: skip
-"""Names by which training programs count steps, the surest first."""
-
-
 @dataclass(slots=True, kw_only=True)
 class LoggedNumbers:
     """Numbers that a program logged, by name: instants in seconds UTC, and values."""

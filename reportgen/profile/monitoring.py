@@ -8,6 +8,12 @@ from dataclasses import dataclass, field
 from reportgen.arrays import Floats, Instants
 from reportgen.recorded_job import RecordedGpu
 
+STEP_COUNTERS = (
+    "train/global_step", "trainer/global_step", "global_step", "train/step", "iteration",
+    "iter", "step",
+)  # fmt: skip
+"""Names by which training programs count steps, the surest first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:

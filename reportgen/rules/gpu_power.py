@@ -6,19 +6,21 @@ The reason that holds clocks back is a number whose bits are those of NVIDIA's `
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen.arrays import Floats, Integers, Mask
-from reportgen.facts.samples import mean_of_present, training_loop_ns
+from reportgen.facts.samples import least_pause_ns, mean_of_present, training_loop_ns
 from reportgen.facts.usage import IDLE_BELOW_PCT
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
+from reportgen.profile.monitoring import STEP_COUNTERS
 from reportgen.results import Cause, Finding, Role, RuleId, Section, Severity, Where
 from reportgen.rules import kit
-from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import device_label, part_of
+from reportgen.rules.base import About, Need, Outcome, Rule, param
+from reportgen.text import device_label, format_ns, part_of
+from reportgen.units import NS_PER_S, pct_of
 
 POWER_CAP = 0x4
 SLOWDOWNS = {
@@ -29,6 +31,8 @@ SLOWDOWNS = {
 }
 """Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""
 _MEASURED = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
+_KJ_PER_KWH = 3_600
+_LEAST_VALUES = 2
 _LEAST_BUSY = 60
 """Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
 
@@ -87,6 +91,14 @@ PER_STEP = kit.Message(
     unit="J",
     exhibit="energy",
 )
+WHILE_IDLE = kit.Message(
+    id="POWER-5",
+    title="{measured:pct} of the energy of the GPUs was drawn while they idled",
+    text="""Of {kwh:.3g} kWh the GPUs drew {idle_kwh:.3g} kWh at a utilization below
+        {idle_below:g} %, as far as values every {every} show it.{costs}""",
+    advice="Find in the other findings why the GPUs idled: idle GPUs draw power as well.",
+    exhibit="energy",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +120,28 @@ class Params:
         "another job on a GPU in more of the looks is reported",
         source="chosen: one observation may be a process that only queries the driver",
     )
+    idle_energy_pct: float = kit.percentage(
+        20,
+        "a larger share of the energy that is drawn while GPUs idle is named",
+        source="chosen: start and end of a usual job draw less",
+    )
+    usd_per_kwh: float | None = param(
+        None,
+        unit="USD",
+        meaning="price of a kilowatt-hour: energy is given in money too",
+        source="the contract of who runs the machine",
+        minimum=0,
+        maximum=1000,
+        may_be_none=True,
+    )
+    pue: float = param(
+        1.0,
+        unit="",
+        meaning="power usage effectiveness: energy of the data centre by that of its machines",
+        source="who runs the data centre; 1 counts the GPUs alone",
+        minimum=1,
+        maximum=10,
+    )
 
 
 @kit.row
@@ -119,6 +153,8 @@ class GpuPower:
     mean_w: float | None = kit.col("W", digits=1)
     max_w: float | None = kit.col("W", digits=1)
     energy_kj: float | None = kit.col("kJ", digits=2)
+    energy_source: str = kit.col(name="energy_from")
+    idle_kj: float | None = kit.col("kJ", digits=2, name="energy_while_idle_kj")
     busy_mhz: float | None = kit.col("MHz", digits=0, name="clock_busy_mhz")
     max_celsius: float = kit.col("°C", digits=0, name="hottest_celsius")
     capped_pct: float = kit.col("%", digits=2, name="at_power_limit_pct")
@@ -148,12 +184,19 @@ class NodePower:
     n_steps: int = kit.col(name="steps")
     mean_w: float | None = kit.col("W", digits=1, name="mean_w_of_all_gpus")
     loop_kj: float | None = kit.col("kJ", digits=3, name="energy_in_training_loop_kj")
+    kwh: float | None = kit.col("kWh", digits=4, name="energy_of_all_gpus_kwh")
+    idle_kwh: float | None = kit.col("kWh", digits=4, name="energy_while_idle_kwh")
+    usd: float | None = kit.col("USD", digits=4, name="energy_cost_usd")
+    interval_ns: int | None
     gpus: tuple[GpuPower, ...]
 
 
-def measure(part: NodeProfile, _params: Params) -> NodePower:
+def measure(part: NodeProfile, params: Params) -> NodePower:
     """Measure every GPU whose power, clocks or foreign processes were recorded."""
     columns, loop = _columns_of(part.system), training_loop_ns(part.spans)
+    n_steps = int(np.bincount(part.spans.steps().worker).max(initial=0))
+    if loop is None:
+        loop, n_steps = _logged_loop(part)
     names = dict.fromkeys(name for name, kind in columns if kind in _MEASURED)
     gpus = tuple(_gpu(part, name, columns, loop) for name in names)
     in_loop = [gpu.loop_joules for gpu in gpus if gpu.loop_joules is not None]
@@ -161,11 +204,32 @@ def measure(part: NodeProfile, _params: Params) -> NodePower:
     return NodePower(
         node=part.node,
         n_gpus=len(gpus),
-        n_steps=int(np.bincount(part.spans.steps().worker).max(initial=0)),
+        n_steps=n_steps,
         mean_w=sum(watts) if watts else None,
         loop_kj=sum(in_loop) / 1000 if in_loop else None,
+        kwh=(kwh := _kwh(gpu.energy_kj for gpu in gpus)),
+        idle_kwh=_kwh(gpu.idle_kj for gpu in gpus),
+        usd=None
+        if kwh is None or params.usd_per_kwh is None
+        else kwh * params.pue * params.usd_per_kwh,
+        interval_ns=part.system.interval_ns,
         gpus=gpus,
     )
+
+
+def _kwh(kilojoules: Iterable[float | None]) -> float | None:
+    known = [value for value in kilojoules if value is not None]
+    return sum(known) / _KJ_PER_KWH if known else None
+
+
+def _logged_loop(part: NodeProfile) -> tuple[tuple[int, int] | None, int]:
+    """Return when a monitored job logged its first and last step, and how many lie between."""
+    logs = part.monitoring.progress if part.monitoring is not None else ()
+    for log in logs:
+        if log.counter in STEP_COUNTERS and log.step.size > 1:
+            made = int(np.maximum(np.diff(log.step), 0).sum())
+            return (int(log.time_ns[0]), int(log.time_ns[-1])), made
+    return None, 0
 
 
 def _columns_of(system: SystemTable) -> Mapping[tuple[str, SeriesKind], Floats]:
@@ -195,7 +259,7 @@ def _gpu(
     is_slowed = is_busy & ((reasons & sum(SLOWDOWNS)) > 0)
     is_capped = is_busy & ((reasons & POWER_CAP) > 0) & ~is_slowed
     joules, others = of(SeriesKind.GPU_JOULES), of(SeriesKind.GPU_OTHERS)
-    energy = _joules_between(tick_ns, joules, None)
+    metered = _metered(tick_ns, joules, watts, part.system.interval_ns)
     looks = others[~np.isnan(others)]
     slowed = np.flatnonzero(is_slowed)
     ends = slowed[[0, -1]] if slowed.size else np.zeros(2, dtype=np.int64)
@@ -205,8 +269,10 @@ def _gpu(
         gpu=name,
         mean_w=mean_of_present(watts),
         max_w=_most(watts),
-        energy_kj=None if energy is None else energy / 1000,
-        busy_mhz=mean_of_present(mhz[is_busy]),
+        energy_kj=None if metered is None else float(metered.joules.sum()) / 1000,
+        energy_source="" if metered is None else metered.source,
+        idle_kj=None if metered is None else metered.idle_joules(use) / 1000,
+        busy_mhz=mean_of_present(mhz[use >= IDLE_BELOW_PCT]),
         max_celsius=_most(of(SeriesKind.GPU_CELSIUS)) or 0.0,
         capped_pct=_share_pct(is_capped, n_busy),
         slowed_pct=_share_pct(is_slowed, n_busy),
@@ -223,23 +289,49 @@ def _gpu(
         n_looks=int(looks.size),
         slowed_from_ns=int(tick_ns[ends[0]]),
         slowed_to_ns=int(tick_ns[ends[1]]),
-        loop_joules=None if loop is None else _joules_between(tick_ns, joules, loop),
+        loop_joules=None if loop is None or metered is None else metered.within(tick_ns, loop),
     )
 
 
-def _joules_between(
-    tick_ns: Integers, joules: Floats, window: tuple[int, int] | None
-) -> float | None:
-    """Return the energy of a counter's rises; a fall is a driver that was loaded again."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Metered:
+    """The energy of a GPU: (n,) rows of ticks, and (n - 1,) joules from each to the next one."""
+
+    rows: Integers
+    joules: Floats
+    source: str
+
+    def within(self, tick_ns: Integers, window: tuple[int, int]) -> float:
+        """Return the energy of a stretch of time."""
+        spent = np.concatenate([[0.0], np.cumsum(self.joules)])
+        start, end = np.interp(np.array(window, dtype=np.float64), tick_ns[self.rows], spent)
+        return float(end - start)
+
+    def idle_joules(self, use: Floats) -> float:
+        """Return the energy up to ticks whose use, which is that since the last one, is idle."""
+        return float(self.joules[use[self.rows[1:]] < IDLE_BELOW_PCT].sum())
+
+
+def _metered(
+    tick_ns: Integers, joules: Floats, watts: Floats, interval_ns: int | None
+) -> _Metered | None:
+    """Return the energy by a counter, else by the power; ``None`` where there are no two values.
+
+    A fall of the counter is a driver that was loaded again. Where samples are missing for long
+    their power is not known, and no energy is counted.
+    """
     rows = np.flatnonzero(~np.isnan(joules))
-    if rows.size < 2:
+    if rows.size >= _LEAST_VALUES:
+        rises = np.maximum(np.diff(joules[rows]), 0.0)
+        return _Metered(rows=rows, joules=rises, source="counter")
+    rows = np.flatnonzero(~np.isnan(watts))
+    if rows.size < _LEAST_VALUES:
         return None
-    rises = np.maximum(np.diff(joules[rows]), 0.0)
-    spent = np.concatenate([[0.0], np.cumsum(rises)])
-    if window is None:
-        return float(spent[-1])
-    start, end = np.interp(np.array(window, dtype=np.float64), tick_ns[rows], spent)
-    return float(end - start)
+    passed_ns = np.diff(tick_ns[rows])
+    passed_s = np.where(passed_ns <= least_pause_ns(interval_ns), passed_ns, 0) / NS_PER_S
+    mean_w = (watts[rows][1:] + watts[rows][:-1]) / 2
+    every = format_ns(interval_ns or int(np.median(passed_ns)))
+    return _Metered(rows=rows, joules=mean_w * passed_s, source=f"power every {every}")
 
 
 def _most(values: Floats) -> float | None:
@@ -256,15 +348,16 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
     if not gpus:
         return Outcome(missing="Power and clock speeds were not recorded.")
     return Outcome(
-        findings=[*_findings(gpus, params), _per_step(nodes)],
+        findings=[*_findings(gpus, params), _per_step(nodes), _while_idle(nodes, params)],
         exhibits=[
             kit.table(
                 "gpu_power",
                 gpus,
                 GpuPower,
                 title="Power and clocks of each GPU",
-                caption="""Energy is of the whole recording. Activity is recorded on Hopper and
-                    newer GPUs. “others” counts the checks that found a process of another job.""",
+                caption="""Energy is of the whole recording, by the GPU's counter, else integrated
+                    from its power. Activity is recorded on Hopper and newer GPUs. “others” counts
+                    the checks that found a process of another job.""",
             ),
             kit.table(
                 "energy",
@@ -272,7 +365,8 @@ def judge(nodes: Sequence[NodePower], params: Params) -> Outcome:
                 NodePower,
                 title="Energy of the training loop",
                 caption="""“steps” are those of the training process of the node with the most
-                    steps.""",
+                    steps, or those that a monitored job logged. The cost is that of all GPUs by
+                    --usd-per-kwh and --pue.""",
             ),
         ],
         metrics=_metrics(nodes),
@@ -318,6 +412,31 @@ def _per_step(nodes: Sequence[NodePower]) -> Finding | None:
     )
 
 
+def _while_idle(nodes: Sequence[NodePower], params: Params) -> Finding | None:
+    kwh, idle_kwh = (
+        sum(value for value in values if value is not None)
+        for values in ([node.kwh for node in nodes], [node.idle_kwh for node in nodes])
+    )
+    share_pct = pct_of(idle_kwh, kwh)
+    if share_pct <= params.idle_energy_pct:
+        return None
+    costs = ""
+    if params.usd_per_kwh is not None:
+        usd = idle_kwh * params.pue * params.usd_per_kwh
+        costs = f" At {params.usd_per_kwh:g} USD a kWh and a PUE of {params.pue:g} these cost "
+        costs += f"{usd:.2f} USD."
+    every = max((node.interval_ns for node in nodes if node.interval_ns is not None), default=0)
+    return WHILE_IDLE.finding(
+        measured=share_pct,
+        threshold=params.idle_energy_pct,
+        kwh=kwh,
+        idle_kwh=idle_kwh,
+        idle_below=IDLE_BELOW_PCT,
+        every=format_ns(every),
+        costs=costs,
+    )
+
+
 def _joules_per_step(nodes: Sequence[NodePower]) -> float | None:
     """Return the energy of all GPUs for one step, which all workers of a job make together."""
     known = [node.loop_kj for node in nodes if node.loop_kj is not None]
@@ -347,10 +466,12 @@ def _metrics(nodes: Sequence[NodePower]) -> dict[str, float | None]:
     gpus = [gpu for node in nodes for gpu in node.gpus]
     watts = [node.mean_w for node in nodes if node.mean_w is not None]
     energy = [gpu.energy_kj for gpu in gpus if gpu.energy_kj is not None]
+    idle = [gpu.idle_kj for gpu in gpus if gpu.idle_kj is not None]
     per_step = _joules_per_step(nodes)
     return {
         "gpu_power_mean_w": round(sum(watts), 3) if watts else None,
         "gpu_energy_kj": round(sum(energy), 6) if energy else None,
+        "gpu_energy_idle_kj": round(sum(idle), 6) if idle else None,
         "gpu_energy_per_step_j": None if per_step is None else round(per_step, 4),
         "gpu_slowed_down_max_pct": round(max(gpu.slowed_pct for gpu in gpus), 4),
     }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reportgen.profile import NodeProfile
-from reportgen.results import ReasonCode, Severity, Status
+from reportgen.profile.monitoring import Monitoring, Progress
+from reportgen.results import ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.gpu_power import RULE, Params
 from tests.builders import START_S, Row, node_profile, span_table, system_table
 from tests.rules.samples import column, run
@@ -39,6 +42,10 @@ def node(name: str = "node-1", steps: int = 0, /, **columns: list[float | None])
         for step in range(steps)
     ]
     return node_profile(node=name, system=system_table(columns), spans=span_table(rows))
+
+
+def ids(result: RuleResult) -> list[str]:
+    return [finding.id for finding in result.findings]
 
 
 def split(first: float, n_first: int, then: float) -> list[float | None]:
@@ -73,13 +80,13 @@ def test_both_sides_of_the_threshold(n_hot: int, is_reported: bool) -> None:
 def test_only_busy_samples_count() -> None:
     idle_and_hot = gpu(use=split(5, 30, 90), throttle=split(HEAT | IDLE, 30, 0))
 
-    assert run(RULE, node(**idle_and_hot)).findings == ()
+    assert ids(run(RULE, node(**idle_and_hot))) == ["POWER-5"]
 
 
 def test_too_few_busy_samples_are_not_judged() -> None:
     short = gpu(use=split(90, 59, 0), throttle=[float(HEAT)] * N)
 
-    assert run(RULE, node(**short)).findings == ()
+    assert ids(run(RULE, node(**short))) == ["POWER-5"]
 
 
 def test_reasons_are_named_together() -> None:
@@ -169,3 +176,52 @@ def test_a_job_whose_power_was_not_recorded_is_skipped() -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert result.reason.code is ReasonCode.NO_EVENTS
+
+
+def test_energy_is_integrated_where_there_is_no_counter() -> None:
+    watts = split(100.0, 50, 300.0)
+    result = run(RULE, node(**gpu(watts=watts, use=split(0.0, 50, 90.0))))
+    assert column(result, "gpu_power", "energy_from") == ["power every 500 ms"]
+    assert column(result, "gpu_power", "energy_kj") == [
+        pytest.approx((49 * 100 + 200 + 49 * 300) * 0.5 / 1000)
+    ]
+    counted = gpu(joules=[float(at) for at in range(N)])
+    result = run(RULE, node(**counted))
+    assert column(result, "gpu_power", "energy_from") == ["counter"]
+    assert column(result, "gpu_power", "energy_kj") == [0.1]
+
+
+def test_a_hole_in_the_samples_has_no_energy() -> None:
+    whole = system_table({"gpu0": [90.0] * N, "gpu0_watts": [100.0] * N})
+    late_ns = whole.tick_ns.copy()
+    late_ns[50:] += 3_600 * 1_000_000_000
+    result = run(RULE, node_profile(system=replace(whole, tick_ns=late_ns)))
+    assert column(result, "gpu_power", "energy_kj") == [pytest.approx(98 * 100 * 0.5 / 1000)]
+
+
+@pytest.mark.parametrize(("n_idle", "is_told"), [(19, False), (22, True)])
+def test_energy_drawn_while_idle_is_named_with_its_price(n_idle: int, is_told: bool) -> None:
+    part = node(**gpu(watts=[360.0] * N, use=split(0.0, n_idle, 90.0)))
+    result = run(RULE, part, params=Params(usd_per_kwh=10.0, pue=1.5))
+    found = [finding for finding in result.findings if finding.id == "POWER-5"]
+    assert bool(found) == is_told
+    kwh = 99 * 0.5 * 360 / 3.6e6
+    assert column(result, "energy", "energy_of_all_gpus_kwh") == [pytest.approx(kwh, abs=1e-4)]
+    assert column(result, "energy", "energy_cost_usd") == [pytest.approx(15 * kwh, abs=1e-4)]
+    if is_told:
+        idle_kwh = (n_idle - 1) * 0.5 * 360 / 3.6e6
+        assert found[0].measured == pytest.approx(100 * (n_idle - 1) / 99, abs=1e-4)
+        assert f"these cost {15 * idle_kwh:.2f} USD" in found[0].text
+
+
+def test_energy_of_a_step_by_the_log_of_a_monitored_job() -> None:
+    time_ns = np.array([START_S, START_S + 40], dtype=np.int64) * 1_000_000_000
+    log = Progress(counter="global_step", time_ns=time_ns, step=np.array([10.0, 30.0]))
+    part = node(**gpu(watts=[100.0] * N))
+    its = replace(part, monitoring=Monitoring(source="a monitor", progress=(log,)))
+    (finding,) = run(RULE, its).findings
+    assert finding.id == "POWER-4"
+    assert finding.measured == pytest.approx(200.0, rel=0.01)
+    calls = replace(log, counter="_step")
+    other = replace(part, monitoring=Monitoring(source="a monitor", progress=(calls,)))
+    assert not run(RULE, other).findings

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from reportgen.formats.monitoring import (
     MIB,
-    STEP_COUNTERS,
     UNREAD,
     LoggedNumbers,
     Meaning,
@@ -16,7 +15,7 @@ from reportgen.formats.monitoring import (
     of_gpu,
     progress_of,
 )
-from reportgen.profile.monitoring import Progress
+from reportgen.profile.monitoring import STEP_COUNTERS, Progress
 
 SOURCE = "Weights & Biases"
 _GPU: dict[str, Meaning] = {
