@@ -108,8 +108,10 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     for place, (number, start_ns, end_ns) in enumerate(found):
         is_own = (number >= (first or 0)) & (number <= (number if last is None else last))
         if parts[place].rank is not None and is_own.any():
-            own = TimeRange(from_ns=int(start_ns[is_own].min()), to_ns=int(end_ns[is_own].max()))
-            parts[place] = replace(parts[place], kept=own)
+            node_range = TimeRange(
+                from_ns=int(start_ns[is_own].min()), to_ns=int(end_ns[is_own].max())
+            )
+            parts[place] = replace(parts[place], kept=node_range)
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
     return replace(job, parts=tuple(parts)), f"{begin} to {end}, {format_range(kept)}"

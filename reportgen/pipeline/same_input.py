@@ -50,11 +50,11 @@ def input_digest(work: Work, options: Options) -> str:
         options.since, options.until, options.steps, options.cycle, options.source,
         options.timeline, options.described, settings_to_send(),
     )  # fmt: skip
-    told = (
+    identity = (
         replace(work.job, parts=()), parts, [rule.id for rule in work.rules], work.params, asked,
         software((_OURS, *modules)),
     )  # fmt: skip
-    digest.update(repr(told).encode("utf-8", "surrogatepass"))
+    digest.update(repr(identity).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

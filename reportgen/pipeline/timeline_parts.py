@@ -34,9 +34,9 @@ def write_parts(
     remarks = _on_notes(job.notes)
     progress = ReadingProgress(watcher)
     for ref in job.parts:
-        own = [mark for mark in marks if mark.node == ref.node]
+        marks_here = [mark for mark in marks if mark.node == ref.node]
         part, notes = _lanes(ref, progress)
-        writer.add(with_markers(part, own), zero_ns=clocks.zero_of(part))
+        writer.add(with_markers(part, marks_here), zero_ns=clocks.zero_of(part))
         remarks += _on_notes(notes)
     if not (writer.written.n_slices or writer.written.n_values):
         raise LocationError(

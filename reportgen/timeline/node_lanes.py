@@ -85,7 +85,7 @@ def _add_workers(
         label = _label(codes, spans.workers, "training process")
         lanes.append(Lane(kind=LaneKind.HOST, label=label, parent=0))
         for phase, places in sorted(grouped(spans.phase[rows]), key=lambda item: item[1][0]):
-            own = rows[places]
+            lane_rows = rows[places]
             text = spans.phases[phase[0]] if len(phase) == 1 else _label(phase, (), "phase")
             kind = LaneKind.FUNCTIONS if _FUNCTIONS in text else LaneKind.PHASES
             kind = LaneKind.STEPS if text.startswith(STEP_PREFIX) else kind
@@ -95,10 +95,12 @@ def _add_workers(
                 return words[key // 2], families[key % 2]
 
             strips = strips_of(
-                spans.start_ns[own] - origin_ns,
-                spans.duration_ns[own],
-                names.of_rows([called[own].astype(np.int64) * 2 + is_exchange[own]], named),
-                detail=detail[own],
+                spans.start_ns[lane_rows] - origin_ns,
+                spans.duration_ns[lane_rows],
+                names.of_rows(
+                    [called[lane_rows].astype(np.int64) * 2 + is_exchange[lane_rows]], named
+                ),
+                detail=detail[lane_rows],
             )
             lanes.append(Lane(kind=kind, label=text, parent=host, strips=strips))
 
@@ -179,8 +181,8 @@ class _Mean:
     def value(self) -> Floats:
         """Return the means; one series as it is."""
         if len(self.columns) == 1:
-            own: Floats = self.system.columns[self.columns[0]]
-            return own[self.is_there]
+            first: Floats = self.system.columns[self.columns[0]]
+            return first[self.is_there]
         total, n_there = _totals(self.system, self.columns)
         return total[self.is_there] / n_there[self.is_there]
 

@@ -72,7 +72,7 @@ class _Tree:
         self.lane_of_op = np.full(ops.start_ns.size, NONE, dtype=np.int32)
 
     def built(self) -> PartLanes:
-        trace, told = self.trace, step_rows(self.trace)
+        trace, steps = self.trace, step_rows(self.trace)
         rank = self.add(LaneKind.RANK, trace.node, None)
         is_step = self._add_steps(rank)
         slices = trace.slices
@@ -94,7 +94,7 @@ class _Tree:
             families=tuple(family for _, family in self.names.codes),
             details=tuple(self.details.codes),
             arrows=self._arrows(),
-            steps=no_steps() if told is None else _step_times(told),
+            steps=no_steps() if steps is None else _step_times(steps),
         )
 
     def add(
@@ -119,13 +119,13 @@ class _Tree:
             is_step &= slices.kind != SliceKind.PYTHON
             self._add_slices(LaneKind.STEPS, "steps", rank, np.flatnonzero(is_step))
             return is_step
-        told = step_rows(trace)
-        if told is not None:
+        steps = step_rows(trace)
+        if steps is not None:
             name = self.names.of_rows(
-                [told.number], lambda number: (f"step {number}", Family.ANNOTATIONS)
+                [steps.number], lambda number: (f"step {number}", Family.ANNOTATIONS)
             )
-            strips = strips_of(told.start_ns, told.period_ns, name)
-            self.add(LaneKind.STEPS, f"steps, from {told.source}", rank, strips=strips)
+            strips = strips_of(steps.start_ns, steps.period_ns, name)
+            self.add(LaneKind.STEPS, f"steps, from {steps.source}", rank, strips=strips)
         return np.zeros(slices.start_ns.size, dtype=np.bool_)
 
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
@@ -283,11 +283,11 @@ class _Tree:
         if n_bytes > 0:
             said.append(format_bytes(n_bytes))
         if collective != NONE:
-            told = trace.collectives
-            size = int(told.in_elements[collective])
-            what = trace.labels[told.name[collective]]
+            collectives = trace.collectives
+            size = int(collectives.in_elements[collective])
+            what = trace.labels[collectives.name[collective]]
             what += f" of {format_count(size)}" if size != NONE else ""
-            dtype, group = int(told.dtype[collective]), int(told.group[collective])
+            dtype, group = int(collectives.dtype[collective]), int(collectives.group[collective])
             what += f" {trace.labels[dtype]}" if dtype != NONE else ""
             what += f" in group {trace.labels[group]}" if group != NONE else ""
             said.append(what)
@@ -368,9 +368,9 @@ class _Tree:
         )
 
 
-def _step_times(told: StepRows) -> StepTimes:
+def _step_times(steps: StepRows) -> StepTimes:
     return StepTimes(
-        number=told.number, start_ns=told.start_ns, end_ns=told.start_ns + told.period_ns
+        number=steps.number, start_ns=steps.start_ns, end_ns=steps.start_ns + steps.period_ns
     )
 
 

@@ -118,11 +118,11 @@ def inks(names: Sequence[str], *context: str) -> tuple[Ink, ...]:
     """
     # Where kernels distinguish it from CPU work, the input is the data loader's.
     loads = {"cpu_input": "data loader"} if "compute" in names else {}
-    told = [loads.get(name, name) for name in names]
+    hues_of = [loads.get(name, name) for name in names]
     strong = next((hue for hue in map(_strong, context) if hue in RESOURCES), None)
     weak = next((hue for said in context if (hue := _by_words(said, _WEAK))), PLAIN)
-    is_of_memory = strong == "gpu-memory" and strong not in map(_strong, told)
-    hues = [_strong(name) or strong or hue_of(name) or weak for name in told]
+    is_of_memory = strong == "gpu-memory" and strong not in map(_strong, hues_of)
+    hues = [_strong(name) or strong or hue_of(name) or weak for name in hues_of]
     if is_of_memory:
         hues = ["gpu-memory" if hue == "gpu" else hue for hue in hues]
     return _numbered(names, hues)

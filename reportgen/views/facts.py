@@ -121,7 +121,7 @@ def _duration(name: str, duration_s: float | None, pct: float | None, unknown: s
     if duration_s is None:
         return Fact(name=name, text=ABSENT, note=unknown)
     exact = f"{duration_s:,.3f} s" if duration_s >= 1 else f"{duration_s:.6f} s"
-    told = [exact] if duration_s else []
-    told += [] if pct is None else [f"{format_pct(pct)} of the job"]
+    parts = [exact] if duration_s else []
+    parts += [] if pct is None else [f"{format_pct(pct)} of the job"]
     text = format_duration(duration_s) if duration_s else "0 s"
-    return Fact(name=name, text=text, note=", ".join(told))
+    return Fact(name=name, text=text, note=", ".join(parts))

@@ -171,12 +171,12 @@ def _alike(rule_id: str, where: Where, report: Report) -> tuple[list[float], int
                 values["lane"], values["name"], *times_s, strict=True
             )
         ]
-        own = {
+        same_kinds = {
             kind
             for kind, first, last in spans
             if max(abs(first - begin_s), abs(last - end_s)) < _SAME_S
         }
-        alike = [(first, last) for kind, first, last in spans if kind in own]
+        alike = [(first, last) for kind, first, last in spans if kind in same_kinds]
         if alike and max(last - first for first, last in alike) <= end_s - begin_s + _SAME_S:
             return [first for first, _ in alike], len(spans)
     return [], 0

@@ -61,14 +61,14 @@ def index_page(index: Index, *, title: str, policy_of: Callable[[str], str]) -> 
     script = joined(templates_dir() / "script" / "index.js")
     names = [item.name for item in fields(JobRow)]
     tree = {"names": names, "rows": [astuple(row) for row in index.jobs]}
-    told = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
+    columns = [item for item in _COLUMNS if any(_is_told(row, item) for row in index.jobs)]
     data = without_secrets(json.dumps(tree, separators=(",", ":")))
     return render(
         "job_index",
         title=title,
         facts=list(_facts(index)),
-        columns=told,
-        first=[[_cell(row, column) for column in told] for row in index.jobs[:_FIRST_ROWS]],
+        columns=columns,
+        first=[[_cell(row, column) for column in columns] for row in index.jobs[:_FIRST_ROWS]],
         n_jobs=format_count(len(index.jobs)),
         data=Markup(pack(data)),  # noqa: S704 - base 64
         policy=policy_of(script),

@@ -218,8 +218,10 @@ def with_marks(
         if value is not None
     ]
     texts = [item for item in percentiles.columns if item.type is ColumnType.TEXT]
-    of = " ".join(phase_words(str(item.values[0])) for item in texts if len(set(item.values)) > 1)
-    return replace(drawing, marks=tuple(marks), marks_of=of)
+    row_names = " ".join(
+        phase_words(str(item.values[0])) for item in texts if len(set(item.values)) > 1
+    )
+    return replace(drawing, marks=tuple(marks), marks_of=row_names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,9 +276,9 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
     rows = []
     for at in range(n_rows):
         unit = str(row_units.values[at]) if row_units else ""
-        own = [row for row in range(n_rows) if firsts[row] == firsts[at]]
+        alike = [row for row in range(n_rows) if firsts[row] == firsts[at]]
         is_new = at == 0 or firsts[at - 1] != firsts[at]
-        written, label = _written(values, at, unit, own)
+        written, label = _written(values, at, unit, alike)
         rows.append(
             SpreadRow(
                 span=firsts[at:n_rows].count(firsts[at]) if is_new else 0,
@@ -284,7 +286,7 @@ def spreads_of(exhibit: Exhibit, *, most_rows: int) -> SpreadTable:
                     shorten(phase_words(str(item.values[at])), most=_LONGEST_NAME) for item in names
                 ),
                 unit=label,
-                spread=_spread(columns, at, unit, own, hue_of(firsts[at]) or PLAIN),
+                spread=_spread(columns, at, unit, alike, hue_of(firsts[at]) or PLAIN),
                 values=written,
             )
         )

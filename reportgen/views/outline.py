@@ -45,8 +45,8 @@ def title_of(rule_id: str, report: Report) -> str:
 def section_of(rule_id: str, report: Report) -> Section:
     """Return the section of a rule; a rule that declares no section has a separate one."""
     declared = about_of(rule_id, report).section
-    own = anchor_of("rule", rule_id)
-    return declared or Section(id=own, title=title_of(rule_id, report), order=_LAST)
+    anchor = anchor_of("rule", rule_id)
+    return declared or Section(id=anchor, title=title_of(rule_id, report), order=_LAST)
 
 
 def section_with(rule_id: str, finding: Finding, report: Report) -> Section:

@@ -311,20 +311,20 @@ def _says(
     if unmeasured_pct >= _UNTOLD_FROM_PCT:
         return f"{format_pct(unmeasured_pct)} of the GPUs' time {_NOT_MEASURED}"
     is_lost = idle_pct >= TOLD_FROM_PCT
-    told = [
+    clauses = [
         f"{format_pct(part.pct)} was {part.name}"
         for part in parts
         if part.key not in {*words.work, *words.causes, *words.aside, words.unmeasured}
         and part.pct >= _PARTLY_FROM_PCT
     ]
     if aside_pct >= TOLD_FROM_PCT and (words.tells_aside if is_lost else not is_unrecorded):
-        told.append(f"{format_pct(aside_pct)} {words.aside_says}")
+        clauses.append(f"{format_pct(aside_pct)} {words.aside_says}")
     if is_lost:
         lost = format_usd(idle_s * usd) if usd is not None else _format_hours(idle_s)
-        told.append(f"{format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}")
-    elif not told and not is_unrecorded:
-        told = [f"{format_pct(idle_pct)} was lost waiting"]
-    rest = ", and ".join(f"another {text}" for text in told)
+        clauses.append(f"{format_pct(idle_pct)} ({lost}) was lost {_cause(idle, words)}")
+    elif not clauses and not is_unrecorded:
+        clauses = [f"{format_pct(idle_pct)} was lost waiting"]
+    rest = ", and ".join(f"another {text}" for text in clauses)
     return f"{worked}; {rest}." if rest else f"{worked}."
 
 

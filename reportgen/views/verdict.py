@@ -63,9 +63,9 @@ def named_finding(report: Report) -> RankedFinding | None:
     but a reader must hear of it.
     """
     for item in report.findings:
-        its = item.finding
-        is_lack = its.cause == Cause.NOT_RECORDED
-        if is_lack or its.severity in _FAULTS or _gain(its) >= LEAST_GAIN:
+        finding = item.finding
+        is_lack = finding.cause == Cause.NOT_RECORDED
+        if is_lack or finding.severity in _FAULTS or _gain(finding) >= LEAST_GAIN:
             return item
     return None
 

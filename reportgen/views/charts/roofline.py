@@ -69,12 +69,12 @@ def info(exhibit: Exhibit) -> RooflineInfo:
     for name, group, roof, x, y, time_us, peak, memory in zip(*texts, *measured, strict=True):
         if not _is_placed(x, y, time_us):
             continue
-        its = groups[str(group)]
-        its.flop_per_byte.append(x or 0.0)
-        its.tflops_per_s.append(y or 0.0)
-        its.times_us.append(time_us or 0.0)
+        dots = groups[str(group)]
+        dots.flop_per_byte.append(x or 0.0)
+        dots.tflops_per_s.append(y or 0.0)
+        dots.times_us.append(time_us or 0.0)
         share = f", {y / peak:.1%} of the peak".replace("%", " %") if y and _is_placed(peak) else ""
-        its.words.append(
+        dots.words.append(
             f"{plot_label(str(name))}<br>{time_us:,.4g} µs, {y:,.4g} TFLOP/s ({roof}{share})"
         )
         roofs[str(roof), peak, memory] = None

@@ -106,8 +106,8 @@ def whole_of(exhibit: Exhibit) -> Column | None:
     shares = [column for column in groups if column.unit == "%"]
     if len(shares) == 1 and _is_whole(shares[0]):
         return shares[0]
-    own = [column for column in groups if column.name.startswith(_SELF)]
-    return own[0] if len(own) == 1 and _is_positive(own[0]) else None
+    self_columns = [column for column in groups if column.name.startswith(_SELF)]
+    return self_columns[0] if len(self_columns) == 1 and _is_positive(self_columns[0]) else None
 
 
 def _is_positive(column: Column) -> bool:

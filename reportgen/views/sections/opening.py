@@ -69,9 +69,9 @@ def findings(report: Report) -> PageSection:
     cards, has_all = apart(cards_of(report)), has_dashboard(report)
     if not has_all and len(cards) < 2:
         return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE)
-    told = _findings_of(cards if has_all else cards[1:])
-    told |= {} if has_all else {"findings_title": "Further findings"}
-    html = render("findings", **told, has_dashboard=True)
+    context = _findings_of(cards if has_all else cards[1:])
+    context |= {} if has_all else {"findings_title": "Further findings"}
+    html = render("findings", **context, has_dashboard=True)
     return PageSection(id=_FINDINGS_ID, title=_FINDINGS_TITLE, blocks=(Block(html=html),))
 
 
@@ -93,8 +93,8 @@ def _faults(cards: Sequence[Card], report: Report) -> list[Card]:
 
 
 def _faults_of(cards: Sequence[Card], *, first: int = 0) -> list[Card]:
-    told = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
-    return told[first : CARDS_AT_ONCE + first]
+    faults = [card for card in cards if card.severity != Severity.INFO.value or card.gain]
+    return faults[first : CARDS_AT_ONCE + first]
 
 
 def job_summary(report: Report) -> PageSection:

@@ -230,8 +230,8 @@ def card_blocks(rule_id: str, findings: Sequence[Finding], report: Report) -> li
     above = {card.anchor for card in cards_of(report)}
     cards = [card_of(rule_id, finding, report) for finding in findings]
     links = [card for card in cards if card.anchor in above]
-    own = apart([card for card in cards if card.anchor not in above])
-    first, more = own[:CARDS_AT_ONCE], own[CARDS_AT_ONCE:]
+    here = apart([card for card in cards if card.anchor not in above])
+    first, more = here[:CARDS_AT_ONCE], here[CARDS_AT_ONCE:]
     return [block_of("rule_findings", links=links, cards=first, more_cards=more)]
 
 

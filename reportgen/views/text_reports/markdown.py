@@ -56,14 +56,14 @@ def _opening(report: Report) -> Iterator[str]:
 def _findings(report: Report) -> Iterator[str]:
     cards = cards_of(report)
     for title, is_fault in (("Findings", True), ("Worth knowing", False)):
-        its = [card for card in cards if (card.severity != Severity.INFO.value) is is_fault]
-        if its:
+        shown = [card for card in cards if (card.severity != Severity.INFO.value) is is_fault]
+        if shown:
             yield from (f"## {title}", "")
-        for number, card in enumerate(its[:MOST_FINDINGS], start=1):
+        for number, card in enumerate(shown[:MOST_FINDINGS], start=1):
             lead = f"{number}. **{card.word}: " if is_fault else "- **"
             yield from _item(f"{lead}{markdown_text(card.title)}** ({card.id})", card)
-        if len(its) > MOST_FINDINGS:
-            yield f"{len(its) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
+        if len(shown) > MOST_FINDINGS:
+            yield f"{len(shown) - MOST_FINDINGS:,} more are in `profiler-report/report.json`."
             yield ""
 
 

@@ -107,5 +107,5 @@ def _said_of_events(header: Mapping[str, Any]) -> str:
 def _label(lanes: Sequence[Mapping[str, Any]]) -> str:
     ranks = [lane["label"] for lane in lanes if lane["kind"] == "rank"]
     n_lanes = sum(lane["kind"] not in _GROUPS for lane in lanes)
-    of = f" of {plural(len(ranks), 'rank', 'ranks')}" if ranks else ""
-    return f"Timeline of {plural(n_lanes, 'lane', 'lanes')}{of}"
+    of_ranks = f" of {plural(len(ranks), 'rank', 'ranks')}" if ranks else ""
+    return f"Timeline of {plural(n_lanes, 'lane', 'lanes')}{of_ranks}"
