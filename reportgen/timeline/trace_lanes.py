@@ -119,13 +119,13 @@ class _Tree:
             is_step &= slices.kind != SliceKind.PYTHON
             self._add_slices(LaneKind.STEPS, "steps", rank, np.flatnonzero(is_step))
             return is_step
-        steps = step_rows(trace)
-        if steps is not None:
+        inferred = step_rows(trace)
+        if inferred is not None:
             name = self.names.of_rows(
-                [steps.number], lambda number: (f"step {number}", Family.ANNOTATIONS)
+                [inferred.number], lambda number: (f"step {number}", Family.ANNOTATIONS)
             )
-            strips = strips_of(steps.start_ns, steps.period_ns, name)
-            self.add(LaneKind.STEPS, f"steps, from {steps.source}", rank, strips=strips)
+            strips = strips_of(inferred.start_ns, inferred.period_ns, name)
+            self.add(LaneKind.STEPS, f"steps, from {inferred.source}", rank, strips=strips)
         return np.zeros(slices.start_ns.size, dtype=np.bool_)
 
     def _add_slices(self, kind: LaneKind, label: str, parent: int, rows: Rows) -> None:
