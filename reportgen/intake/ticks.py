@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import joined, selected
+from reportgen.arrays import join, select
 from reportgen.profile import Series
 
 _SAME_US = 5_000
@@ -44,7 +44,7 @@ class Rows:
 
     def where(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Rows:
         """Return the selected samples."""
-        return selected(self, rows)
+        return select(self, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def no_rows() -> Rows:
 
 def join_rows(parts: Sequence[Rows]) -> Rows:
     """Return all samples of several parts."""
-    return joined(parts) if parts else no_rows()
+    return join(parts) if parts else no_rows()
 
 
 def lay_out(rows: Rows, series: Sequence[Series]) -> Grid:

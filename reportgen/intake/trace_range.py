@@ -7,8 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import select
 from reportgen.profile import RankTrace, TimeRange
-from reportgen.profile.trace_tables import NONE, Codes, select
+from reportgen.profile.trace_tables import NONE, Codes
 
 Rows = NDArray[np.int64]
 _ALWAYS_NS = 1 << 62

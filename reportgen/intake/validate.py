@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import join, select
 from reportgen.formats import Diagnostics
-from reportgen.formats.columns import joined, selected
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import RawRows
 from reportgen.intake.ticks import Rows, join_rows
@@ -60,7 +60,7 @@ def valid_rows(
     Many small files are looked at together first: one by one they would cost more than parsing.
     """
     if believes_names and sum(len(lines.code) for lines in raw) < _FEW_LINES * len(raw):
-        together = joined(raw)
+        together = join(raw)
         starts_s = np.repeat(
             [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
         )
@@ -110,7 +110,7 @@ def valid_lines(
         problems.add(Quality.SAMPLES_OUT_OF_RANGE, file.key, int(np.count_nonzero(is_odd)))
         is_real &= ~is_odd
     rows = slice(None) if is_real.all() else is_real
-    return _rows(selected(raw, rows))
+    return _rows(select(raw, rows))
 
 
 def _is_on_time(

@@ -210,8 +210,6 @@ ARRAY_COLUMNS = (*_HELD_COLUMNS[:-1], *NUMBER_COLUMNS)
 
 def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:
     """Return the number of each row, int64 so that sums and products cannot overflow."""
-    if numbers.strides == (0,) and numbers.size:
-        return np.broadcast_to(np.int64(numbers[0]), rows.shape)
     return numbers[rows].astype(np.int64)
 
 

@@ -10,7 +10,7 @@ float64: up to 250 ns where a file counts microseconds since 1970 with decimals 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from enum import IntEnum
 from typing import TypeVar
 
@@ -310,11 +310,6 @@ Table = TypeVar(
 def n_rows(table: TraceTable) -> int:
     """Return the number of rows of a table of a trace."""
     return len(getattr(table, fields(table)[0].name))
-
-
-def select(table: Table, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Table:
-    """Return the selected rows; the row numbers that other tables hold are not renumbered."""
-    return replace(table, **{item.name: getattr(table, item.name)[rows] for item in fields(table)})
 
 
 _NARROW = {

@@ -7,7 +7,7 @@ event is in one lane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -90,11 +90,6 @@ class Strips:
     def n(self) -> int:
         """Return how many strips there are."""
         return int(self.start_ns.size)
-
-    def taken(self, rows: Any) -> Strips:
-        """Return some strips."""
-        found = ((item.name, getattr(self, item.name)) for item in fields(self))
-        return Strips(**{name: column[rows] for name, column in found if column is not None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,14 +278,6 @@ class Words:
         first[code[::-1]] = np.arange(code.size)[::-1]  # the last that is written stays
         words = [self.of(write(*(key[row].item() for key in keys))) for row in first.tolist()]
         return np.array(words, dtype=np.int32)[code]
-
-
-def joined_strips(parts: Sequence[Strips]) -> Strips:
-    """Return the strips of several lanes, one after the other, without their sources."""
-    names = [item.name for item in fields(Strips) if item.name != "source"]
-    return Strips(
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    )
 
 
 def strips_of(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import select
 from reportgen.timeline.lanes import Codes, Strips, Times
 
 CHUNK_ROWS = 1 << 15
@@ -25,7 +26,7 @@ _NEVER_NS = np.iinfo(np.int64).max
 
 def by_start(strips: Strips) -> Strips:
     """Return strips sorted by (start, longest first): a strip comes before those within it."""
-    return strips.taken(np.lexsort((-strips.duration_ns, strips.start_ns)))
+    return select(strips, np.lexsort((-strips.duration_ns, strips.start_ns)))
 
 
 def nests_of(strips: Strips) -> Codes:

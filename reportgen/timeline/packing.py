@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import join, select
 from reportgen.byte_planes import differences
 from reportgen.results import timeline_file
 from reportgen.results.timeline_file import PER_UNIT, pack_columns
 from reportgen.text_safety import cut_middle
-from reportgen.timeline.lanes import MOST_ROWS, LaneKind, Strips, Times, Track, joined_strips
+from reportgen.timeline.lanes import MOST_ROWS, LaneKind, Strips, Times, Track
 from reportgen.timeline.runs import Pieces
 from reportgen.timeline.shown import ShownLane, shown_lanes
 from reportgen.timeline.staged import Staged, StagedLane
@@ -113,15 +114,15 @@ class PackedPart:
             found.append(replace(strips, row=below.astype(np.int32)) if row else strips)
         if len(found) == 1:
             return found[0]
-        joined = joined_strips(found)
-        return joined.taken(np.lexsort((joined.row, joined.start_ns)))
+        joined = join(found)
+        return select(joined, np.lexsort((joined.row, joined.start_ns)))
 
     def _events(self, lane: StagedLane, start_ns: int, end_ns: int, after_ns: int) -> Strips:
         strips, times_ns = self._strips, (after_ns, start_ns, end_ns)
         begins_ns = strips.start_ns[lane.first : lane.first + lane.n_events]
         low, first, end = (np.searchsorted(begins_ns, times_ns) + lane.first).tolist()
         before = strips.start_ns[low:first] + strips.duration_ns[low:first] > start_ns
-        return strips.taken(np.append(low + np.flatnonzero(before), np.arange(first, end)))
+        return select(strips, np.append(low + np.flatnonzero(before), np.arange(first, end)))
 
     def pack_sample(self, number: int, most: int) -> int:
         """Add events from the middle of a lane, to see how long they are; return how many."""
@@ -134,7 +135,7 @@ class PackedPart:
                 replace(track, time_ns=track.time_ns[rows], value=track.value[rows]), 0, 0, 1 << 62
             )
         else:
-            self.pack_events(self._strips.taken(rows), 0, 1 << 62)
+            self.pack_events(select(self._strips, rows), 0, 1 << 62)
         return rows.stop - rows.start
 
     def pack_events(self, strips: Strips, start_ns: int, end_ns: int) -> list[Block]:
@@ -163,9 +164,9 @@ class PackedPart:
             low, high = np.searchsorted(runs.lane, (number, number + 1)).tolist()
             rows.append(np.arange(low, high))
             first_row.append(np.full(high - low, row, dtype=np.int32))
-        runs = runs.taken(np.concatenate(rows))
+        runs = select(runs, np.concatenate(rows))
         runs = replace(runs, row=np.minimum(runs.row + np.concatenate(first_row), MOST_ROWS - 1))
-        runs = runs.taken(np.lexsort((runs.row, runs.start_ns)))
+        runs = select(runs, np.lexsort((runs.row, runs.start_ns)))
         columns: list[NDArray[Any]] = [
             differences(runs.start_ns - start_ns),
             runs.end_ns - runs.start_ns,

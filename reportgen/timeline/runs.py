@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import join, select
 from reportgen.merging import sums_by_code
 from reportgen.timeline.lanes import Codes, Numbers, Strips, Times, Track
 
@@ -37,10 +37,6 @@ class Pieces:
         """Return how many pieces there are."""
         return int(self.lane.size)
 
-    def taken(self, rows: Any) -> Pieces:
-        """Return some pieces."""
-        return Pieces(**{item.name: getattr(self, item.name)[rows] for item in fields(self)})
-
 
 def pieces_of(strips: Strips, lane: int) -> Pieces:
     """Return every event of a lane as a separate piece."""
@@ -66,21 +62,18 @@ def coarse_pieces(strips: Strips, lane: int, resolution_ns: int) -> Pieces:
         if end < strips.n:  # all of an interval together
             until_ns = (strips.start_ns[end - 1] // resolution_ns + 1) * resolution_ns
             end = int(np.searchsorted(strips.start_ns, until_ns))
-        found.append(coarser(pieces_of(strips.taken(slice(begin, end)), lane), resolution_ns))
+        found.append(coarser(pieces_of(select(strips, slice(begin, end)), lane), resolution_ns))
         begin = end
-    names = [column.name for column in fields(Pieces)]
-    joined = Pieces(
-        **{name: np.concatenate([getattr(one, name) for one in found]) for name in names}
-    )
-    return joined.taken(np.lexsort((joined.start_ns, joined.row))) if len(found) > 1 else joined
+    whole = join(found)
+    return select(whole, np.lexsort((whole.start_ns, whole.row))) if len(found) > 1 else whole
 
 
 def coarser(pieces: Pieces, resolution_ns: int) -> Pieces:
     """Return the pieces of intervals of a resolution; what lasts longer stays as it is."""
     key, _ = _keyed(pieces, _begins(pieces, resolution_ns))
     order = np.argsort(key, kind="stable")
-    joined = _summed(pieces.taken(order), np.diff(key[order], prepend=-1) > 0)
-    return joined.taken(np.lexsort((joined.start_ns, joined.row, joined.lane)))
+    joined = _summed(select(pieces, order), np.diff(key[order], prepend=-1) > 0)
+    return select(joined, np.lexsort((joined.start_ns, joined.row, joined.lane)))
 
 
 def runs_of(pieces: Pieces, resolution_ns: int) -> Pieces:
@@ -122,7 +115,7 @@ def _summed(pieces: Pieces, begins: Mask) -> Pieces:
     if not first.size:
         return pieces
     return replace(
-        pieces.taken(first),
+        select(pieces, first),
         end_ns=np.maximum.reduceat(pieces.end_ns, first),
         count=np.add.reduceat(pieces.count, first),
         busy_ns=np.add.reduceat(pieces.busy_ns, first),

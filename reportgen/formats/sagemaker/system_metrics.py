@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import join, select
 from reportgen.errors import LocationError, PlaceError
-from reportgen.formats.columns import joined, selected
 from reportgen.formats.diagnostics import MAX_FILES_NAMED, Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import (
@@ -112,7 +112,7 @@ def _read_fast(
         if index + 1 in slow or start == end:  # DuckDB leaves out a file of one byte
             rows.append(_read_slowly(files[index], codes, problems))
         else:
-            rows.append(selected(whole, slice(start, end)))
+            rows.append(select(whole, slice(start, end)))
     return rows
 
 
@@ -206,7 +206,7 @@ def _rows_of_content(
     for piece in file.pieces(content, problems):
         parts.append(_rows_of_piece(file, piece, codes, problems, after_line=n_lines))
         n_lines += piece.count(b"\n")
-    return joined(parts)
+    return join(parts)
 
 
 def _rows_of_piece(

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import ABSENT, Blocks, Codes, distinct, whole_numbers
+from reportgen.formats.columns import ABSENT, Codes, Columns, Growing, narrowed, whole_numbers
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.private_names import masked
 from reportgen.profile import NO_STEP, SpanArguments
@@ -52,7 +52,7 @@ class ArgumentRows:
         self._pending: list[EventArgs] = []
         self._pending_tids: list[Any] = []
         self._labels = Codes()
-        self._blocks = Blocks()
+        self._rows = Growing()
 
     def rows_of(self, raws: Sequence[bytes], tids: Sequence[Any]) -> NDArray[np.int32]:
         """Return the row of each event's arguments; equal bytes in one call are one row.
@@ -60,9 +60,9 @@ class ArgumentRows:
         ``raws`` are JSON, ``tids`` the ``tid`` beside each, ``ABSENT`` without.
         """
         if tids.count(ABSENT) == len(tids):
-            different, index = distinct(raws)
-            return self.append(decode_many(different))[index]
-        pairs, index = distinct(list(zip(raws, tids, strict=True)))
+            index = (different := Codes()).of(raws)
+            return self.append(decode_many(list(different)))[index]
+        index = (pairs := Codes()).of(list(zip(raws, tids, strict=True)))
         return self.append(decode_many([raw for raw, _ in pairs]), [tid for _, tid in pairs])[index]
 
     def append(self, args: Sequence[EventArgs], tids: Sequence[Any] = ()) -> NDArray[np.int32]:
@@ -75,22 +75,11 @@ class ArgumentRows:
             self._convert()
         return np.arange(first, self.n_rows, dtype=np.int32)
 
-    def extend(self, other: SpanArguments) -> int:
-        """Append the rows of another table; return how many there were before."""
-        self._convert()
-        n_before = self.n_rows
-        columns = {column: getattr(other, column) for column in NUMBER_COLUMNS}
-        if other.labels:
-            columns["label"] = np.append(self._labels.of(other.labels), ABSENT)[other.label]
-        says = {column: of for column, of in columns.items() if (of != ABSENT).any()}
-        self._blocks.add(other.n_rows, says)
-        self.n_rows += other.n_rows
-        return n_before
-
     def table(self) -> SpanArguments:
         """Return all rows as columns; nothing can be added afterwards."""
         self._convert()
-        columns = {column: self._blocks.take(column) for column in NUMBER_COLUMNS}
+        nothing: Columns = dict.fromkeys(NUMBER_COLUMNS, np.empty(0, dtype=np.int8))
+        columns = self._rows.take() or nothing
         known = [masked(printable(label)) for label in self._labels]
         labels = tuple(sorted(set(known)))
         if labels:
@@ -104,16 +93,13 @@ class ArgumentRows:
             return
         columns = {column: whole_numbers(values) for column, values in _columns_of(self._pending)}
         beside = whole_numbers(self._pending_tids)
-        if beside.strides != (0,):
-            columns["tid"] = np.where(beside == ABSENT, columns["tid"], beside)
+        columns["tid"] = np.where(beside == ABSENT, columns["tid"], beside)
         columns["label"] = self._labels_of(self._pending)
-        self._blocks.add(len(self._pending), columns)
+        self._rows.add(**{name: narrowed(column) for name, column in columns.items()})
         self._pending, self._pending_tids = [], []
 
     def _labels_of(self, rows: Sequence[EventArgs]) -> NDArray[np.int64]:
         labels = [label_of(args) for args in rows]
-        if not any(labels):
-            return np.broadcast_to(np.int64(ABSENT), len(labels))
         codes = (self._labels[label] if label else ABSENT for label in labels)
         return np.fromiter(codes, dtype=np.int64, count=len(labels))
 

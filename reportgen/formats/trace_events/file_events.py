@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import Codes, joined
+from reportgen.arrays import join
+from reportgen.formats.columns import Codes
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.trace_events.events import Event
 from reportgen.formats.trace_events.marks import Marks, match_marks
@@ -82,7 +83,7 @@ def read_batches(
     problems.add(Quality.EVENTS_DROPPED, key, taken.n_kindless, what=_SAY_KINDLESS)
     file = _File(key=key, problems=problems, taken=taken, phases=vocabulary.phases)
     found, is_usable = (
-        _absolute(joined(taken.spans), file) if taken.spans else (_no_events(), _NO_ROWS)
+        _absolute(join(taken.spans), file) if taken.spans else (_no_events(), _NO_ROWS)
     )
     problems.add(Quality.EVENTS_DROPPED, key, int(np.count_nonzero(~is_usable)), what=_SAY_TIME)
     return _with_marks(found, taken.marks, file) if taken.marks else found
@@ -144,7 +145,7 @@ def _nanoseconds(time_us: NDArray[np.float64]) -> NDArray[np.int64]:
 
 def _with_marks(events: FileEvents, parts: list[MarkRows], file: _File) -> FileEvents:
     """Return a file's events and those that its begin and end marks make; the rest is loose."""
-    rows = joined([part.rows for part in parts])
+    rows = join([part.rows for part in parts])
     placed, is_usable = _absolute(replace(rows, dur_us=np.zeros(rows.ts_us.shape)), file)
     n_timeless = int(np.count_nonzero(~is_usable))
     file.problems.add(Quality.EVENTS_UNMATCHED, file.key, n_timeless)

@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats.columns import joined, selected
+from reportgen.arrays import join, select
 
 Rows = NDArray[np.intp]
 
@@ -41,7 +41,7 @@ class Marks:
 
     def where(self, rows: Rows | NDArray[np.bool_]) -> Marks:
         """Return some marks."""
-        return selected(self, rows)
+        return select(self, rows)
 
 
 def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple[Rows, Rows]:
@@ -82,7 +82,7 @@ def match_across(
     Returns:
         Which marks of each part stay without a partner; the begins; and their ends.
     """
-    marks = joined(parts)
+    marks = join(parts)
     begins, ends = match_marks(marks.is_begin, marks.phase, marks.thread)
     end_name = marks.name[ends]
     fits = np.isin(end_name, nameless) | (end_name == marks.name[begins])

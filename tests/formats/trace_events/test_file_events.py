@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import pytest
 
 from reportgen.formats import Diagnostics
-from reportgen.formats.trace_events.arguments import ArgumentRows
 from reportgen.formats.trace_events.file_events import FileEvents, read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality, SpanArguments
@@ -313,20 +312,3 @@ def test_lone_surrogates_in_names_become_writable() -> None:
 @pytest.mark.parametrize("content", [b"", b"[", b"[]", b"[\n]\n", b"\n\n", b"\x00" * 100, b"null"])
 def test_a_file_without_events_gives_none(content: bytes) -> None:
     assert read(content).rows == []
-
-
-def test_labels_of_arguments_keep_their_events_when_two_readers_are_joined() -> None:
-    def rows_of(*labels: str | None) -> ArgumentRows:
-        rows = ArgumentRows()
-        raws = [
-            b"null" if name is None else b'{"layer_name":"%b"}' % name.encode() for name in labels
-        ]
-        rows.rows_of(raws, [-1] * len(raws))
-        return rows
-
-    one, other = rows_of("b", None, "a"), rows_of(None, "c", "b")
-    assert one.extend(other.table()) == 3
-    table = one.table()
-
-    assert table.labels == ("a", "b", "c")
-    assert table.label.tolist() == [1, -1, 0, -1, 2, 1]
