@@ -7,9 +7,10 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from reportgen.diagnosis import LEFT_FROM_RATIO, NAMED_BY
 from reportgen.report import JobStatus, RankedFinding, Report
 from reportgen.report.steps import training_tables
-from reportgen.results import Cause, Finding, Severity, Status
+from reportgen.results import Cause, Finding, RuleId, Severity, Status
 from reportgen.text import format_pct, plural
 from reportgen.views.findings import LEAST_WRITTEN_GAIN, LONGEST_TITLE
 from reportgen.views.recording import MARK_STEPS
@@ -23,6 +24,13 @@ LEAST_GAIN = 1.1
 _KILLED_BY = 128
 """A shell adds this to the number of the signal that ended a command."""
 _FAULTS = (Severity.CRITICAL, Severity.WARNING)
+_UNLOOKED = (Status.SKIPPED, Status.FAILED)
+_PCT_OF_RATIO = 100
+_LOST = (
+    ("GPUTimeBudget", "unused_in_loop_pct", "The GPUs are unused for {} of the loop"),
+    ("OverallFrameworkMetrics", "between_steps_ratio", "No step runs for {} of the loop"),
+)
+"""What a loop may lose, and where it is measured; of the first that is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +149,12 @@ def _without_faults(report: Report) -> ReportVerdict:
             headline="Nothing could be judged.",
             lead="No check had the data that it needs: “Not checked” says what was not recorded.",
         )
+    if lost := _lost_unseen(report):
+        return ReportVerdict(
+            kind="skipped",
+            headline=f"{lost}, and checks that could say why lacked data.",
+            lead=f"{plural(looked, 'check')} found nothing wrong. {_unlooked(report)}".strip(),
+        )
     is_told = unlooked <= looked
     limit = limit_of(report)
     limit = f"What limits it now: {limit} " if limit else ""
@@ -155,6 +169,21 @@ def _without_faults(report: Report) -> ReportVerdict:
         else "No problem found, but most checks lacked data.",
         lead=lead.strip(),
     )
+
+
+def _lost_unseen(report: Report) -> str:
+    """Say how much of the loop is lost if that is much and a check of its causes did not look."""
+    unlooked = {
+        rule_id for rule_id, entry in report.rules.items() if entry.status in _UNLOOKED
+    } & set(NAMED_BY.values())
+    for rule_id, metric, text in _LOST:
+        result = report.results.get(RuleId(rule_id))
+        lost = result.metrics.get(metric) if result else None
+        if lost is not None:
+            lost_pct = lost * (_PCT_OF_RATIO if metric.endswith("_ratio") else 1)
+            is_much = unlooked and lost_pct >= _PCT_OF_RATIO * LEFT_FROM_RATIO
+            return text.format(format_pct(lost_pct)) if is_much else ""
+    return ""
 
 
 def _among(top: Finding, report: Report) -> str:

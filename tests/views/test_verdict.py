@@ -71,3 +71,31 @@ def test_of_a_part_of_a_job_the_last_step_and_the_memory_are_not_its_end() -> No
 )
 def test_a_job_that_did_not_fail_says_nothing_of_its_end(report: Report) -> None:
     assert "No problem" in verdict_of(report).headline
+
+
+@pytest.mark.parametrize(
+    ("unused_pct", "between", "status", "says"),
+    [
+        (25.0, 0.7, Status.SKIPPED, "The GPUs are unused for 25.0 % of the loop, and checks"),
+        (24.9, 0.7, Status.SKIPPED, "No problem"),
+        (25.0, 0.7, Status.OK, "No problem"),
+        (None, 0.25, Status.SKIPPED, "No step runs for 25.0 % of the loop, and checks"),
+        (None, 0.249, Status.SKIPPED, "No problem"),
+        (None, None, Status.SKIPPED, "No problem"),
+    ],
+)
+def test_a_verdict_is_not_green_while_much_is_lost_and_a_check_of_causes_was_skipped(
+    unused_pct: float | None, between: float | None, status: Status, says: str
+) -> None:
+    metrics = {"unused_in_loop_pct": unused_pct}, {"between_steps_ratio": between}
+    report = reports.report_of(
+        (
+            reports.result("GPUTimeBudget", Status.OK, metrics=metrics[0]),
+            reports.result("OverallFrameworkMetrics", Status.OK, metrics=metrics[1]),
+            reports.result("Dataloader", status),
+        )
+    )
+    verdict = verdict_of(report)
+
+    assert verdict.headline.startswith(says)
+    assert (verdict.kind == "ok") is says.startswith("No problem")
