@@ -24,7 +24,7 @@ from reportgen.rules.aws.aws_batch_size import (
 )
 from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import device_label, format_place, format_places, part_of, plural
+from reportgen.text import device_label, format_place, format_places, part_of, plural, write
 
 ACTIVE_RATIO = 0.2
 """A window in which a GPU did nothing at all in more than four of five samples says nothing about
@@ -45,6 +45,8 @@ ABOUT = About(
     is_quiet=True,
     has_counters=True,
 )
+_ALLOCATED = """GPU memory is the activity of the memory controller here; {allocated:pct} of the
+    memory was allocated (95th percentile)."""
 _MEMORY = """GPU memory is the activity of the memory controller here: whether a larger batch fits,
     only the allocated memory shows."""
 LARGER = kit.Message(
@@ -57,7 +59,7 @@ LARGER = kit.Message(
         "latest samples, at most {window:n}) {place} was not fully used: its 95th percentiles were "
         "at most {measured:pct} (GPU) and {gpu.memory_p95_pct:pct} (GPU memory); that of the "
         "node's CPU was {gpu.cpu_p95_pct:pct} in the last check. This concerns {concerned} "
-        "({places}). " + _MEMORY
+        "({places}). {memory}"
     ),
     advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
         smaller instance.""",
@@ -115,6 +117,7 @@ class GpuRoom:
         gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
         cpu_p95_pct: of the node in the last window.
         host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
+        allocated_pct: 95th percentile of its memory that was allocated, ``None`` if not recorded.
     """
 
     node: str
@@ -127,6 +130,7 @@ class GpuRoom:
     memory_p95_pct: float
     cpu_p95_pct: float
     host_bound_pct: float
+    allocated_pct: float | None = None
 
 
 @kit.row
@@ -235,7 +239,26 @@ def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_use
         memory_p95_pct=float(room.p95_pct[2][is_at_work].max(initial=0.0)),
         cpu_p95_pct=_last_p95(cpu, params),
         host_bound_pct=usage.host_bound_pct(part.system),
+        allocated_pct=_allocated_pct(part.system, gpu),
     )
+
+
+def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
+    used, total = (
+        next(
+            (
+                column
+                for name, column in zip(system.names(kind), system.each(kind), strict=True)
+                if name == gpu
+            ),
+            None,
+        )
+        for kind in (SeriesKind.GPU_USED_BYTES, SeriesKind.GPU_TOTAL_BYTES)
+    )
+    if used is None or total is None or not np.nanmax(total, initial=0.0) > 0:
+        return None
+    known = used[np.isfinite(used)]
+    return float(100 * percentiles(known, (95,))[0] / np.nanmax(total)) if known.size else None
 
 
 def _is_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> Mask:
@@ -303,9 +326,13 @@ def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exh
 
 
 def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding | None:
-    """Return that a batch may be larger, if the used GPUs have room and none waits for its host."""
+    """Return that a batch may be larger, if the used GPUs have room and none waits for its host.
+
+    Where the allocated memory was recorded, it decides whether there is room for more.
+    """
     used = [gpu for gpu in gpus if gpu.is_used and gpu.judged_minutes]
-    found = [gpu for gpu in used if gpu.roomy_ns.size]
+    limit_pct = params.gpu_memory_threshold_p95
+    found = [gpu for gpu in used if gpu.roomy_ns.size and (gpu.allocated_pct or 0.0) < limit_pct]
     worst = min(found, key=lambda gpu: gpu.gpu_p95_pct, default=None)
     if worst is None or len(found) < len(used) or worst.host_bound_pct > HOST_BOUND_FROM_PCT:
         return None
@@ -318,6 +345,9 @@ def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding | None:
         window=params.window,
         concerned=part_of(len(found), len(gpus), "GPU"),
         places=format_places([(gpu.node, gpu.gpu) for gpu in found]),
+        memory=_MEMORY
+        if worst.allocated_pct is None
+        else write(_ALLOCATED, allocated=worst.allocated_pct),
     )
 
 

@@ -49,6 +49,20 @@ def test_room_in_all_three_is_counted_each_judged_minute() -> None:
     assert result.details["last_timestamp"] == int(START_S + 120) * 1_000_000
 
 
+@pytest.mark.parametrize(
+    ("used", "is_told"), [(None, True), (6.9e9, True), (7e9, False), (9.9e9, False)]
+)
+def test_no_larger_batch_is_advised_where_the_memory_is_allocated(
+    used: float | None, is_told: bool
+) -> None:
+    memory: dict[str, Any] = {} if used is None else {"gpu0_used": used, "gpu0_total": 1e10}
+    found = finding(run(RULE, roomy(**memory), **SMALL), "BATCH-1")
+
+    assert (found is not None) is is_told
+    if found is not None and used is not None:
+        assert "69.0 % of the memory was allocated" in found.text
+
+
 def test_the_finding_tells_the_room_of_each_resource() -> None:
     found = finding(run(RULE, roomy(), **SMALL), "BATCH-1")
 
