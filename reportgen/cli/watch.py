@@ -50,8 +50,8 @@ def command(
     """Make the report of a running job again and again, until the job has ended.
 
     PATH is that of `reportgen report`, a folder or s3://bucket/prefix. The page says until when it
-    has data; whoever reads it sees the old page or the new one. Only what is new is read, into
-    a copy among the temporary files. The path of the page is printed to stdout once.
+    has data; whoever reads it sees the old page or the new one. Of a bucket only what is new is
+    fetched, into a copy among the temporary files. The path of the page is printed to stdout once.
     """
     from reportgen.pipeline import Options
     from reportgen.pipeline.watch import WatchOptions, watch

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -101,74 +102,39 @@ def test_a_job_that_is_not_there_yet_is_waited_for(
     assert len(looks) == 4
 
 
-class Counted:
-    """A folder of this machine whose reads are counted."""
-
-    def __init__(self, folder: Path) -> None:
-        self._place = open_location(str(folder))
-        self.root, self.list, self.local_path = folder, self._place.list, self._place.local_path
-        self.read: list[tuple[str, int]] = []
-
-    def read_many(self, keys: Sequence[str]) -> Iterator[bytes | LocationError]:
-        for key, content in zip(keys, self._place.read_many(keys), strict=True):
-            self.read.append((Path(key).name, len(content) if isinstance(content, bytes) else 0))
-            yield content
-
-    def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
-        content = self._place.read_range(key, start, n_bytes)
-        self.read.append((Path(key).name, len(content)))
-        return content
-
-
-def test_of_a_folder_only_news_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "job"
-    folder.mkdir()
-    place = Counted(folder)
-    monkeypatch.setattr(watch_module, "open_location", lambda _: place)
-    (folder / "closed").write_bytes(b"c" * 50_000)
-    (folder / "grows.tmp").write_bytes(b"g" * 50_000)
-    (folder / "rewritten").write_bytes(b"1" * 50_000)
-    with watch_module._copy_of(str(folder)) as copy:
-        copy.refresh()
-        place.read.clear()
-        copy.refresh()
-        assert place.read == []
-
-        with (folder / "grows.tmp").open("ab") as file:
-            file.write(b"h" * 10)
-        (folder / "rewritten").write_bytes(b"2" * 50_001)
-        copy.refresh()
-        assert sum(n for name, n in place.read if name == "grows.tmp") < 5_000
-        assert {name for name, _ in place.read} == {"grows.tmp", "rewritten"}
-        place.read.clear()
-
-        (folder / "grows.tmp").rename(folder / "grown")
-        with (folder / "grown").open("ab") as file:
-            file.write(b"]")
-        (folder / "new").write_bytes(b"n")
-        (folder / "closed").unlink()
-        copy.refresh()
-        assert sum(n for name, n in place.read if name == "grown") < 5_000
-        assert {name for name, _ in place.read} == {"grown", "new"}
-
-        same = {path.name: path.read_bytes() for path in copy.path.iterdir()}
-        assert same == {path.name: path.read_bytes() for path in folder.iterdir()}
-        assert same["grown"] == b"g" * 50_000 + b"h" * 10 + b"]"
-
-
-def test_a_file_that_takes_the_place_of_another_is_read_whole(
-    tmp_path: Path,
+def test_of_a_folder_of_this_machine_no_copy_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / "job"
-    folder.mkdir()
-    (folder / "card").write_bytes(b"1" * 100)
-    with watch_module._copy_of(str(folder)) as copy:
-        copy.refresh()
-        (folder / "card.tmp").write_bytes(b"2" * 100)
-        (folder / "card.tmp").replace(folder / "card")
-        copy.refresh()
+    job, copies = tmp_path / "job", tmp_path / "copies"
+    write(job, 0)
+    copies.mkdir()
+    monkeypatch.setenv("TMPDIR", str(copies))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    found: list[Path] = []
 
-        assert (copy.path / "card").read_bytes() == b"2" * 100
+    def on_made(_: str) -> None:
+        found.extend(path for path in copies.rglob("*") if path.is_file())
+        write_end_marker(job)
+
+    assert watch(options(job, tmp_path / "report"), Silent(), on_made=on_made)
+    assert found == []
+
+
+def test_a_file_of_the_same_size_is_news_when_it_was_written_again(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    write(job, 0)
+    (path,) = job.rglob("*.json")
+    made: list[str] = []
+
+    def on_made(address: str) -> None:
+        made.append(address)
+        if len(made) == 1:
+            path.write_text(path.read_text().replace("cpu0", "cpu1"))
+        else:
+            write_end_marker(job)
+
+    assert watch(options(job, tmp_path / "report"), Silent(), on_made=on_made)
+    assert len(made) == 3
 
 
 class Bucket:
