@@ -136,7 +136,7 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
     told = aws.counted_bottlenecks(job, share_pct=limits.threshold, patience=limits.patience)
     starved = _starved(job, words)
     return Outcome(
-        missing=None if starved else _reason(job, limits),
+        missing=None if starved else _reason(job, limits, words),
         **told,
         metrics=_metrics(job),
         findings=[_larger(_finding(job, limits, words), starved)],
@@ -152,12 +152,13 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
     )
 
 
-def _reason(job: Bottlenecks, limits: _Limits) -> Reason | None:
+def _reason(job: Bottlenecks, limits: _Limits, words: Wording) -> Reason | None:
     reason = reason_to_skip(
         n_ticks=job.n_ticks, n_gpus=job.n_gpus, n_samples=job.n_ticks, patience=limits.patience
     )
     if reason is None and not any(node.n_cores for node in job.nodes):
-        return too_few("The CPU cores were not sampled.")
+        what = "I/O wait" if words.cores is SeriesKind.IO_WAIT else "use"
+        return too_few(f"The {what} of the CPU cores was not sampled.")
     return reason
 
 

@@ -300,7 +300,10 @@ def too_short(n_samples: int, *, patience: int) -> str:
     )
 
 
-HOW_TO_RECORD = "Switch on framework profiling (or import a trace) to get this part."
+HOW_TO_RECORD = (
+    "Switch on framework profiling, run the job with reportgen record, or import a trace to get "
+    "this part."
+)
 WITHOUT_EVENTS = Reason(
     code=ReasonCode.NO_FRAMEWORK_METRICS,
     text=f"The job has no framework events. {HOW_TO_RECORD}",

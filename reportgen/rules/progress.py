@@ -25,6 +25,7 @@ MOST_POINTS = 500
 PAUSE_TIMES, LEAST_PAUSE_S = 5.0, 30.0
 """A logging interval is a pause if each step in it takes five times the usual time, and the
 interval half a minute longer: shorter ones may be a checkpoint or the log itself."""
+_BLOCKS = 20
 LEAST_CONTRAST_PCT = 15.0
 """GPUs that work by this much less are said to rest when the pace falls."""
 
@@ -43,8 +44,8 @@ SLOWER = kit.Message(
     severity=Severity.WARNING,
     title="Training became slower: {measured:pct} fewer steps a second at the end than at first",
     text="""In the first quarter of its log the job made {node.first_pace:.4g} steps a second,
-        in the last {node.last_pace:.4g}, by {node.counter}. Nearly every interval of the last
-        quarter is slower than those of the first.{use}""",
+        in the last {node.last_pace:.4g}, by {node.counter}. Each fifth of the last quarter is
+        slower than every one of the first.{use}""",
     advice="""Look at what grows with the steps: the length of inputs, lists that are kept, logging,
         or a machine that is slowed down by heat or other jobs.""",
     exhibit="pace",
@@ -73,8 +74,8 @@ class Params:
         20,
         "paces are compared once there are as many logging intervals",
         unit="intervals",
-        source="chosen: five in each quarter",
-        minimum=8,
+        source="chosen: one in each block that is compared",
+        minimum=_BLOCKS,
     )
 
 
@@ -162,9 +163,7 @@ def _pace(part: NodeProfile, log: Progress) -> NodePace | None:
     usual_s = float(np.median(passed_s / made[its])) * made[its]
     lost_s = passed_s - usual_s
     is_pause = (passed_s >= PAUSE_TIMES * usual_s) & (lost_s >= LEAST_PAUSE_S)
-    at_work = pace[~is_pause]
-    quarter = max(at_work.size // 4, 1)
-    first, last = at_work[:quarter], at_work[-quarter:]
+    first, last = _quarters(passed_s[~is_pause], made[its][~is_pause])
     low = float(np.percentile(pace, 25)) if not is_pause.any() else float(pace[is_pause].max())
     slow, usual = _use_of(part, start_ns, passed_s, pace <= low)
     return NodePace(
@@ -181,12 +180,24 @@ def _pace(part: NodeProfile, log: Progress) -> NodePace | None:
         paused_s=float(lost_s[is_pause].sum()),
         longest_s=float(passed_s[is_pause].max(initial=0.0)),
         whole_s=float(passed_s.sum()),
-        is_slower=bool(first.size and np.percentile(last, 90) < np.percentile(first, 25)),
+        is_slower=bool(first.size and last.max() < first.min()),
         slow_use_pct=slow,
         usual_use_pct=usual,
         start_ns=start_ns,
         pace=pace,
     )
+
+
+def _quarters(passed_s: Floats, made: Floats) -> tuple[Floats, Floats]:
+    """Return the paces of five blocks of intervals of the first quarter, and of the last one.
+
+    Blocks even out what alternates: an entry after an evaluation, entries of two kinds.
+    """
+    if passed_s.size < _BLOCKS:
+        return np.zeros(0), np.zeros(0)
+    starts = np.linspace(0, passed_s.size, _BLOCKS, endpoint=False).astype(np.int64)
+    pace = np.add.reduceat(made, starts) / np.add.reduceat(passed_s, starts)
+    return pace[: _BLOCKS // 4], pace[-_BLOCKS // 4 :]
 
 
 def _use_of(

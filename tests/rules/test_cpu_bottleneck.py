@@ -122,7 +122,7 @@ def test_without_cores_nothing_was_looked_at() -> None:
 
     assert result.status is Status.SKIPPED
     assert result.reason is not None
-    assert result.reason.text == "The CPU cores were not sampled."
+    assert result.reason.text == "The use of the CPU cores was not sampled."
 
 
 def test_three_slices_sum_to_all_ticks() -> None:

@@ -48,7 +48,14 @@ def test_a_pace_that_falls_by_a_fifth_is_reported(last: float, is_told: bool) ->
 
 
 def test_a_pace_that_only_scatters_is_not_a_fall() -> None:
-    assert not run(RULE, node(log([3.0, 1.0] * 10 + [2.2, 0.6] * 10))).findings
+    scattered = [3.0, 1.0, 2.0, 0.5, 1.5] * 8
+    assert not run(RULE, node(log(scattered + [0.8 * pace for pace in scattered]))).findings
+    assert not run(RULE, node(log([2.0] * 30 + [1.0] * 8 + [2.0] * 2))).findings
+
+
+def test_entries_of_two_kinds_are_one_pace() -> None:
+    result = run(RULE, node(log([4.0, 2.0] * 40 + [2.0, 1.0] * 40)))
+    assert [finding.id for finding in result.findings] == ["PROG-1"]
 
 
 def test_pauses_are_counted_apart_from_the_pace_and_with_the_gpus() -> None:
@@ -84,9 +91,12 @@ def test_numbers_of_the_job_are_shown_as_its_own() -> None:
 
 
 def test_few_intervals_are_shown_and_not_judged() -> None:
-    result = run(RULE, node(log([2.0] * 5 + [0.5] * 5)))
+    few = node(log([2.0] * 11 + [0.5] * 10))
+    assert run(RULE, few).findings
+    result = run(RULE, few, params=Params(min_intervals=22))
     assert result.status is Status.OK
-    assert run(RULE, node(log([2.0] * 5 + [0.5] * 5)), params=Params(min_intervals=8)).findings
+    assert not result.findings
+    assert not run(RULE, node(log([2.0] * 9 + [0.5] * 9))).findings
 
 
 def test_without_a_log_nothing_is_said() -> None:
