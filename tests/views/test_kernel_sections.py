@@ -23,12 +23,10 @@ from reportgen.views.charts import bars, series
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.color_roles import inks
-from reportgen.views.exhibits import figure_of
 from reportgen.views.sections.closing import absent_of
 from reportgen.views.status import hint_of
 from reportgen.views.verdict import verdict_of
 from tests.views import reports, traces
-from tests.views.test_time_bar import budget_report
 
 UNIX = ChartContext(rule_id="GPUActivity", is_unix=True)
 
@@ -88,11 +86,6 @@ def test_shares_of_nothing_but_the_rest_keep_their_title():
     assert "<h3>Why the GPUs idled</h3>" in html
 
 
-def rows_of_ranking() -> tuple[bars.BarRow, ...]:
-    ranked = as_ranking(traces.ranking(), row_noun="kernel")
-    return bars.info(ranked, file="KernelTime.json").rows
-
-
 def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
     first = bars.info(as_ranking(traces.ranking(), row_noun="kernel"), file="KernelTime.json").rows[
         0
@@ -102,20 +95,6 @@ def test_a_kernel_name_of_nine_kilobytes_is_short_with_the_whole_at_hand():
     html = html_of(views.section(traces.traced_report(), "at-a-glance"))
     assert "full name" not in html
     assert "category" not in html
-
-
-def test_kernels_that_communicate_have_the_colour_of_communication():
-    rows = rows_of_ranking()
-    assert [row.bars[0].ink for row in rows] == ["rg-ink-gpu", "rg-ink-network", "rg-ink-idle"]
-
-
-def test_a_title_that_names_communication_does_not_colour_compute():
-    parts = {"compute": 10.0, "exposed communication": 80.0, "idle": 10.0}
-    split = traces.time_shares("activity_split", "Work of the GPUs", parts)
-    result = reports.result("GPUActivity", Status.OK, exhibits=(split,))
-    html = html_of(views.section(reports.report_of((result,), nodes=("rank 0",)), "at-a-glance"))
-    assert "Work of the GPUs: 80.0 % exposed communication" in html
-    assert '<span class="rg-swatch rg-ink-gpu" aria-hidden="true"></span>compute' in html
 
 
 def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
@@ -130,18 +109,6 @@ def test_of_several_gpus_the_mean_is_drawn_and_each_gpu_waits_in_the_legend():
         "The chart shows the mean. Click in the legend to show one of the 2 GPUs.",
     )
     assert series.draw(traces.utilization("gpu0"), UNIX).remarks == ()
-
-
-def test_instants_of_traces_reach_the_figure_with_their_microseconds():
-    xs = figure_of(traces.utilization("gpu0"), UNIX)["data"][0]["x"]
-    assert xs[:2] == ["2026-07-03 09:30", "2026-07-03 09:30:00.0001"]
-
-
-def test_a_narrow_panel_without_a_neighbour_fills_the_width():
-    shown = list(outputs(views.section(traces.traced_report(), "at-a-glance")))
-    panels = [item.data["text/html"].startswith('<div class="rg rg-panel">') for item in shown]
-    # The heading; active time beside the split; the curve, the causes and the ranking alone.
-    assert panels == [False, True, True, False, False]
 
 
 def test_the_overview_has_further_faults_as_lines_that_lead_to_their_cards():
@@ -229,16 +196,6 @@ def test_the_summary_of_traces_speaks_of_the_recording():
     assert "of the job" not in html
 
 
-def test_the_first_picture_of_kernels_knows_work_communication_and_idling():
-    parts = {"compute": 40.0, "exposed_communication": 20.0, "cpu_input": 30.0, "launch": 10.0}
-    html = html_of(views.header(budget_report(parts, n_gpus=1)))
-    assert (
-        "The GPUs computed in 40.0 % of their time; another 20.0 % was communication while "
-        "nothing was computed, and another 40.0 % (40 s) was lost waiting, mostly for the data "
-        "loader."
-    ) in html
-
-
 def grouped_report():
     """The report of a job whose kernels were added up in two ways."""
     tables = [
@@ -258,10 +215,6 @@ def test_a_reader_chooses_by_what_kernels_are_grouped():
     assert choice.count(" checked>") == 1
     assert "KernelTime--kernels_by_shape" in anchors_of(choice)
     assert "rg-choices-switch" not in html
-
-
-def test_what_cannot_be_chosen_stands_alone():
-    assert "rg-choices" not in html_of(views.section(traces.traced_report(), "at-a-glance"))
 
 
 def _with_stretches(lane: str, cause: str) -> Report:

@@ -68,10 +68,6 @@ def test_the_page_forbids_itself_every_request(page):
     assert "unsafe-eval" not in policy
 
 
-def test_the_page_says_who_made_it_in_its_first_bytes(page):
-    assert '<meta name="generator" content="make-profiler-report">' in page[:4096]
-
-
 def test_the_library_is_in_the_page_once(page):
     assert page.count('id="plotly-gz"') == 1
     assert page.count("plotly.js v") == 0
@@ -142,10 +138,6 @@ def test_code_is_folded_and_silent_code_stands_with_what_follows(visible):
 def test_text_for_the_notebook_stays_out_of_the_page(visible):
     assert "About this notebook" not in visible
     assert "Not for the page" not in visible
-
-
-def test_the_style_of_the_notebook_is_not_in_the_page_twice(page):
-    assert page.count(":root { color-scheme: light;") == 1
 
 
 def test_an_hour_of_two_nodes_stays_within_the_weight(page):

@@ -1,14 +1,10 @@
 """What the sections say: found, found nothing, could not look, broke: each told apart."""
 
-import sys
 from dataclasses import replace
-from html import unescape
 
 import pytest
-from markupsafe import Markup
 
 from reportgen import views
-from reportgen.errors import PluginError
 from reportgen.report import JobSummary
 from reportgen.results import (
     Cause,
@@ -22,7 +18,7 @@ from reportgen.results import (
     Where,
     exhibit,
 )
-from reportgen.views.cell_output import METADATA_KEY, Block, PageSection, outputs
+from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
 from reportgen.views.sections.closing import notes_of, quality_rows
@@ -61,16 +57,6 @@ def test_a_headline_keeps_the_name_of_a_worker_as_it_is(title, headline):
     (first, *others) = report.findings
     first = replace(first, finding=replace(first.finding, title=title))
     assert verdict_of(replace(report, findings=(first, *others))).headline == headline
-
-
-def test_large_html_takes_a_byte_a_character():
-    small, large = Block(html=Markup("· …")), Block(html=Markup("· …" + "x" * 400_000))
-    (output,) = outputs(PageSection(id="s", title="S", blocks=(small,)))
-    assert output.data["text/html"] == '<div class="rg">· …</div>'
-    (output,) = outputs(PageSection(id="s", title="S", blocks=(large,)))
-    html = output.data["text/html"]
-    assert len(html) < sys.getsizeof(html) < 1.01 * len(html)
-    assert unescape(html) == f'<div class="rg">{large.html}</div>'
 
 
 def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
@@ -364,11 +350,6 @@ def test_what_was_not_recorded_is_not_called_inapplicable(code, word):
     assert rule_state("GPUPower", report).word == word
 
 
-def test_periodic_slow_steps_have_their_section_beside_the_durations():
-    report = reports.report_of((reports.result("StepPeriodicity", Status.OK),))
-    assert views.section(report, "step-periodicity").id == "step-periodicity"
-
-
 def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
     framework, operators = (
         _html(views.section(busy, "framework")),
@@ -380,16 +361,6 @@ def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
     assert "Operators on the GPU" not in framework
     assert "FW-3" not in framework
     assert "takes most operator time" in operators
-
-
-def test_framework_events_without_operators_say_how_to_record_them():
-    result = reports.result(
-        "OverallFrameworkMetrics", Status.OK, exhibits=(reports.shares("p", "P", {"a": 1.0}),)
-    )
-    section = views.section(reports.report_of((result,)), "operators")
-    assert section.state is not None
-    assert section.state.word == "not recorded"
-    assert "DetailedProfilingConfig" in _html(section)
 
 
 def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
@@ -466,27 +437,6 @@ def test_the_appendix_says_how_to_take_the_advice(busy):
     assert "for information" in html
     assert "0.1.0" in html
     assert "5f1c0ffee0ddba11" in html
-
-
-def test_one_exhibit_can_be_shown_and_taken_as_a_figure(busy):
-    section = views.exhibit(busy, "OverallSystemUsage", "gpu")
-    assert section.title == "GPU utilization over time"
-    assert views.figure(busy, "OverallSystemUsage", "gpu")["data"]
-
-
-def test_an_unknown_exhibit_is_refused_with_those_there_are(busy):
-    with pytest.raises(PluginError, match="It has: usage, gpu, cpu, network, heat"):
-        views.exhibit(busy, "OverallSystemUsage", "gppu")
-    with pytest.raises(PluginError, match="It holds: OverallSystemUsage"):
-        views.figure(busy, "Nothing", "gpu")
-
-
-def test_every_exhibit_is_a_figure_of_plotlys(busy):
-    from plotly.graph_objects import Figure
-
-    for rule_id, result in busy.results.items():
-        for item in result.exhibits:
-            assert Figure(views.figure(busy, rule_id, item.id)).data, item.id
 
 
 def test_hostile_names_are_text_everywhere():

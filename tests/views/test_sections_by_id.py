@@ -11,7 +11,6 @@ from reportgen.report import Report
 from reportgen.results import (
     NOWHERE,
     About,
-    Choice,
     DashboardPanel,
     Depth,
     Exhibit,
@@ -139,13 +138,3 @@ def test_a_strangers_curves_stand_in_the_timeline() -> None:
     assert "My speed" in html_of(report, "timeline")
     assert 'id="Speed--curve"' in html_of(report, "timeline")
     assert 'id="Speed--curve"' not in html_of(report, "speed")
-
-
-def test_of_exhibits_of_one_group_the_reader_chooses_one() -> None:
-    group = [
-        table(name, place=Place(choice=Choice(group="g", question="By", label=f"by {name}")))
-        for name in ("a", "b")
-    ]
-    html = html_of(reports.report_of((strange(*group, section=SPEED),)), "speed")
-    assert html.count('type="radio"') == 2
-    assert "by a" in html

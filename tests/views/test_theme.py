@@ -55,10 +55,6 @@ def test_text_is_readable_on_every_shade_of_every_meaning(hue, mode):
         assert _contrast(text, ground) >= 4.5
 
 
-def test_both_themes_define_the_same_tokens():
-    assert theme.tokens("light").keys() == theme.tokens("dark").keys()
-
-
 def test_a_figure_for_jupyter_holds_colours_instead_of_tokens():
     figure = {"line": {"color": theme.shade("gpu", 1)}, "text": ["var(--rg-gpu) is a name here"]}
     resolved = theme.resolved(figure)
@@ -116,11 +112,6 @@ def test_a_part_of_training_keeps_the_colour_of_the_resource_that_is_shown():
     assert hues == ["cpu", "cpu"]
     assert inks(["algo-1 gpu0"], "GPU memory activity")[0].hue == "gpu-memory"
     assert inks(["training loop"], "Phases of the job")[0].hue == "gpu"
-
-
-def test_a_fault_in_the_title_does_not_colour_the_parts():
-    (ink,) = inks(["Forward"], "Other framework work during bottlenecks")
-    assert ink.hue == "gpu"
 
 
 def test_the_data_loader_has_one_colour_in_all_pictures_of_a_trace():

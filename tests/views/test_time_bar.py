@@ -236,11 +236,6 @@ def test_results_without_a_budget_have_no_picture():
     assert picture_of(reports.healthy_report()) is None
 
 
-def test_the_verdict_says_what_to_try_first():
-    assert verdict_of(reports.busy_report()).action
-    assert verdict_of(reports.healthy_report()).action == ""
-
-
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
@@ -266,11 +261,6 @@ def test_the_picture_of_a_real_result_is_readable_without_script():
     html = views.header(report)._repr_html_()
     assert "2 GPUs × 5 min 00 s = 10 min 00 s of GPU time in whole samples, $0.33" in html
     assert "waits for CPU or input" in html
-
-
-def test_a_number_and_its_unit_stay_on_one_line():
-    html = views.header(budget_report(INPUT_BOUND))._repr_html_()
-    assert "another 50.0\u00a0%" in html
 
 
 def test_a_second_bar_divides_the_time_at_work_as_the_exhibit_that_declares_it():

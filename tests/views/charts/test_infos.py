@@ -19,8 +19,8 @@ from reportgen.views.charts import (
     shares,
     spans,
 )
-from reportgen.views.charts.arrays import float32, float64, matrix32, outline
-from reportgen.views.charts.layout import ChartContext, time_array, unit_scale
+from reportgen.views.charts.arrays import float64, outline
+from reportgen.views.charts.layout import ChartContext, unit_scale
 from reportgen.views.exhibits import figure_of
 from tests.views import reports
 
@@ -38,14 +38,6 @@ def test_typed_arrays_hold_exact_doubles_and_nan_for_absent():
     first, second = unpacked(float64([1_783_071_000_123.0, None]))
     assert first == 1_783_071_000_123.0
     assert math.isnan(second)
-
-
-def test_values_of_curves_are_in_single_precision():
-    assert unpacked(float32([41.2])) == [pytest.approx(41.2, rel=1e-7)]
-
-
-def test_a_matrix_says_its_shape():
-    assert matrix32([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])["shape"] == "2, 3"
 
 
 def test_instants_are_texts_for_plotly_which_takes_numbers_for_local_time():
@@ -93,11 +85,6 @@ def test_instants_are_epoch_milliseconds_or_seconds_of_a_relative_clock():
     )
     assert series.info(made, UNIX).time_x == [1_783_071_000_123.0]
     assert series.info(made, RELATIVE).time_x == [1_783_071_000.123]
-
-
-def test_points_of_a_kernel_trace_lie_closer_than_a_millisecond() -> None:
-    bins = [1_783_071_021_250.1, 1_783_071_021_250.2]
-    assert time_array(bins, UNIX) == ["2026-07-03 09:30:21.2501", "2026-07-03 09:30:21.2502"]
 
 
 def test_lines_of_different_units_stand_in_panels_of_their_own():
@@ -177,14 +164,6 @@ def test_a_histogram_keeps_its_bins_and_counts():
     assert found.groups[0].counts == [3.0, 4.0]
 
 
-def test_each_group_of_a_histogram_is_a_trace_that_the_legend_can_hide():
-    for n_groups in (2, 4):
-        made = reports.histogram("h", "x", {f"gpu{at}": 40.0 for at in range(n_groups)})
-        figure = histogram.draw(made, UNIX).figure
-        assert [trace["name"] for trace in figure["data"]] == [f"gpu{at}" for at in range(n_groups)]
-        assert figure["layout"]["showlegend"]
-
-
 def test_groups_beyond_the_limit_are_counted():
     many = {f"gpu{at}": 40.0 for at in range(histogram.MOST_GROUPS + 3)}
     drawing = histogram.draw(reports.histogram("h", "x", many), UNIX)
@@ -198,11 +177,6 @@ def test_boxes_beyond_the_limit_are_counted():
     assert len(found.boxes) == boxes.MOST_BOXES
     assert found.n_left_out == 5
     assert "5 more" in boxes.draw(many, UNIX).remarks[0]
-
-
-def test_a_box_shows_the_numbers_of_its_row():
-    found = boxes.info(reports.boxes("b", "x", ("gpu0",)))
-    assert found.boxes[0].marks == (2.0, 22.0, 41.2, 58.0, 96.0)
 
 
 def test_boxes_of_gpu_memory_have_its_colour_whatever_the_device_is_called():
@@ -298,12 +272,6 @@ def test_small_shares_are_one_part_of_the_bar_and_rows_of_the_legend():
     assert [part.name.text for part in found.parts] == ["loader", "forward", "others (10)"]
     assert found.parts[-1].pct.text == "5.0 %"
     assert len(found.folded) == 10
-
-
-def test_the_widths_of_a_share_bar_add_up_to_its_length():
-    found = shares.info(reports.shares("s", "x", {"a": 1.0, "b": 1.0, "c": 2.0}))
-    assert sum(part.width_pct for part in found.parts) == pytest.approx(100)
-    assert not found.folded
 
 
 def test_bars_compare_within_a_unit_and_other_columns_are_numbers():

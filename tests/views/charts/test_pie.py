@@ -41,12 +41,6 @@ def test_large_parts_carry_their_share_and_small_ones_are_in_the_legend() -> Non
     assert "others 2.0 %" in drawing.alt
 
 
-def test_a_label_lies_in_the_middle_of_its_sector() -> None:
-    first, second = drawn({"first": 50.0, "second": 50.0}).sectors
-    assert (first.x, second.x) == (32.0, -32.0)
-    assert abs(first.y) == abs(second.y) == 0
-
-
 def test_a_part_that_is_all_has_its_share_in_the_middle() -> None:
     (sector,) = drawn({"cpu_functions": 5.0, "gpu_functions": 0.0}).sectors
     assert (sector.x, sector.y, sector.label) == (0, 0, "100.0 %")

@@ -31,15 +31,6 @@ def test_at_most_the_first_findings_are_told_and_never_readings() -> None:
     assert Severity.INFO.value not in {line.kind for line in told}
 
 
-def test_a_quiet_report_says_that_nothing_was_found() -> None:
-    quiet = dataclasses.replace(reports.busy_report(), findings=())
-    lines = terminal_lines(quiet)
-
-    assert len(lines) == 2
-    assert "No problem found" in lines[0].text
-    assert "found nothing wrong" in lines[1].text
-
-
 def test_without_faults_what_could_win_most_is_told_with_what_to_try() -> None:
     won = reports.finding("X-1", Severity.INFO, "Most time is FP32", share=0.5)
     result = reports.result("KernelPrecision", Status.OK, findings=(won,))
