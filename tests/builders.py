@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,8 @@ from reportgen.profile.system import device_order, empty_system
 
 START_S = 1_783_071_000.0
 """A full minute in July 2026: where built jobs start."""
+
+T = TypeVar("T")
 
 Row = tuple[str, str, float, float] | tuple[str, str, float, float, Mapping[str, object]]
 
@@ -61,6 +63,12 @@ _DIMENSIONS = {
     ("gpu", "_throttle"): "GPUThrottleReasons",
     ("gpu", "_others"): "GPUOtherProcesses",
 }
+
+
+def known(value: T | None) -> T:
+    """Return what must be there."""
+    assert value is not None
+    return value
 
 
 def ns(time_s: float) -> int:

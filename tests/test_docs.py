@@ -14,16 +14,15 @@ import pytest
 from reportgen.cli.family import family
 from reportgen.profile import Quality
 from reportgen.results import ExhibitKind, ReasonCode
+from tests.builders import known
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def module_at(path: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec = known(importlib.util.spec_from_file_location(Path(path).stem, ROOT / path))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    known(spec.loader).exec_module(module)
     return module
 
 

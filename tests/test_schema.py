@@ -20,6 +20,7 @@ from reportgen.results.codec import encode
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
+from tests.builders import known
 from tests.report.test_codec import small_report
 from tests.results.test_codec import full_result
 from tests.rules.samples import busy_node, run
@@ -31,11 +32,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def builder() -> ModuleType:
     path = ROOT / "docs" / "schema_build.py"
-    spec = importlib.util.spec_from_file_location("schema_build", path)
-    assert spec is not None
-    assert spec.loader is not None
+    spec = known(importlib.util.spec_from_file_location("schema_build", path))
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    known(spec.loader).exec_module(module)
     return module
 
 

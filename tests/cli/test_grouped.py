@@ -9,6 +9,7 @@ from reportgen.cli import command
 from reportgen.cli.command import _GROUPS
 from reportgen.cli.family import family
 from reportgen.cli.grouped import Grouped
+from tests.builders import known
 
 
 def test_every_option_of_the_report_stands_under_one_heading() -> None:
@@ -40,6 +41,5 @@ def test_buckets_have_a_group_in_every_command_that_reads_them(name: str) -> Non
 
 @pytest.mark.parametrize("name", family.list_commands(click.Context(family)))
 def test_lists_in_the_help_keep_their_lines(name: str) -> None:
-    found = family.get_command(click.Context(family), name)
-    assert found is not None
+    found = known(family.get_command(click.Context(family), name))
     assert "\\b" not in found.get_help(click.Context(found))

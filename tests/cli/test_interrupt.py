@@ -10,6 +10,7 @@ import time
 import pytest
 
 from reportgen.record.folder import process_stat
+from tests.builders import known
 
 _STUCK = """
 import ctypes
@@ -39,8 +40,7 @@ def test_a_signal_ends_a_command_that_waits_for_a_library(number: int, code: int
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "begun\n"
+        assert known(process.stdout).readline() == "begun\n"
         wait_until_it_sleeps(process.pid)
         process.send_signal(number)
         _, stderr = process.communicate(timeout=60)

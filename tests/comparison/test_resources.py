@@ -15,6 +15,7 @@ from reportgen.results import ExhibitKind, RuleId, RuleResult, Status
 from reportgen.results.exhibits import column, exhibit
 from reportgen.results.model import ColumnType, Scalar
 from reportgen.results.packed_columns import unpack
+from tests.builders import known
 from tests.comparison.builders import budget_table, report_of, steps_table
 
 TIMES = np.random.default_rng(1).lognormal(0, 0.02, 400)
@@ -54,8 +55,7 @@ def test_samples_per_second_follow_from_the_batch_size_of_all_ranks() -> None:
 
     comparison = compare(job(setup=setups[0]), job(1.5, setup=setups[1]))
 
-    step = comparison.step
-    assert step is not None
+    step = known(comparison.step)
     assert step.before_samples_per_s == pytest.approx(128 / step.before_mean_s)
     assert step.after_samples_per_s == pytest.approx(256 / step.after_mean_s)
     assert "samples per second" in comparison.headline
@@ -67,8 +67,7 @@ def test_samples_per_second_follow_from_the_batch_size_of_all_ranks() -> None:
 def test_without_a_batch_size_nothing_is_said_of_samples() -> None:
     comparison = compare(job(setup=Setup(batch_size=32)), job(1.5))
 
-    assert comparison.step is not None
-    assert comparison.step.after_samples_per_s is None
+    assert known(comparison.step).after_samples_per_s is None
     assert "samples" not in comparison.headline
 
 
@@ -162,9 +161,8 @@ def test_computing_is_divided_by_kinds_of_kernels_and_still_adds_up() -> None:
     assert parts["compute_matrix"] == pytest.approx((0.060, 0.030))
     assert parts["compute_elementwise"] == pytest.approx((0.020, 0.030))
     assert "compute" not in parts
-    assert comparison.step is not None
     assert sum(after - before for before, after in parts.values()) == pytest.approx(
-        comparison.step.step_mean_difference_s, abs=1e-9
+        known(comparison.step).step_mean_difference_s, abs=1e-9
     )
 
 

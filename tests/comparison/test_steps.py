@@ -11,6 +11,7 @@ from reportgen.comparison.compare import verdict_of
 from reportgen.comparison.model import Verdict
 from reportgen.comparison.runs import run_of
 from reportgen.comparison.steps import _rank_sums, choose, difference_of
+from tests.builders import known
 from tests.comparison.builders import report_of, steps_table
 
 MS = 1e6
@@ -90,10 +91,8 @@ def test_swapping_the_sides_flips_every_sign() -> None:
 
 
 def test_the_warm_up_is_left_out_and_numbered_steps_are_matched() -> None:
-    before = run_of(report_of(steps_table(np.full(200, 10.0))), label="before").steps
-    after = run_of(report_of(steps_table(np.full(120, 10.0), first=50)), label="after").steps
-    assert before is not None
-    assert after is not None
+    before = known(run_of(report_of(steps_table(np.full(200, 10.0))), label="before").steps)
+    after = known(run_of(report_of(steps_table(np.full(120, 10.0), first=50)), label="after").steps)
 
     chosen = choose(before, after)
 
@@ -103,10 +102,10 @@ def test_the_warm_up_is_left_out_and_numbered_steps_are_matched() -> None:
 
 
 def test_steps_with_no_number_in_common_are_compared_whole() -> None:
-    before = run_of(report_of(steps_table(np.full(50, 10.0))), label="before").steps
-    after = run_of(report_of(steps_table(np.full(50, 10.0), first=1_000)), label="after").steps
-    assert before is not None
-    assert after is not None
+    before = known(run_of(report_of(steps_table(np.full(50, 10.0))), label="before").steps)
+    after = known(
+        run_of(report_of(steps_table(np.full(50, 10.0), first=1_000)), label="after").steps
+    )
 
     chosen = choose(before, after)
 

@@ -19,6 +19,7 @@ from reportgen import load
 from tests.builders import (
     START_S,
     Row,
+    known,
     timeline_lines,
     write_end_marker,
     write_system,
@@ -179,8 +180,7 @@ def _after_each_kill(process: subprocess.Popen[str], output: Path, template: Pat
         yield number
         process.stdin.write("go on\n")
         process.stdin.flush()
-    assert process.stderr is not None
-    pytest.fail(f"the runs ended early: {process.stderr.read()}")
+    pytest.fail(f"the runs ended early: {known(process.stderr).read()}")
 
 
 def _assert_summary_whole(output: Path, old: bytes) -> None:

@@ -16,6 +16,7 @@ import pytest
 from reportgen.explore.profiles import PythonProfiles, describe_own_time, top_functions
 from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
+from tests.builders import known
 
 T = 1_594_662_605_425_850
 
@@ -57,11 +58,12 @@ def folder(start: str, end: str, *, node: str = "27-algo-1", profiler: str = "cp
     ],
 )
 def test_the_path_says_from_when_to_when(interval, modes, steps) -> None:
-    told = profile_key(
-        f"job/profiler-output/framework/pytorch/cProfile/27-algo-1/{interval}/python_stats"
+    told = known(
+        profile_key(
+            f"job/profiler-output/framework/pytorch/cProfile/27-algo-1/{interval}/python_stats"
+        )
     )
 
-    assert told is not None
     assert told.job_prefix == "job/profiler-output/"
     assert (told.profiler, told.node) == ("cprofile", "27-algo-1")
     assert (told.interval.start.mode, told.interval.end.mode) == modes
@@ -70,9 +72,8 @@ def test_the_path_says_from_when_to_when(interval, modes, steps) -> None:
 
 
 def test_the_layout_of_2020_is_known() -> None:
-    told = profile_key(f"framework/tensorflow/cProfile/{T}_{T + 5}_1-algo-1_-1/python_stats")
+    told = known(profile_key(f"framework/tensorflow/cProfile/{T}_{T + 5}_1-algo-1_-1/python_stats"))
 
-    assert told is not None
     assert told.node == "1-algo-1"
     assert told.interval.start.mode == "prestepzero"
     assert told.interval.start.step is None

@@ -15,7 +15,7 @@ from reportgen.facts.between_steps import (
     waited_for_ns,
 )
 from reportgen.profile import NodeProfile
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
 STEP_S, WORK_S, WAIT_S = 0.3, 0.1, 0.02
@@ -89,17 +89,15 @@ def test_without_recorded_waits_it_is_unknown_what_is_one() -> None:
 def test_the_use_of_gpus_between_steps_is_read_from_samples_that_hold_both(
     use_between: float, expected: float, use_at_end: float
 ) -> None:
-    found = idle_between_of(job(use_between=use_between, use_at_end=use_at_end))
+    found = known(idle_between_of(job(use_between=use_between, use_at_end=use_at_end)))
 
-    assert found is not None
     assert found.ratio == pytest.approx(expected, abs=0.06)
     assert found.ratio <= found.at_most_ratio <= 1
 
 
 def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit() -> None:
-    found = idle_between_of(job(looks_back=4))
+    found = known(idle_between_of(job(looks_back=4)))
 
-    assert found is not None
     assert found.ratio == pytest.approx(1.0, abs=0.06)
 
 
@@ -107,9 +105,8 @@ def test_a_meter_that_looks_back_for_longer_than_an_interval_is_known_by_its_fit
 def test_gpus_that_idle_in_slow_steps_do_not_count_as_those_in_usual_steps(
     use_between: float,
 ) -> None:
-    found = idle_between_of(job(use_between=use_between, slow_s=4.0))
+    found = known(idle_between_of(job(use_between=use_between, slow_s=4.0)))
 
-    assert found is not None
     assert found.ratio == pytest.approx(1 - use_between / 90, abs=0.06)
 
 
@@ -118,24 +115,23 @@ def test_gpus_that_idle_in_slow_steps_do_not_count_as_those_in_usual_steps(
 def test_gpus_that_do_more_or_less_in_validation_do_not_count_as_those_in_training(
     use_between: float, use_in_evals: float
 ) -> None:
-    found = idle_between_of(job(use_between=use_between, n_evals=60, use_in_evals=use_in_evals))
+    found = known(
+        idle_between_of(job(use_between=use_between, n_evals=60, use_in_evals=use_in_evals))
+    )
 
-    assert found is not None
     assert found.ratio == pytest.approx(1 - use_between / 90, abs=0.06)
 
 
 def test_samples_that_hardly_follow_the_steps_leave_all_unused_time_open() -> None:
-    found = idle_between_of(job(late_s=0.25))
+    found = known(idle_between_of(job(late_s=0.25)))
 
-    assert found is not None
     assert found.ratio < 0.85
     assert found.at_most_ratio == 1.0
 
 
 def test_pauses_that_samples_follow_do_not_vouch_for_the_time_between_all_steps() -> None:
-    found = idle_between_of(job(tick_s=0.38, late_s=0.2))
+    found = known(idle_between_of(job(tick_s=0.38, late_s=0.2)))
 
-    assert found is not None
     assert found.unexplained < 0.5, "the pauses of 2 s are seen"
     assert found.ratio < 0.6, "the GPU idles, but each sample holds nearly a whole cycle"
     assert found.at_most_ratio == 1.0

@@ -9,12 +9,12 @@ import pytest
 from reportgen.facts.host_costs import Cost, host_costs
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import SliceKind
+from tests.builders import known
 from tests.rules.kernels.builders import ANNOTATION, LOADER, Row, rank_trace
 
 
 def costs_us(trace: RankTrace) -> dict[Cost, float]:
-    found = host_costs(trace)
-    assert found is not None
+    found = known(host_costs(trace))
     return {cost: ns / 1000 for cost, ns in found.won_ns.items() if ns}
 
 
@@ -34,8 +34,7 @@ def stopped(us: float, *, slices: Any = (), call_us: float = 5.0, name: str = "g
 def test_one_long_stretch_is_a_stop_with_what_the_host_did() -> None:
     slices = [("save_checkpoint", 4_990.0, 2_900.0, ANNOTATION)]
     trace = stopped(3_000.0, slices=slices)
-    found = host_costs(trace)
-    assert found is not None
+    found = known(host_costs(trace))
     (stop,) = found.stops
     assert (stop.doing, stop.before) == ("save_checkpoint", "gemm")
     assert costs_us(trace)[Cost.LONG_GAP] == (stop.end_ns - stop.start_ns) / 1000
@@ -52,30 +51,25 @@ def test_a_stop_names_the_operator_the_range_and_the_function_around_it() -> Non
         ("<built-in function sleep>", 4_990.0, 2_900.0, python),
         ("train.py(70): short", 5_000.0, 100.0, python),
     ]
-    found = host_costs(stopped(3_000.0, slices=slices))
-    assert found is not None
+    found = known(host_costs(stopped(3_000.0, slices=slices)))
     assert [stop.doing for stop in found.stops] == ["sleep in validate in train.py(12): evaluate"]
 
 
 def test_a_stop_in_which_nothing_was_recorded_names_nothing() -> None:
-    found = host_costs(stopped(3_000.0))
-    assert found is not None
+    found = known(host_costs(stopped(3_000.0)))
     assert [stop.doing for stop in found.stops] == [""]
 
 
 def test_a_short_stretch_is_no_stop() -> None:
-    found = host_costs(stopped(900.0))
-    assert found is not None
+    found = known(host_costs(stopped(900.0)))
     assert not found.stops
 
 
 def test_a_long_first_launch_of_a_kernel_is_its_first_use() -> None:
     first = stopped(0.0, call_us=3_000.0, name="flash_fwd")
-    found = host_costs(first)
-    assert found is not None
+    found = known(host_costs(first))
     assert not found.stops
-    assert found.first_use is not None
-    assert found.first_use.length_ns == 3_000_000
+    assert known(found.first_use).length_ns == 3_000_000
     assert 2_900 <= costs_us(first)[Cost.FIRST_USE] <= 3_000
 
 
@@ -85,8 +79,7 @@ def test_a_long_launch_of_a_known_kernel_is_none() -> None:
 
 def test_a_wait_for_a_batch_is_the_loader_and_no_stop() -> None:
     trace = stopped(3_000.0, slices=[(LOADER, 5_000.0, 3_000.0, ANNOTATION)])
-    found = host_costs(trace)
-    assert found is not None
+    found = known(host_costs(trace))
     assert not found.stops
     assert costs_us(trace)[Cost.LOADER] > 2_900
 
@@ -103,9 +96,8 @@ def test_a_stop_is_found_beside_stretches_that_recur_before_another_operation() 
             gpu.append((name, now + 8.0, 500.0, {"correlation": len(gpu)}))
         now += 600.0
     trace = rank_trace(gpu=gpu, calls=calls)
-    found = host_costs(trace)
+    found = known(host_costs(trace))
 
-    assert found is not None
     assert [stop.before for stop in found.stops] == ["gemm"]
     assert 2_400 <= costs_us(trace)[Cost.LONG_GAP] <= 3_000
     assert costs_us(trace)[Cost.HOST] > 8 * 1_500
@@ -208,7 +200,6 @@ def test_a_rank_without_a_gpu_has_no_costs() -> None:
 def test_recorded_stacks_and_compiled_code_are_known(
     kind: SliceKind, name: str, has_stacks: bool, is_compiled: bool
 ) -> None:
-    found = host_costs(stopped(3_000.0, slices=[(name, 0.0, 10.0, {"kind": int(kind)})]))
+    found = known(host_costs(stopped(3_000.0, slices=[(name, 0.0, 10.0, {"kind": int(kind)})])))
 
-    assert found is not None
     assert (found.has_stacks, found.is_compiled) == (has_stacks, is_compiled)

@@ -9,7 +9,7 @@ import pytest
 from reportgen.facts.loading_work import LoadingWork, loading_work_of
 from reportgen.profile import NodeProfile
 from reportgen.recorded_job import RecordedNode, RecordedWork
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 
 
 def part(*work: RecordedWork) -> NodeProfile:
@@ -32,9 +32,8 @@ def work(computing_s: float, queued_s: float = 0.0, **more: bool | int) -> Recor
 
 
 def test_the_shares_are_of_the_time_that_was_measured() -> None:
-    found = loading_work_of(part(work(2, 3), work(4)))
+    found = known(loading_work_of(part(work(2, 3), work(4))))
 
-    assert found is not None
     assert (found.computing_ratio, found.queued_ratio) == (0.3, 0.15)
     assert found.resting_ratio == pytest.approx(0.55)
     assert (found.batch_ns, found.wall_ns) == (150_000_000, 20 * 10**9)
@@ -55,9 +54,10 @@ def test_who_does_not_compute_for_half_of_the_time_with_a_free_core_rests(
 
 
 def test_the_loaders_that_were_waited_for_longer_count() -> None:
-    found = loading_work_of(part(work(1), work(9, has_processes=True), work(9, has_processes=True)))
+    found = known(
+        loading_work_of(part(work(1), work(9, has_processes=True), work(9, has_processes=True)))
+    )
 
-    assert found is not None
     assert (found.has_processes, found.computing_ratio) == (True, 0.9)
 
 
@@ -71,8 +71,7 @@ def test_fewer_than_twenty_waits_and_other_recorders_say_nothing() -> None:
 def test_cores_that_the_job_does_not_keep_busy_are_others(
     queued_s: float, is_crowded_out: bool
 ) -> None:
-    found = loading_work_of(part(work(1, queued_s)))
+    found = known(loading_work_of(part(work(1, queued_s))))
 
-    assert found is not None
     assert (round(found.own_cores or 0, 6), round(found.other_cores or 0, 6)) == (0.4, 1.2)
     assert found.is_crowded_out is is_crowded_out

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pytest
 
 from reportgen.facts.operator_flops import Inputs, Work, work_of
+from tests.builders import known
 from tests.shared_data import SHARED_DATA
 
 FLOPS = SHARED_DATA / "flops"
@@ -78,9 +79,7 @@ def test_inputs_that_are_missing_or_do_not_fit_give_nothing(
 
 
 def work(name: str, dims: Sequence[object], *values: str) -> Work:
-    found = work_of(name, Inputs(dims=tuple(dims), values=values))
-    assert found is not None
-    return found
+    return known(work_of(name, Inputs(dims=tuple(dims), values=values)))
 
 
 def test_products_count_each_row_of_each_group_once() -> None:

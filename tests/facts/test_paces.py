@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from reportgen.facts.paces import LaggingWorker, Pace, find_straggler, paces_of
-from tests.builders import START_S, span_table
+from tests.builders import START_S, known, span_table
 from tests.rules.framework_jobs import TRAIN
 
 N_STEPS = 200
@@ -41,9 +41,8 @@ def steady(length_s: float) -> np.ndarray:
 
 
 def test_the_loop_shrinks_by_the_part_that_the_slowest_worker_is_slower() -> None:
-    found = lagging(steady(0.2), steady(0.2), steady(0.25))
+    found = known(lagging(steady(0.2), steady(0.2), steady(0.25)))
 
-    assert found is not None
     assert found.pace.worker == "algo-1-29"
     assert found.extra_ratio == pytest.approx(0.2)
 
@@ -75,9 +74,8 @@ def test_a_worker_that_lacks_a_core_now_and_then_is_no_slow_one(every: int, is_f
 
 
 def test_workers_of_one_slow_node_are_slow_together() -> None:
-    found = lagging(steady(0.2), steady(0.2), steady(0.25), steady(0.25))
+    found = known(lagging(steady(0.2), steady(0.2), steady(0.25), steady(0.25)))
 
-    assert found is not None
     assert found.extra_ratio == pytest.approx(0.2)
 
 
@@ -85,10 +83,9 @@ def test_the_last_of_the_others_decides_what_is_won() -> None:
     # In turn one of two workers needs 0.23 s: half of the slow one's lead is no gain.
     even = np.arange(N_STEPS) % 2 == 0
     other = [np.where(even, 0.2, 0.23), np.where(even, 0.23, 0.2)]
-    found = lagging(*other, steady(0.258))
+    found = known(lagging(*other, steady(0.258)))
 
     # The usual worker needs 0.215 s, the last of the two 0.23 s.
-    assert found is not None
     assert found.extra_ratio == pytest.approx(1 - 0.23 / 0.258)
 
 
@@ -102,10 +99,9 @@ def test_workers_that_differ_by_chance_have_no_straggler(seed: int) -> None:
 def test_a_slow_worker_is_found_in_the_same_scatter() -> None:
     rng = np.random.default_rng(1)
     same = [rng.normal(0.5, 0.05, N_STEPS).clip(0.2, 0.9) for _ in range(4)]
-    found = lagging(*same[:3], 1.2 * same[3])
+    found = known(lagging(*same[:3], 1.2 * same[3]))
 
     # The last of four is at 0.552 s on average, with the slow one at 0.607 s.
-    assert found is not None
     assert found.extra_ratio == pytest.approx(0.1, abs=0.02)
 
 
@@ -115,10 +111,9 @@ def in_steps(first: int, last: int, length_s: float) -> np.ndarray:
 
 
 def test_a_worker_that_lags_for_a_time_is_found_with_its_steps() -> None:
-    found = lagging(steady(0.2), steady(0.2), in_steps(60, 120, 0.4))
+    found = known(lagging(steady(0.2), steady(0.2), in_steps(60, 120, 0.4)))
 
     # 60 of 200 steps are twice as long as they need be.
-    assert found is not None
     assert found.is_for_a_time
     assert found.pace.worker == "algo-1-29"
     assert (found.pace.number[0], found.pace.number[-1]) == (60, 119)
@@ -127,9 +122,8 @@ def test_a_worker_that_lags_for_a_time_is_found_with_its_steps() -> None:
 
 
 def test_a_worker_that_lags_from_start_to_end_does_not_do_so_for_a_time() -> None:
-    found = lagging(steady(0.2), steady(0.2), in_steps(0, 195, 0.4))
+    found = known(lagging(steady(0.2), steady(0.2), in_steps(0, 195, 0.4)))
 
-    assert found is not None
     assert not found.is_for_a_time
 
 
@@ -147,9 +141,8 @@ def test_two_workers_that_differ_by_chance_do_not_lag_for_a_time(seed: int) -> N
 def test_steps_of_workers_are_matched_by_their_number() -> None:
     jagged = 0.2 + 0.1 * (np.arange(N_STEPS) % 2)
     whole = of_forward(jagged, jagged, 1.1 * jagged)
-    found = find_straggler(whole, above_pct=3)
+    found = known(find_straggler(whole, above_pct=3))
 
-    assert found is not None
     assert found.extra_ratio == pytest.approx(1 - 1 / 1.1)
     assert [pace.number.tolist()[:2] for pace in whole] == [[0, 1]] * 3
 

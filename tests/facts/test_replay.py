@@ -11,6 +11,7 @@ from reportgen.facts.intervals import Union
 from reportgen.facts.replay import NEVER, Change, Track, track_of, won_by_pinning_ns, won_ns
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE
+from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 
 
@@ -50,9 +51,7 @@ def with_sync() -> RankTrace:
 
 
 def played(trace: RankTrace) -> Track:
-    track = track_of(trace)
-    assert track is not None
-    return track
+    return known(track_of(trace))
 
 
 def test_nothing_is_won_where_nothing_changes() -> None:

@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from reportgen.facts.rhythm import Rhythm, find_rhythm
+from tests.builders import known
 
 Floats = NDArray[np.float64]
 
@@ -19,9 +20,7 @@ def places(*parts: object) -> Floats:
 
 def found(events: Floats, length: float) -> Rhythm:
     """Return the rhythm, which must be there."""
-    rhythm = find_rhythm(events, length)
-    assert rhythm is not None
-    return rhythm
+    return known(find_rhythm(events, length))
 
 
 def test_every_fiftieth_of_five_hundred_is_a_rhythm() -> None:
@@ -46,8 +45,7 @@ def test_four_equal_distances_in_a_short_series_are_the_fewest() -> None:
 def test_jitter_by_one_and_as_many_outliers_do_not_hide_it(seed: int) -> None:
     noise = np.random.default_rng(seed)
     regular = np.arange(50, 500, 50) + noise.integers(-1, 2, 9)
-    rhythm = find_rhythm(places(regular, noise.choice(500, 5, replace=False)), 500)
-    assert rhythm is not None
+    rhythm = known(find_rhythm(places(regular, noise.choice(500, 5, replace=False)), 500))
     assert rhythm.period == pytest.approx(50, abs=1)
 
 

@@ -9,6 +9,7 @@ import pytest
 from reportgen.facts.exchanges import joined
 from reportgen.facts.meetings import Meetings, meetings_of
 from reportgen.facts.slow_transfers import located, slow_transfers
+from tests.builders import known
 from tests.facts.exchange_rows import Row, exchanges
 
 US = 1_000
@@ -34,8 +35,7 @@ def met(rows: Sequence[Row]) -> Meetings:
 
 
 def test_transfers_that_take_much_longer_than_others_of_their_size_are_slow() -> None:
-    found = slow_transfers(met(lasting([10, 10, 10, 10, 10, 80, 10, 90])))
-    assert found is not None
+    found = known(slow_transfers(met(lasting([10, 10, 10, 10, 10, 80, 10, 90]))))
     assert found.meetings.number.tolist() == [5, 7]
     assert found.alike.n == 8
     assert found.lost_ns == {0: 150 * US, 1: 150 * US}
@@ -49,10 +49,8 @@ def test_equal_transfers_are_not_slow(lengths_us: list[int]) -> None:
 
 def test_slow_transfers_are_located_at_the_hosts_that_share_them() -> None:
     rows = [*lasting([10, 10, 80, 80, 90]), *lasting([10] * 5, ranks=(2, 3))]
-    slow = slow_transfers(met(rows))
-    assert slow is not None
-    place = located(slow, {0: "a", 1: "b", 2: "c", 3: "d"})
-    assert place is not None
+    slow = known(slow_transfers(met(rows)))
+    place = known(located(slow, {0: "a", 1: "b", 2: "c", 3: "d"}))
     assert place.hosts == ("a", "b")
     assert (place.n_slow, place.n_with, place.n_slow_else, place.n_without) == (3, 5, 0, 5)
     assert located(slow, dict.fromkeys(range(4), "a")) is None

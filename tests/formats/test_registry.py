@@ -6,6 +6,7 @@ import pytest
 
 from reportgen.formats import FORMATS, FileRole, claim
 from reportgen.formats.format import worker_of
+from tests.builders import known
 
 
 @pytest.mark.parametrize(
@@ -17,8 +18,7 @@ from reportgen.formats.format import worker_of
     ],
 )
 def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) -> None:
-    told = claim(key)
-    assert told is not None
+    told = known(claim(key))
     assert (told.format_id, told.node, told.stamp) == ("sagemaker_system", "algo-1", 1783071000)
     assert told.job_prefix == prefix
 
@@ -44,8 +44,7 @@ def test_minute_files_of_both_layouts_are_system_metrics(key: str, prefix: str) 
 def test_timelines_say_their_worker_and_writer(
     name: str, node: str, worker: str, source: str
 ) -> None:
-    told = claim(f"framework/pevents/2026070309/1593673051472361_{name}.json")
-    assert told is not None
+    told = known(claim(f"framework/pevents/2026070309/1593673051472361_{name}.json"))
     assert (told.format_id, told.node, told.worker) == ("sagemaker_events", node, worker)
     assert told.source == source
     assert told.stamp == 1593673051472361
@@ -59,34 +58,28 @@ def test_timelines_say_their_worker_and_writer(
     ],
 )
 def test_unfinished_timelines_are_claimed_without_a_stamp(key: str) -> None:
-    told = claim(key)
-    assert told is not None
+    told = known(claim(key))
     assert (told.format_id, told.worker, told.stamp) == ("sagemaker_events", "algo-1-27", 0)
 
 
 def test_a_trace_of_tensorflow_and_its_metadata_are_claimed() -> None:
     step = "job/framework/tensorflow/detailed_profiling/2020080513/000000005"
-    trace = claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.trace.json.gz")
-    assert trace is not None
+    trace = known(claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.trace.json.gz"))
     assert (trace.format_id, trace.job_prefix) == ("tensorflow_profiler", "job/")
-    times = claim(f"{step}/27-algo-1_1596659864545103_1596659864854168.metadata")
-    assert times is not None
+    times = known(claim(f"{step}/27-algo-1_1596659864545103_1596659864854168.metadata"))
     assert (times.worker, times.start_us) == ("algo-1-27", 1596659864545103)
-    summary = claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.kernel_stats.pb")
-    assert summary is not None
+    summary = known(claim(f"{step}/plugins/profile/2020_08_05_13_37_44/host.kernel_stats.pb"))
     assert (summary.format_id, summary.node) == ("tensorflow_summary", "")
 
 
 def test_a_log_folder_of_tensorflow_is_a_job() -> None:
-    told = claim("logs/train/plugins/profile/2026_07_03_09_00_00/host.trace.json.gz")
-    assert told is not None
+    told = known(claim("logs/train/plugins/profile/2026_07_03_09_00_00/host.trace.json.gz"))
     assert (told.job_prefix, told.node) == ("logs/train/", "host")
 
 
 @pytest.mark.parametrize("room", ["system", "framework"])
 def test_end_markers_are_claimed(room: str) -> None:
-    told = claim(f"job/profiler-output/{room}/training_job_end.ts")
-    assert told is not None
+    told = known(claim(f"job/profiler-output/{room}/training_job_end.ts"))
     assert (told.format_id, told.job_prefix) == ("end_marker", "job/profiler-output/")
 
 
@@ -113,8 +106,7 @@ def test_a_node_id_without_a_process_is_node_and_worker() -> None:
 
 
 def test_a_trace_of_pytorch_in_a_log_folder_is_a_kernel_trace() -> None:
-    told = claim("plugins/profile/2020_08_05/host.pt.trace.json.gz")
-    assert told is not None
+    told = known(claim("plugins/profile/2020_08_05/host.pt.trace.json.gz"))
     assert told.format_id == "kineto"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reportgen.hardware import known_gpus, peak_of
+from tests.builders import known
 
 FMA_PER_CLOCK = {
     "V100-SXM2-16GB": 512, "V100-PCIE-16GB": 512, "V100S-PCIE-32GB": 512, "T4": 512, "A10": 512,
@@ -45,15 +46,13 @@ def test_a_name_that_is_not_in_the_table_has_no_peak(name: str) -> None:
 
 
 def test_older_gpus_have_no_peak_of_formats_that_they_lack() -> None:
-    volta = peak_of("Tesla V100-SXM2-32GB")
-    assert volta is not None
+    volta = known(peak_of("Tesla V100-SXM2-32GB"))
     assert set(volta.flops_per_s) == {"fp16", "fp32"}
 
 
 def test_a_slice_has_its_part_of_the_multiprocessors_and_no_bandwidth() -> None:
     name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
-    found = peak_of(name, n_multiprocessors=14)
-    assert found is not None
+    found = known(peak_of(name, n_multiprocessors=14))
     assert found.flops_per_s["bf16"] == pytest.approx(312e12 * 14 / 108)
     assert found.memory_bytes_per_s is None
     assert peak_of(name) is None

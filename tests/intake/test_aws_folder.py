@@ -12,6 +12,7 @@ from reportgen.errors import AmbiguousJobError, FormatError
 from reportgen.intake import read_aws_folder
 from reportgen.profile import Quality
 from reportgen.results import Counters, RuleId
+from tests.builders import known
 
 KNOWN = [RuleId("OverallSystemUsage"), RuleId("LowGPUUtilization"), RuleId("BatchSize")]
 LOW = {
@@ -44,9 +45,8 @@ def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str)
     folder = tmp_path / "my-job/rule-output/ProfilerReport-1700276777/profiler-output" / room
     write(folder)
 
-    found = read_aws_folder(str(tmp_path / given.format(room=room)), KNOWN)
+    found = known(read_aws_folder(str(tmp_path / given.format(room=room)), KNOWN))
 
-    assert found is not None
     assert found.name == "my-job"
     result = found.results[RuleId("LowGPUUtilization")]
     assert result.counters == Counters(rule_triggered=2, violations=3, datapoints=1310)
@@ -57,8 +57,7 @@ def test_results_are_found_at_every_level(tmp_path: Path, given: str, room: str)
 
 
 def test_a_bare_folder_of_jsons_is_named_after_itself(tmp_path: Path) -> None:
-    found = read_aws_folder(str(write(tmp_path / "from-a-colleague")), KNOWN)
-    assert found is not None
+    found = known(read_aws_folder(str(write(tmp_path / "from-a-colleague")), KNOWN))
     assert found.name == "from-a-colleague"
     assert "started" not in found.notes[0].text
 
@@ -67,9 +66,8 @@ def test_missing_and_broken_results_are_notes_and_the_rest_goes_on(tmp_path: Pat
     write(tmp_path)
     write(tmp_path, "BatchSize", '{"RuleTriggered": 1, ')
 
-    found = read_aws_folder(str(tmp_path), KNOWN)
+    found = known(read_aws_folder(str(tmp_path), KNOWN))
 
-    assert found is not None
     assert list(found.results) == ["LowGPUUtilization"]
     texts = {note.path: note.text for note in found.notes[1:]}
     assert texts[""] == "OverallSystemUsage.json is missing: that rule is left out."
@@ -121,7 +119,6 @@ def test_a_pipe_in_the_place_of_a_result_is_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"OverallSystemUsage\.json cannot be read \(a pipe\)"):
         read_aws_folder(str(tmp_path), KNOWN)
 
-    found = read_aws_folder(str(write(tmp_path)), KNOWN)
-    assert found is not None
+    found = known(read_aws_folder(str(write(tmp_path)), KNOWN))
     assert list(found.results) == ["LowGPUUtilization"]
     assert "OverallSystemUsage.json cannot be read (a pipe)." in [note.text for note in found.notes]

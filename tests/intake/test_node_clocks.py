@@ -15,7 +15,7 @@ from reportgen.intake.samples import read_samples
 from reportgen.profile import JobProfile, NodeProfile
 from reportgen.results import RuleResult
 from reportgen.rules.long_pause import NOT_ALIGNED, RULE
-from tests.builders import START_S, system_line, write_end_marker, write_minute
+from tests.builders import START_S, known, system_line, write_end_marker, write_minute
 from tests.rules.samples import run
 
 START_NS = int(START_S * 1e9)
@@ -94,8 +94,7 @@ def test_steps_that_end_together_align_the_nodes(tmp_path: Path, late_s: float) 
 
     one, other = first_times(found)
     assert abs(one - other) < 1_000_000
-    assert found.recording is not None
-    assert 0 < (found.recording.nodes[1].clock_bound_ns or 0) < 2_000_000
+    assert 0 < (known(found.recording).nodes[1].clock_bound_ns or 0) < 2_000_000
     side = "ahead of" if late_s > 0 else "behind"
     (text,) = remarks(found)
     assert text.startswith("The clock of node-2 was ")
@@ -132,8 +131,7 @@ def test_without_either_nothing_is_moved_and_nothing_compared(
     (text,) = remarks(found)
     assert "not aligned; no finding compares them at an instant" in text
     result = long_pause(found)
-    assert result.reason is not None
-    assert result.reason.text == NOT_ALIGNED
+    assert known(result.reason).text == NOT_ALIGNED
     assert result.findings == ()
 
 

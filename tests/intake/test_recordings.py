@@ -11,7 +11,7 @@ import pytest
 from reportgen import intake
 from reportgen.profile import JobProfile, NodeProfile
 from reportgen.recorded_job import RecordedWork
-from tests.builders import START_S, system_line, write_end_marker, write_minute
+from tests.builders import START_S, known, system_line, write_end_marker, write_minute
 
 CARD: dict[str, Any] = {
     "format": 1,
@@ -86,8 +86,7 @@ def test_the_work_of_the_ranks_of_a_node_is_that_of_the_node(tmp_path: Path) -> 
         },
     )
 
-    recorded = node(found).recorded
-    assert recorded is not None
+    recorded = known(node(found).recorded)
     assert recorded.work == (
         RecordedWork(has_processes=False, n=40, wall_ns=1_000, cpu_ns=700),
         RecordedWork(has_processes=True, n=50, wall_ns=2_000, cpu_ns=2_000),
@@ -113,8 +112,7 @@ def test_a_card_with_a_time_beyond_all_clocks_is_not_read(tmp_path: Path) -> Non
     rank = {**RANK, "trace": {"paused": [[1, 2**63]]}}
     found = job(tmp_path, {"recorder.json": CARD, "recorder/ranks/0-node-1-7.json": rank})
 
-    assert found.recording is not None
-    assert found.recording.step_sources == ()
+    assert known(found.recording).step_sources == ()
     assert node(found).recorded is not None
 
 
@@ -136,8 +134,7 @@ def test_several_nodes_are_in_numeric_order(tmp_path: Path) -> None:
     files = {f"recorder.node-{n}.json": {**CARD, "node": f"node-{n}"} for n in (10, 2)}
     found = job(tmp_path, {"recorder.json": CARD, **files})
 
-    assert found.recording is not None
-    assert [card.node for card in found.recording.nodes] == ["node-1", "node-2", "node-10"]
+    assert [card.node for card in known(found.recording).nodes] == ["node-1", "node-2", "node-10"]
 
 
 def test_what_is_missing_or_was_lost_is_remarked(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from reportgen.profile import NodeProfile, RankTrace, TimeRange
 from tests.builders import (
     START_S,
     Row,
+    known,
     span_table,
     timeline_lines,
     values_of,
@@ -63,8 +64,7 @@ def test_a_range_needs_an_order_and_one_kind_of_ends() -> None:
         wanted_range("20", "10", None)
     with pytest.raises(ConfigError, match="cannot be combined"):
         wanted_range("10", None, "1:2")
-    both = wanted_range("10", "10", None)
-    assert both is not None
+    both = known(wanted_range("10", "10", None))
     assert both.time == TimeRange(from_ns=10 * NS_PER_S, to_ns=10 * NS_PER_S)
     with pytest.raises(ConfigError, match="cannot be cut"):
         check_uncut(both)
@@ -128,8 +128,7 @@ def test_long_events_of_the_job_survive_a_short_range(tmp_path: Path) -> None:
 
 
 def test_steps_become_the_time_from_the_first_to_the_last(job: Path) -> None:
-    wanted = wanted_range(None, None, "1:2")
-    assert wanted is not None
+    wanted = known(wanted_range(None, None, "1:2"))
     cut, text = apply_range(discover(str(job)), wanted)
     kept = cut.parts[0].kept
     assert kept == TimeRange(from_ns=START_NS + 3 * NS_PER_S, to_ns=START_NS + 5 * NS_PER_S)
@@ -157,8 +156,7 @@ def test_a_kernel_trace_is_cut_to_its_steps(tmp_path: Path) -> None:
         *(kernel(at, 15.0, n) for n, at in enumerate((420.0, 490.0, 530.0, 650.0, 670.0), start=1)),
     ]
     job = discover(str(write_trace(tmp_path / "trace.json", trace_text(events))))
-    wanted = wanted_range(None, None, "5:5")
-    assert wanted is not None
+    wanted = known(wanted_range(None, None, "5:5"))
     cut, text = apply_range(job, wanted)
     trace = read(cut.parts[0])
 
@@ -176,8 +174,7 @@ def test_each_rank_is_cut_to_its_own_steps(tmp_path: Path) -> None:
         events = [step(number, late + 100.0 * number, 100.0) for number in (4, 5, 6)]
         gpu = [launch(late + 510.0, 1), kernel(late + 520.0, 15.0, 1)]
         write_trace(tmp_path / f"rank{rank}.json", ranked(rank, events=[*events, *gpu]))
-    wanted = wanted_range(None, None, "5:")
-    assert wanted is not None
+    wanted = known(wanted_range(None, None, "5:"))
     cut, _ = apply_range(discover(str(tmp_path)), wanted)
     traces = [read(part) for part in cut.parts]
 

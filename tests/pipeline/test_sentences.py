@@ -18,6 +18,7 @@ from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS, Fault, JobSpec
+from tests.builders import known
 from tests.rules.wording import flaws_in, flaws_of
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -39,8 +40,7 @@ def report_of(path: Path) -> Report:
 
 
 def imported_report_of(path: Path) -> Report:
-    folder = read_aws_folder(str(path), [rule.id for rule in BUILTIN_RULES])
-    assert folder is not None
+    folder = known(read_aws_folder(str(path), [rule.id for rule in BUILTIN_RULES]))
     return import_results(folder, BUILTIN_RULES)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reportgen.record.limits import online_cores, read_limits
+from tests.builders import known
 
 
 def written(folder: Path, files: dict[str, str]) -> Path:
@@ -34,8 +35,7 @@ def test_the_tightest_limit_of_all_groups_above_counts(tmp_path: Path) -> None:
 
     limits = read_limits(groups, own)
 
-    assert limits.quota is not None
-    assert limits.quota.cores == 3.5
+    assert known(limits.quota).cores == 3.5
     assert limits.memory is not None
     assert limits.memory.limit_bytes == 8_000_000_000
     assert limits.memory.used_bytes() == 3
@@ -48,8 +48,7 @@ def test_a_container_that_sees_its_own_group_as_the_root_has_its_limits(tmp_path
     )
     own = written(tmp_path, {"own": "0::/\n"}) / "own"
 
-    quota = read_limits(groups, own).quota
-    assert quota is not None
+    quota = known(read_limits(groups, own).quota)
     assert (quota.cores, quota.used_s()) == (2.0, 1.5)
 
 

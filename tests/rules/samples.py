@@ -23,7 +23,7 @@ from reportgen.results import RuleResult
 from reportgen.rules.base import AnyRule, Part
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.kernels.builders import rank_trace
 
 STEP_US = 1_000.0
@@ -39,8 +39,7 @@ def run(rule: AnyRule, *parts: Part, params: Any = None) -> RuleResult:
 
 def column(result: RuleResult, exhibit_id: str, name: str) -> list[Any]:
     """Return the values of one column of an exhibit."""
-    found = result.exhibit(exhibit_id)
-    assert found is not None
+    found = known(result.exhibit(exhibit_id))
     return list(next(item.values for item in found.columns if item.name == name))
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.profile.trace_tables import SliceKind
 from reportgen.rules.annotations import RULE, Params
-from tests.builders import node_profile, span_table
+from tests.builders import known, node_profile, span_table
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import column, run
 
@@ -96,10 +96,8 @@ def test_ranges_of_a_recording_without_a_trace_have_percentiles_and_a_histogram(
     assert column(result, "annotations", "count") == [4, 1]
     assert column(result, "annotations", "p50_us") == [2_500_000.0, 3_000_000.0]
     assert column(result, "annotations", "gpu_time_us") == [None, None]
-    drawn = result.exhibit("histogram_1")
-    assert drawn is not None
-    assert drawn.place.choice is not None
-    assert drawn.place.choice.label == "load *"
+    drawn = known(result.exhibit("histogram_1"))
+    assert known(drawn.place.choice).label == "load *"
     assert "p95 3.85 s" in drawn.caption
 
 

@@ -7,7 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.batch_size import RULE
-from tests.builders import START_S, node_profile, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
 SMALL = {"patience": 10, "window": 5}
@@ -64,9 +64,8 @@ def test_no_larger_batch_is_advised_where_the_memory_is_allocated(
 
 
 def test_the_finding_tells_the_room_of_each_resource() -> None:
-    found = finding(run(RULE, roomy(), **SMALL), "BATCH-1")
+    found = known(finding(run(RULE, roomy(), **SMALL), "BATCH-1"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
     assert (found.measured, found.threshold) == (40.0, 70.0)
     assert "at most 40.0 % (GPU) and 30.0 % (GPU memory)" in found.text
@@ -113,8 +112,7 @@ def test_more_samples_than_patience_and_than_the_window_are_needed() -> None:
 def test_too_few_samples_are_told_with_numbers() -> None:
     result = run(RULE, roomy(), patience=30, window=5)
 
-    assert result.reason is not None
-    assert result.reason.text == (
+    assert known(result.reason).text == (
         "Too short to judge: 30 samples of the machines' utilization; this check "
         "needs more than 30."
     )
@@ -124,11 +122,9 @@ def test_without_gpus_or_without_their_memory_there_is_nothing_to_judge() -> Non
     cpu_only = run(RULE, node(cpu0=20.0), **SMALL)
     no_memory = run(RULE, node(cpu0=20.0, gpu0=20.0), **SMALL)
 
-    assert cpu_only.reason is not None
-    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert cpu_only.counters.datapoints == 30
-    assert no_memory.reason is not None
-    assert no_memory.reason.code is ReasonCode.TOO_FEW_SAMPLES
+    assert known(no_memory.reason).code is ReasonCode.TOO_FEW_SAMPLES
 
 
 def test_only_gpus_with_room_are_listed_and_a_busy_one_ends_the_advice() -> None:
@@ -175,8 +171,7 @@ def test_several_nodes_are_added_up() -> None:
 
 def test_gpus_that_are_never_used_ask_for_no_larger_batch() -> None:
     unused: dict[str, Any] = {"gpu1": 0.0, "gpu1_memory": 0.0}
-    found = finding(run(RULE, roomy(**unused), **SMALL), "BATCH-1")
-    assert found is not None
+    found = known(finding(run(RULE, roomy(**unused), **SMALL), "BATCH-1"))
     assert (found.severity, found.measured) == (Severity.WARNING, 40.0), "that of gpu0"
 
     assert run(RULE, roomy(gpu0=90.0, **unused), **SMALL).findings == ()

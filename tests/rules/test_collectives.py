@@ -13,6 +13,7 @@ from reportgen.rules import collectives
 from reportgen.rules.collectives import by_step
 from reportgen.rules.collectives.bandwidth import bus_factor
 from reportgen.rules.collectives.groups import parallelism_of
+from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
@@ -32,8 +33,7 @@ def rank(
 
 def rows(result: RuleResult, exhibit_id: str) -> list[tuple[Any, ...]]:
     """Return the rows of an exhibit."""
-    found = result.exhibit(exhibit_id)
-    assert found is not None
+    found = known(result.exhibit(exhibit_id))
     return list(zip(*(column.values for column in found.columns), strict=True))
 
 

@@ -11,6 +11,7 @@ from reportgen.pipeline.imports import import_results
 from reportgen.results import ColumnType, RuleResult
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part
+from tests.builders import known
 from tests.rules.samples import busy_node, nodes, ranks, run
 from tests.shared_data import SHARED_DATA
 from tests.test_docs import ROOT
@@ -40,6 +41,5 @@ def _results(job: Path) -> Iterable[RuleResult]:
         yield from judge_all(measured, BUILTIN_RULES, params)
     reports = SHARED_DATA / "aws-reports"
     for path in sorted(reports.iterdir()) if reports.is_dir() else ():
-        folder = read_aws_folder(str(path), [rule.id for rule in BUILTIN_RULES], name=None)
-        assert folder is not None
+        folder = known(read_aws_folder(str(path), [rule.id for rule in BUILTIN_RULES], name=None))
         yield from import_results(folder, BUILTIN_RULES).results.values()

@@ -10,6 +10,7 @@ import pytest
 from reportgen.profile.trace import RankTrace
 from reportgen.results import Status
 from reportgen.rules.gpu_activity import RULE
+from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
@@ -17,8 +18,7 @@ from tests.rules.samples import run
 def test_devices_are_told_apart_in_the_window_of_their_rank() -> None:
     gpu: list[Any] = [("a", 0.0, 100.0, {"device": 0}), ("b", 50.0, 10.0, {"device": 1})]
     result = run(RULE, rank_trace(gpu=gpu))
-    table = result.exhibit("activity_by_device")
-    assert table is not None
+    table = known(result.exhibit("activity_by_device"))
     columns = {column.name: column.values for column in table.columns}
 
     assert columns["device"] == (0, 1)
@@ -91,9 +91,8 @@ def test_uneven_ranks_are_named_from_a_tenth_on_if_that_costs_enough(
     assert bool(uneven) is is_fault
     if uneven:
         assert uneven[0].where.node == "rank 1"
-        assert uneven[0].estimate is not None
         # With equal shares each would compute half of the difference less.
-        assert uneven[0].estimate.share_ratio == pytest.approx((most_us - usual_us) / 200)
+        assert known(uneven[0].estimate).share_ratio == pytest.approx((most_us - usual_us) / 200)
 
 
 @pytest.mark.parametrize(("n_kernels", "is_slower"), [(4, True), (6, False)])
@@ -146,9 +145,8 @@ def test_nodes_are_told_by_the_names_of_files(paths: list[str], names: list[str]
         replace(rank_trace(gpu=[("k", 0.0, 10.0), ("k", 20.0, 10.0)], rank=rank), path=path)
         for rank, path in enumerate(paths)
     ]
-    use = run(RULE, *ranks).exhibit("utilization")
+    use = known(run(RULE, *ranks).exhibit("utilization"))
 
-    assert use is not None
     assert [item.name for item in use.columns if item.name.startswith("mean")] == names
 
 
@@ -161,9 +159,8 @@ def test_of_many_gpus_and_nodes_the_unusual_ones_are_drawn() -> None:
         for number in range(40)
         for busy_us in [10.0 if number == 27 else 50.0]
     ]
-    use = run(RULE, *ranks).exhibit("utilization")
+    use = known(run(RULE, *ranks).exhibit("utilization"))
 
-    assert use is not None
     names = [item.name for item in use.columns[1:]]
     assert names[0] == "mean of GPUs"
     assert "mean of GPUs of host13" in names

@@ -8,7 +8,7 @@ from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.aws.aws_gpu_memory_increase import increases_of
 from reportgen.rules.gpu_memory_increase import RULE
 from reportgen.rules.gpu_memory_increase.measure import Params
-from tests.builders import START_S, node_profile, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
 SMALL = {"patience": 20}
@@ -57,12 +57,11 @@ def test_a_step_of_more_than_25_points_triggers_up_to_four_samples() -> None:
 
 def test_a_step_that_stays_is_growth() -> None:
     result = run(RULE, node(step(30.0)), **SMALL)
-    found = finding(result, "MEM-1")
+    found = known(finding(result, "MEM-1"))
     (episode,) = rows_of(result, "episodes")
 
     assert result.status is Status.TRIGGERED
     assert result.counters == Counters(rule_triggered=3, violations=3, datapoints=80)
-    assert found is not None
     assert found.severity is Severity.WARNING
     assert "from 20.0 % to 50.0 %" in found.title
     assert "3 samples in 1 episode" in found.text
@@ -145,13 +144,11 @@ def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
     short = run(RULE, node([20.0] * 20), **SMALL)
     cpu_only = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 80})), **SMALL)
 
-    assert short.reason is not None
-    assert short.reason.text == (
+    assert known(short.reason).text == (
         "Too short to judge: 20 samples of the machines' utilization; this check "
         "needs more than 20."
     )
-    assert cpu_only.reason is not None
-    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert (cpu_only.details, cpu_only.exhibits[:-1]) == ({}, ())
 
 
@@ -165,11 +162,10 @@ def test_a_quiet_gpu_is_fine() -> None:
 def test_a_slow_climb_is_a_trend_although_nothing_jumps() -> None:
     memory = [20.0 + index // 10 for index in range(120)]
     result = run(RULE, node(memory), **SMALL)
-    found = finding(result, "MEM-2")
+    found = known(finding(result, "MEM-2"))
 
     assert result.counters.rule_triggered == 0
     assert result.status is Status.TRIGGERED
-    assert found is not None
     assert found.severity is Severity.WARNING
     assert (found.measured, found.threshold, found.unit) == (11.0, 5.0, "points")
     assert "rises by 1.00 points a minute" in found.text
@@ -202,10 +198,9 @@ def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     # 150 samples: too few for SageMaker, and three minutes. The level rises by 0.2 a sample.
     memory = [20.0 + 0.2 * index for index in range(150)]
     result = run(RULE, node(memory, interval_s=1.2))
-    found = finding(result, "MEM-2")
+    known(finding(result, "MEM-2"))
 
     assert result.counters == Counters(datapoints=150)
-    assert found is not None
     assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(10.0, rel=0.08)
     assert finding(run(RULE, node(memory[:60], interval_s=1.2)), "MEM-2") is None
 
@@ -228,9 +223,8 @@ def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:
         node([20.0] * 50, name="algo-10"),
         **SMALL,
     )
-    found = finding(result, "MEM-1")
+    found = known(finding(result, "MEM-1"))
 
-    assert found is not None
     assert found.where.node == "algo-2"
     assert "2 of 3 GPUs" in found.text
     assert list(result.details) == ["algo-1", "last_timestamp", "algo-2"]
@@ -241,9 +235,8 @@ def test_levels_stay_drawable_for_a_job_of_many_hours_and_many_gpus() -> None:
     memory = [20.0] * 2500
     columns = {f"gpu{index}_memory": memory for index in range(20)}
     part = node_profile(system=system_table(columns, interval_s=60))
-    levels = run(RULE, part).exhibit("levels")
+    levels = known(run(RULE, part).exhibit("levels"))
 
-    assert levels is not None
     assert levels.n_rows == 1250
     assert len(levels.columns) == 17
     assert "The highest of each 2 minutes of 2,500" in levels.caption

@@ -17,7 +17,7 @@ from reportgen.results.packed_columns import unpack
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
 from reportgen.units import NS_PER_S
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, known, node_profile, ns, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.rules.kernels.builders import gap_trace
 from tests.shared_data import SHARED_DATA, needs_shared_data
@@ -80,8 +80,7 @@ def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_st
 ) -> None:
     result = run(RULE, node({"gpu0": [95.0] * 4 + gpu_after_loop}, [step(0, 3)]))
 
-    found = finding(result, "GPU-3")
-    assert found is not None
+    found = known(finding(result, "GPU-3"))
     assert parts(result) == {"busy_high": 4.0, "finalization": 6.0}
     assert result.metrics["worked_outside_loop_s"] == (3.0 if is_unrecorded else 2.0)
     assert found.text.startswith("6 s of 10 s of GPU time (all GPUs added up) was spent after the ")
@@ -103,9 +102,8 @@ def test_an_end_in_which_gpus_work_half_the_time_is_training_without_recorded_st
 def test_the_largest_part_has_its_own_cause(
     gpu: list[float], steps: list[Any], cause: Cause
 ) -> None:
-    found = finding(run(RULE, node({"gpu0": gpu}, steps)), "GPU-3")
+    found = known(finding(run(RULE, node({"gpu0": gpu}, steps)), "GPU-3"))
 
-    assert found is not None
     assert found.cause == cause
 
 
@@ -113,8 +111,7 @@ def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
     gpus = node({"gpu0": [0.0, 95.0, 95.0, 0.0]})
     steps = node({}, [step(1, 2, worker="host-27")], name="host")
 
-    bar = run(RULE, gpus, steps).exhibit("budget")
-    assert bar is not None
+    bar = known(run(RULE, gpus, steps).exhibit("budget"))
     assert "No steps were recorded on nodes with GPUs," in bar.caption
 
 
@@ -128,14 +125,12 @@ def test_without_steps_the_first_and_last_activity_bound_the_loop_and_it_is_said
         "unexplained": 2.0,
         "finalization": 4.0,
     }
-    bar = result.exhibit("budget")
-    assert bar is not None
+    bar = known(result.exhibit("budget"))
     assert "from the first to the last GPU utilization above 10 %" in bar.caption
     # The job's phases are shares of its time: these are of GPU time, in ticks.
     assert bar.caption.endswith("Shares of the time of all GPUs, counted in whole samples.")
     assert "No steps were recorded" in bar.caption
-    found = finding(result, "GPU-3")
-    assert found is not None
+    found = known(finding(result, "GPU-3"))
     assert "GPU utilization above 10 %" in found.text
 
 
@@ -290,8 +285,7 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
         node({"gpu0": [95.0] * 10, "gpu1": [50.0] * 10}, [step(0, 9)], name="algo-1"),
         node({"gpu0": [0.0] * 10}, name="algo-2"),
     )
-    table = result.exhibit("gpu_time_budget")
-    assert table is not None
+    table = known(result.exhibit("gpu_time_budget"))
     names = [column.name for column in table.columns]
     assert names == ["node", "device", "part", "gpu_s", "pct", "usd", "cpu_hot_gpu_s"]
     assert [tuple(row.values()) for row in rows_of(result, "gpu_time_budget")] == [
@@ -304,11 +298,9 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
         ("busy_partial", 10.0, 33.3333),
         ("unexplained", 10.0, 33.3333),
     ]
-    bar = result.exhibit("budget")
-    assert bar is not None
+    bar = known(result.exhibit("budget"))
     assert "1 of 2 nodes (the first of them is algo-2)" in bar.caption
-    found = finding(result, "GPU-3")
-    assert found is not None
+    found = known(finding(result, "GPU-3"))
     assert found.title == "33.3 % of the GPU time was spent idle, for no recorded reason"
     assert found.measured == 33.3333
 
@@ -317,11 +309,10 @@ def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
 def test_framework_events_are_asked_for_where_there_are_none(
     events: list[Any], is_asked: bool
 ) -> None:
-    found = finding(
-        run(RULE, node({"gpu0": [95.0] * 5 + [0.0] * 15 + [95.0] * 5}, events)), "GPU-3"
+    found = known(
+        finding(run(RULE, node({"gpu0": [95.0] * 5 + [0.0] * 15 + [95.0] * 5}, events)), "GPU-3")
     )
 
-    assert found is not None
     assert ("Record framework events" in found.advice) is is_asked
 
 
@@ -356,10 +347,8 @@ def test_a_busy_job_has_no_reading() -> None:
 def test_what_is_lacking_is_told_apart() -> None:
     no_gpu = run(RULE, node({"cpu0": [1.0] * 10}))
     one_tick = run(RULE, node({"gpu0": [1.0]}))
-    assert no_gpu.reason is not None
-    assert no_gpu.reason.code is ReasonCode.NO_GPU
-    assert one_tick.reason is not None
-    assert one_tick.reason.code is ReasonCode.TOO_FEW_SAMPLES
+    assert known(no_gpu.reason).code is ReasonCode.NO_GPU
+    assert known(one_tick.reason).code is ReasonCode.TOO_FEW_SAMPLES
     assert one_tick.metrics == {}
 
 
@@ -437,8 +426,7 @@ def test_a_stall_of_ten_seconds_in_two_hours_is_listed_among_many_short_ones() -
     listed = stretches(result)
     assert len(listed) == 200
     assert max(end - start for _, start, end, _ in listed) == pytest.approx(10.0, abs=3.5)
-    idle = result.exhibit("idle_stretches")
-    assert idle is not None
+    idle = known(result.exhibit("idle_stretches"))
     assert "The 200 longest are listed" in idle.caption
     assert result.metrics["idle_stretches"] == 350
 
@@ -460,11 +448,10 @@ def test_what_utilization_leaves_unused_has_a_price_beside_idling() -> None:
     priced = run(RULE, part, usd_per_gpu_hour=36.0)
     # A tick lasts a second and costs a cent: three idle ones, and of all what is not used.
     unused_usd = sum(100 - value for value in [*use, *[25.0] * 10]) / 100 * 0.01
-    bar = priced.exhibit("budget")
+    bar = known(priced.exhibit("budget"))
 
     assert priced.metrics["gpu_idle_usd"] == 0.03
     assert priced.metrics["gpu_unused_usd"] == pytest.approx(unused_usd, abs=1e-6)
-    assert bar is not None
     assert (
         "36 USD an hour for each GPU they cost 0.20 USD: 0.03 USD of it while they are idle"
         in bar.caption

@@ -12,7 +12,7 @@ from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.horovod_negotiation import RULE, Params
 from reportgen.rules.runner import judge_all, measure_part
 from sample_data.horovod import Ready, late_rank
-from tests.builders import START_S, node_profile, span_table
+from tests.builders import START_S, known, node_profile, span_table
 from tests.rules.framework_jobs import rows_of
 
 US = 1e-6
@@ -59,8 +59,7 @@ def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
     recorded_s = 99 * 0.01 + 4002 * US
     assert result.metrics["held_up_ratio"] == pytest.approx(100 * 3970 * US / recorded_s, abs=1e-6)
     assert finding.severity is Severity.WARNING
-    assert finding.estimate is not None
-    assert finding.estimate.share_ratio == pytest.approx(0.3994, abs=1e-4)
+    assert known(finding.estimate).share_ratio == pytest.approx(0.3994, abs=1e-4)
 
 
 def test_ranks_that_take_turns_are_nobodys_fault() -> None:
@@ -94,8 +93,7 @@ def test_few_negotiations_are_not_judged(n_negotiations: int, status: str) -> No
     result = run(job(late_rank(n_negotiations)))
     assert result.status == status
     if status == "skipped":
-        assert result.reason is not None
-        assert result.reason.code is ReasonCode.TOO_FEW_SAMPLES
+        assert known(result.reason).code is ReasonCode.TOO_FEW_SAMPLES
 
 
 def test_waits_that_cost_little_are_not_told_and_those_that_cost_some_are_a_reading() -> None:
@@ -148,15 +146,13 @@ def _joined(*tables: Any) -> Any:
 def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
     steps = span_table([("Step:ModeKeys.TRAIN", "7", START_S, START_S + 1)])
     result = run(node_profile(spans=steps))
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
     rows = [("grad", "4", START_S, START_S), ("grad", "5", START_S + 1, START_S + 1)]
     result = run(node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
-    assert result.reason is not None
-    assert result.reason.text == (
+    assert known(result.reason).text == (
         "The Horovod timeline has 2 events, but no negotiation with a start and an end."
     )
 

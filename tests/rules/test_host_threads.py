@@ -9,6 +9,7 @@ import pytest
 from reportgen.profile.trace_tables import GpuKind, SliceKind
 from reportgen.results import ReasonCode, RuleResult, Status
 from reportgen.rules.host_threads import RULE
+from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
 
@@ -17,8 +18,7 @@ MEMCPY = int(GpuKind.MEMCPY)
 
 def column(result: RuleResult, exhibit: str, name: str) -> list[Any]:
     """Return the values of one column."""
-    found = result.exhibit(exhibit)
-    assert found is not None
+    found = known(result.exhibit(exhibit))
     return next(list(item.values) for item in found.columns if item.name == name)
 
 
@@ -118,8 +118,7 @@ def test_without_threads_the_rule_says_so(n_ranks: int) -> None:
     result = run(RULE, *[rank_trace(gpu=[("k", 0.0, 5.0)])] * n_ranks)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_of_many_ranks_the_unusual_ones_are_drawn() -> None:
@@ -131,9 +130,8 @@ def test_of_many_ranks_the_unusual_ones_are_drawn() -> None:
         )
         for number in range(40)
     ]
-    curve = run(RULE, *ranks).exhibit("busy_threads")
+    curve = known(run(RULE, *ranks).exhibit("busy_threads"))
 
-    assert curve is not None
     assert len(curve.columns) == 1 + 9
     assert "rank 30" in {item.name for item in curve.columns}
     assert "Of 40 ranks, only the median one and those that differ most" in curve.caption

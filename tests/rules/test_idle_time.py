@@ -10,6 +10,7 @@ from reportgen.profile.trace import RankTrace
 from reportgen.results import Severity, Status
 from reportgen.rules.idle_time import RULE, texts
 from reportgen.rules.idle_time.measure import Params
+from tests.builders import known
 from tests.rules.kernels.builders import ANNOTATION, LOADER, gap_trace, rank_trace
 from tests.rules.samples import run
 
@@ -31,8 +32,7 @@ def test_waiting_for_the_loader_is_a_fault_from_its_threshold_on(
         assert finding.id == "IDLE-1"
         assert finding.severity is Severity.WARNING
         assert finding.measured == late_us
-        assert finding.estimate is not None
-        assert finding.estimate.speedup_at_most == 1.03
+        assert known(finding.estimate).speedup_at_most == 1.03
 
 
 def stretches(trace: RankTrace, *more: RankTrace, least_pct: float) -> list[dict[str, Any]]:
@@ -186,8 +186,7 @@ def test_a_first_use_is_told_apart_from_steady_state() -> None:
 
 
 def test_what_was_won_is_listed_for_each_cost() -> None:
-    found = run(RULE, once_trace(name="b")).exhibit("host_costs")
-    assert found is not None
+    found = known(run(RULE, once_trace(name="b")).exhibit("host_costs"))
     won_us = dict(zip(found.columns[1].values, found.columns[2].values, strict=True))
     assert won_us["long gap"] == pytest.approx(1_950, abs=50)
     assert won_us["loader"] == 0

@@ -5,7 +5,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.io_bottleneck import RULE
-from tests.builders import START_S, node_profile, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import finding, run
 
 SMALL = {"patience": 10}
@@ -42,9 +42,8 @@ def test_the_share_must_exceed_the_threshold(n_waiting: int, triggers: int) -> N
 
 
 def test_the_finding_speaks_of_io() -> None:
-    found = finding(run(RULE, node([5.0] * 20, [60.0] * 20), **SMALL), "IO-1")
+    found = known(finding(run(RULE, node([5.0] * 20, [60.0] * 20), **SMALL), "IO-1"))
 
-    assert found is not None
     assert found.severity is Severity.CRITICAL
     assert "the I/O wait of a core was above 50.0 %" in found.text
     assert "faster or local storage" in found.advice
@@ -57,9 +56,8 @@ def test_one_waiting_thread_still_holds_up_the_gpu(cores: int, severity: Severit
     columns |= {f"cpu{core}_iowait": [0.0] * 20 for core in range(1, cores)}
     part = node_profile(system=system_table(columns, interval_s=6))
 
-    found = finding(run(RULE, part, **SMALL), "IO-1")
+    found = known(finding(run(RULE, part, **SMALL), "IO-1"))
 
-    assert found is not None
     assert found.severity is severity
     assert ("a single thread waits" in found.text) is (severity is Severity.WARNING)
 
@@ -69,16 +67,13 @@ def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     cpu_only = run(RULE, node_profile(system=system_table({"cpu0_iowait": [60.0] * 20})), **SMALL)
     no_wait = run(RULE, node_profile(system=system_table({"gpu0": [5.0] * 20})), **SMALL)
 
-    assert short.reason is not None
-    assert short.reason.text == (
+    assert known(short.reason).text == (
         "Too short to judge: 10 samples of the machines' utilization; this check "
         "needs more than 10."
     )
-    assert cpu_only.reason is not None
-    assert cpu_only.reason.code is ReasonCode.NO_GPU
+    assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert cpu_only.details == {"low_gpu_utilization": 0, "bottlenecks": {}}
-    assert no_wait.reason is not None
-    assert no_wait.reason.code is ReasonCode.TOO_FEW_SAMPLES
+    assert known(no_wait.reason).code is ReasonCode.TOO_FEW_SAMPLES
 
 
 def test_all_nodes_are_added_up() -> None:
@@ -108,11 +103,9 @@ def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too(
 
     assert result.status is Status.TRIGGERED
     assert result.counters == Counters(datapoints=200)
-    found = finding(result, "IO-1")
-    assert found is not None
+    found = known(finding(result, "IO-1"))
     assert (found.severity, found.cause) == (severity, Cause.IO_WAIT)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(lost_ratio)
+    assert known(found.estimate).share_ratio == pytest.approx(lost_ratio)
     assert "0.6 of 1 cores waited for I/O and 0.4 computed" in found.text
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from reportgen.profile.trace import RankTrace
 from reportgen.rules.kernel_time import RULE
+from tests.builders import known
 from tests.rules.kernels.builders import launched_kernels, rank_trace
 from tests.rules.samples import column, run
 
@@ -146,9 +147,8 @@ def test_kernels_are_added_up_in_several_ways(
     exhibit_id: str, parts: list[str], times: list[float]
 ) -> None:
     result = run(RULE, launched_kernels())
-    first = result.exhibit(exhibit_id)
+    first = known(result.exhibit(exhibit_id))
 
-    assert first is not None
     order = np.argsort(-np.array(times), kind="stable").tolist()
     assert list(first.columns[0].values) == [parts[at] for at in order]
     assert column(result, exhibit_id, "sum_us") == [times[at] for at in order]

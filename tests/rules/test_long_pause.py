@@ -13,7 +13,7 @@ from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE, Params
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
 from tests.rules.samples import run
 
@@ -78,8 +78,7 @@ def only(result: RuleResult) -> Finding:
 
 
 def share_of(result: RuleResult) -> float:
-    estimate = only(result).estimate
-    assert estimate is not None
+    estimate = known(only(result).estimate)
     return estimate.share_ratio
 
 
@@ -365,8 +364,7 @@ def test_two_long_stops_are_pauses_however_long_the_work_between_them() -> None:
     found = only(run(RULE, samples((100, 190), (230, 300))))
 
     assert found.id == "PAUSE-2"
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(160 / 570, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(160 / 570, abs=1e-6)
 
 
 def cores(*idle: tuple[float, float], node: str = "algo-1", rest_pct: float = 2.0) -> NodeProfile:
@@ -404,6 +402,5 @@ def test_too_few_steps_or_samples_are_skipped() -> None:
         (none, ReasonCode.NO_FRAMEWORK_METRICS),
     ):
         assert result.status is Status.SKIPPED
-        assert result.reason is not None
-        assert result.reason.code is code
+        assert known(result.reason).code is code
     assert run(RULE, job(20, behind={9: 30.0})).status is Status.TRIGGERED

@@ -7,7 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import ReasonCode, Severity, Status
 from reportgen.rules.memory_in_use import RULE, Params
-from tests.builders import node_profile, system_table
+from tests.builders import known, node_profile, system_table
 from tests.rules.samples import column, run
 
 GB = 1e9
@@ -111,8 +111,7 @@ def test_a_job_whose_memory_was_not_recorded_in_bytes_is_skipped() -> None:
     result = run(RULE, node(memory=[99.0, 99.0], gpu0_memory=[10.0, 10.0]))
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_a_gpu_without_a_total_is_left_out() -> None:

@@ -7,7 +7,7 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.network_bottleneck import RULE
-from tests.builders import START_S, node_profile, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import finding, rows_of, run
 
 SMALL = {"patience": 10}
@@ -44,8 +44,7 @@ def test_an_idle_gpu_at_full_rate_is_an_episode_with_its_numbers() -> None:
             ]
         },
     }
-    found = finding(result, "SYS-5")
-    assert found is not None
+    found = known(finding(result, "SYS-5"))
     assert found.severity is Severity.WARNING
     assert found.estimate is None
     assert "100 MB/s for 39 s" in found.text
@@ -75,9 +74,8 @@ def test_an_episode_that_costs_less_than_three_percent_is_a_reading(
 ) -> None:
     gpu = [95.0] * 200 + [4.0] * 35 + [95.0] * (n_ticks - 235)
     received = [1e6] * 200 + [FAST] * 35 + [1e6] * (n_ticks - 235)
-    found = finding(run(RULE, node(gpu, received)), "SYS-5")
+    found = known(finding(run(RULE, node(gpu, received)), "SYS-5"))
 
-    assert found is not None
     assert found.severity == severity
 
 
@@ -93,8 +91,7 @@ def test_a_given_limit_can_be_critical_and_replaces_the_own_maximum() -> None:
     busy = run(RULE, part, limit_bytes_per_s=FAST, **SMALL)
     idle = run(RULE, part, limit_bytes_per_s=2 * FAST, **SMALL)
 
-    found = finding(busy, "SYS-5")
-    assert found is not None
+    found = known(finding(busy, "SYS-5"))
     assert found.severity is Severity.CRITICAL
     assert "The limit is 100 MB/s, as given." in found.text
     assert found.threshold == 90e6
@@ -145,12 +142,9 @@ def test_what_is_lacking_is_told_apart() -> None:
     no_bytes = run(RULE, node_profile(system=system_table({"gpu0": [0.0] * 20})), **SMALL)
     short = run(RULE, node([0.0] * 10, [FAST] * 10), **SMALL)
 
-    assert no_gpu.reason is not None
-    assert no_gpu.reason.code is ReasonCode.NO_GPU
-    assert no_bytes.reason is not None
-    assert "were not sampled" in no_bytes.reason.text
-    assert short.reason is not None
-    assert short.reason.text == (
+    assert known(no_gpu.reason).code is ReasonCode.NO_GPU
+    assert "were not sampled" in known(no_bytes.reason).text
+    assert known(short.reason).text == (
         "Too short to judge: 10 samples of the machines' utilization; this check "
         "needs more than 10."
     )
@@ -177,8 +171,7 @@ def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
 
     result = run(RULE, unused, **SMALL)
     assert (result.counters.violations, result.findings) == (180, ())
-    found = finding(run(RULE, used, **SMALL), "SYS-5")
-    assert found is not None
+    found = known(finding(run(RULE, used, **SMALL), "SYS-5"))
     assert "for 59 s" in found.text
     assert "33.3 % of the job" in found.title
 
@@ -190,10 +183,8 @@ def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -
 
     assert result.status is Status.TRIGGERED
     assert result.counters == Counters(datapoints=200)
-    found = finding(result, "SYS-5")
-    assert found is not None
+    found = known(finding(result, "SYS-5"))
     assert (found.severity, found.cause) == (Severity.WARNING, Cause.NETWORK_INPUT)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(0.2)
+    assert known(found.estimate).share_ratio == pytest.approx(0.2)
     assert "received 100 MB/s more than it sent, at a steady rate" in found.text
     assert "0.1 of 1 cores computed" in found.text

@@ -30,6 +30,7 @@ from reportgen.rules import (
     overall_system_usage,
 )
 from reportgen.rules.base import AnyRule
+from tests.builders import known
 from tests.rules.framework_jobs import finding, rows_of, run
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
@@ -293,18 +294,16 @@ def test_the_starved_job_has_its_cpu_bottleneck_and_no_alarm_about_memory() -> N
     ("job", "node", "device"), [(IMBALANCE, "algo-1", "gpu0"), (STRAGGLER, "algo-2", "gpu0")]
 )
 def test_uneven_jobs_name_the_node_and_the_pair(job: str, node: str, device: str) -> None:
-    found = finding(run(load_balancing.RULE, *parts_of(job)), "BAL-1")
+    found = known(finding(run(load_balancing.RULE, *parts_of(job)), "BAL-1"))
 
-    assert found is not None
     assert found.severity is not Severity.INFO
     assert found.where.node == node
     assert str(found.where.device).startswith(device)
 
 
 def test_the_leaking_job_has_its_jump() -> None:
-    found = finding(run(gpu_memory_increase.RULE, *parts_of(LEAK)), "MEM-1")
+    found = known(finding(run(gpu_memory_increase.RULE, *parts_of(LEAK)), "MEM-1"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
     # Planted at minute 9.8 of the job, from 54 to 82 points.
     assert found.where.start_s == pytest.approx(1783503011 + 9.8 * 60, abs=1.5)

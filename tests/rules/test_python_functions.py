@@ -23,7 +23,7 @@ from sample_data.python_profiles import (
     write_profile,
     write_python_profiles,
 )
-from tests.builders import START_S, Row, ns, timeline_lines, write_timeline
+from tests.builders import START_S, Row, known, ns, timeline_lines, write_timeline
 from tests.rules.framework_jobs import rows_of
 
 T = ns(START_S) // 1000
@@ -256,8 +256,7 @@ def test_a_job_without_profiles_is_skipped_with_its_reason(tmp_path: Path) -> No
     write_timeline(tmp_path, timeline_lines(events(range(6))))
     result = run(tmp_path)
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert (result.reason.code, result.metrics) == (ReasonCode.NO_EVENTS, {})
+    assert (known(result.reason).code, result.metrics) == (ReasonCode.NO_EVENTS, {})
 
 
 def test_a_profile_without_functions_is_shown_as_one(tmp_path: Path) -> None:

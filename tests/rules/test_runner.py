@@ -30,7 +30,7 @@ from reportgen.results.codec import decode, encode
 from reportgen.rules.base import About, AnyRule, Outcome, Presentation, Rule
 from reportgen.rules.registry import BUILTIN_RULES, all_rules
 from reportgen.rules.runner import judge_all, measure_part, with_about
-from tests.builders import node_profile
+from tests.builders import known, node_profile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +72,7 @@ def test_a_rule_that_breaks_fails_alone(step: str) -> None:
     broken, sound = judge_all(measured, rules, params)
 
     assert broken.status is Status.FAILED
-    assert broken.reason is not None
-    assert broken.reason.text == f"The rule broke in {step}: ZeroDivisionError: by nothing"
+    assert known(broken.reason).text == f"The rule broke in {step}: ZeroDivisionError: by nothing"
     assert sound.status is Status.OK
     assert sound.metrics == {"ticks": 0}
 
@@ -101,8 +100,7 @@ def test_a_result_that_cannot_be_saved_fails_alone(judge: Any, said: str) -> Non
     broken, sound = judge_all([measure_part(node_profile(), rules, params)], rules, params)
 
     assert (broken.id, broken.status, broken.details) == ("Broken", Status.FAILED, {})
-    assert broken.reason is not None
-    assert broken.reason.text.startswith(f"The rule broke in judge: {said}")
+    assert known(broken.reason).text.startswith(f"The rule broke in judge: {said}")
     assert decode(encode(broken), path="Broken.json") == broken
     assert sound.status is Status.OK
 
@@ -131,8 +129,7 @@ def test_a_rule_that_could_not_look_is_skipped_whatever_it_counted() -> None:
     skipped = judged(3, missing="Nothing was recorded.")
 
     assert skipped.status is Status.SKIPPED
-    assert skipped.reason is not None
-    assert skipped.reason.code is ReasonCode.NO_EVENTS
+    assert known(skipped.reason).code is ReasonCode.NO_EVENTS
 
 
 @pytest.mark.parametrize("status", Status)

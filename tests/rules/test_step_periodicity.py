@@ -15,7 +15,7 @@ from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, 
 from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
-from tests.builders import START_S, Row, node_profile, span_table, system_table
+from tests.builders import START_S, Row, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
@@ -124,8 +124,7 @@ def test_every_fiftieth_of_five_hundred_is_told_with_its_cost_and_its_share() ->
     loop_s = duration_s.sum() + 499 * PAUSE_S
     assert row["cost_pct"] == pytest.approx(100 * 3.0 / loop_s, rel=0.03)
     assert found.measured == pytest.approx(row["cost_pct"], abs=0.01)
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(row["cost_pct"] / 100, abs=1e-4)
+    assert known(found.estimate).share_ratio == pytest.approx(row["cost_pct"] / 100, abs=1e-4)
     marked = [row["name"] for row in rows_of(result, "intervals")]
     assert marked == [f"step {step}, slow every 50 steps" for step in range(49, 500, 50)]
 
@@ -205,8 +204,7 @@ def test_two_rhythms_of_one_period_are_told_apart_by_their_first_steps() -> None
     result = run(RULE, job(duration_s))
     assert len(result.findings) == 2
     labels = ["every 100 steps from step 49", "every 100 steps from step 9"]
-    cycles = result.exhibit("cycles")
-    assert cycles is not None
+    cycles = known(result.exhibit("cycles"))
     assert [column.name for column in cycles.columns[2:]] == [f"slow {name}" for name in labels]
     assert [row["period"] for row in rows_of(result, "periods")] == labels
     assert {row["of"] for row in rows_of(result, "functions")} == set(labels)
@@ -448,8 +446,7 @@ def test_too_few_steps_and_no_steps_are_skipped() -> None:
     )
     assert run(RULE, job(steady(20))).status is Status.OK
     none = run(RULE, node_profile(spans=span_table([("Forward", "x", START_S, START_S + 1)])))
-    assert none.reason is not None
-    assert none.reason.code is ReasonCode.NO_STEPS
+    assert known(none.reason).code is ReasonCode.NO_STEPS
 
 
 def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
@@ -463,8 +460,7 @@ def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
 
 def test_many_steps_are_drawn_with_every_slow_one() -> None:
     result = run(RULE, job(every(50, 6000, 0.3)))
-    cycles = result.exhibit("cycles")
-    assert cycles is not None
+    cycles = known(result.exhibit("cycles"))
     assert cycles.n_rows <= 2000
     slow = [value for value in cycles.columns[2].values if value is not None]
     assert len(slow) == 120

@@ -11,6 +11,7 @@ import pytest
 
 from reportgen.record.injected.reportgen_injected import work
 from reportgen.record.injected.reportgen_injected.work import ProcessWork, WaitWork
+from tests.builders import known
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="Linux counts it")
 SPIN = "print(flush=True)\nwhile True: pass"
@@ -59,8 +60,7 @@ def test_after_a_short_wait_the_next_one_is_not_looked_at() -> None:
 def test_loader_processes_are_measured_from_outside(code: str, least: float, most: float) -> None:
     found = ProcessWork()
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        process.stdout.readline()
+        known(process.stdout).readline()
         for counts in (False, True):
             found.look(process.pid, counts=counts)
             time.sleep(0.3)

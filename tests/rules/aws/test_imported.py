@@ -14,6 +14,7 @@ from reportgen.results import Counters, ReasonCode, RuleId, Severity, Status
 from reportgen.results.codec import decode, encode
 from reportgen.rules.aws.imported import has_gpus, judge_imported, parse_parameters
 from reportgen.rules.registry import BUILTIN_RULES
+from tests.builders import known
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 REPORTS = sorted(path for path in (SHARED_DATA / "aws-reports").glob("*") if path.is_dir())
@@ -126,8 +127,7 @@ def test_a_trigger_is_one_finding_without_cost_or_explanation(name: str) -> None
 def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints(
     folder: Path,
 ) -> None:
-    read = read_aws_folder(str(folder), [rule.id for rule in BUILTIN_RULES])
-    assert read is not None
+    read = known(read_aws_folder(str(folder), [rule.id for rule in BUILTIN_RULES]))
     report = import_results(read, BUILTIN_RULES)
 
     counters = {rule_id: item.counters for rule_id, item in read.results.items()}
@@ -145,8 +145,7 @@ def test_real_results_have_a_finding_for_each_trigger_by_share_of_the_datapoints
 
 @needs_shared_data
 def test_the_cards_at_a_glance_are_made_of_real_results() -> None:
-    read = read_aws_folder(str(REPORTS[-1]), [rule.id for rule in BUILTIN_RULES])
-    assert read is not None
+    read = known(read_aws_folder(str(REPORTS[-1]), [rule.id for rule in BUILTIN_RULES]))
     report = import_results(read, BUILTIN_RULES)
     for rule, exhibit in (
         ("MaxInitializationTime", "phases"),

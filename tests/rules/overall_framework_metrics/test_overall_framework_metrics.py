@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
-from tests.builders import START_S
+from tests.builders import START_S, known
 from tests.rules.framework_jobs import (
     EVAL,
     TRAIN,
@@ -53,8 +53,7 @@ def test_a_job_without_events_is_skipped_with_empty_members() -> None:
     result = run(RULE, node([]))
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_FRAMEWORK_METRICS
+    assert known(result.reason).code is ReasonCode.NO_FRAMEWORK_METRICS
     assert result.details == {"ratio": {}, "phase": {}, "phase_time": {}}
     assert result.exhibits == ()
 
@@ -62,8 +61,7 @@ def test_a_job_without_events_is_skipped_with_empty_members() -> None:
 def test_events_without_a_duration_are_nothing_to_add_up() -> None:
     result = run(RULE, node([("Net", "4", START_S, START_S), ("Net", "5", START_S, START_S)]))
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.text == "Of 2 framework events none lasts: all are instants."
+    assert known(result.reason).text == "Of 2 framework events none lasts: all are instants."
 
 
 @pytest.mark.parametrize(("others_s", "is_told"), [(25.0, False), (26.0, True)])
@@ -137,9 +135,8 @@ def test_the_top_operator_is_told_by_its_self_time() -> None:
         at("cpu_functions", "aten::cudnn_convolution", 1, 9),
         at("cpu_functions", "aten::relu_", 10, 12),
     ]
-    found = finding(run(RULE, node(rows)), "FW-3")
+    found = known(finding(run(RULE, node(rows)), "FW-3"))
 
-    assert found is not None
     assert found.severity is Severity.INFO
     assert found.title.startswith("aten::cudnn_convolution takes 66.7 % of the time")
     assert found.text == (
@@ -240,8 +237,7 @@ def test_a_worker_that_computes_longer_is_a_straggler(slow_s: float, is_told: bo
         assert "the others wait for it" in found.text
         assert found.measured == 3.25
         # Its backward pass is as slow: 1 - 0.4 / 0.413 of its steps, which fill the loop.
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == 0.031477
+        assert known(found.estimate).share_ratio == 0.031477
 
 
 @pytest.mark.parametrize(("every_s", "is_told"), [(2.5, True), (2.6, False)])
@@ -261,9 +257,8 @@ def test_a_worker_that_lags_for_a_time_is_told_with_that_time() -> None:
         else (phase, name, begin_s, end_s, more)
         for phase, name, begin_s, end_s, more in rows
     ]
-    found = finding(run(RULE, node(slow)), "STRAG-1")
+    found = known(finding(run(RULE, node(slow)), "STRAG-1"))
 
-    assert found is not None
     assert found.title.startswith("For a time, the forward passes of algo-1-29 take 2× as long as")
     assert found.text.startswith("The training process is slower only from step 80 to 119. The")
     assert (found.where.start_s, found.where.end_s) == (START_S + 80, START_S + 119)
@@ -272,9 +267,8 @@ def test_a_worker_that_lags_for_a_time_is_told_with_that_time() -> None:
 def test_workers_with_longer_steps_are_compared_by_steps_when_forward_is_unknown() -> None:
     rows = step_rows([0.5] * 30, worker="algo-1-27", every_s=0.7)
     rows += step_rows([0.8] * 30, worker="algo-1-28")
-    found = finding(run(RULE, node(rows)), "STRAG-1")
+    found = known(finding(run(RULE, node(rows)), "STRAG-1"))
 
-    assert found is not None
     assert found.where.device == "algo-1-28"
     assert "wait for it" not in found.text
 

@@ -9,7 +9,7 @@ import pytest
 
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.measure import overheads_of
-from tests.builders import START_S, span_table, system_table
+from tests.builders import START_S, known, span_table, system_table
 from tests.rules.framework_jobs import TRAIN, finding, node, run
 
 
@@ -51,8 +51,7 @@ def test_the_sampling_interval_is_told_with_it() -> None:
     part = node(recorded(6, 30, longer_s=0.05))
     system = system_table({"cpu0": [10.0] * 9}, start_s=START_S, interval_s=0.5)
     sampled, bare = run(RULE, replace(part, system=system)), run(RULE, part)
-    told = finding(sampled, "FW-4")
-    assert told is not None
+    told = known(finding(sampled, "FW-4"))
     assert told.title == "Steps whose operators were recorded take 50.0 % longer than others"
     assert "sampled every 500 ms" in told.text
     captions = [

@@ -6,14 +6,12 @@ import pytest
 
 from reportgen.results import Exhibit, RuleResult
 from reportgen.rules.step_outlier import RULE
-from tests.builders import START_S
+from tests.builders import START_S, known
 from tests.rules.framework_jobs import EVAL, node, rows_of, run, step_rows
 
 
 def paces(result: RuleResult) -> Exhibit:
-    found = result.exhibit("step_pace")
-    assert found is not None
-    return found
+    return known(result.exhibit("step_pace"))
 
 
 def test_the_time_between_steps_counts() -> None:

@@ -17,7 +17,7 @@ from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
 from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
 from reportgen.views.values import plotly_date
-from tests.builders import START_S
+from tests.builders import START_S, known
 from tests.strange_exhibits import rule_id_of, strange
 from tests.views import reports
 from tests.views.timeline.jobs import training_node, training_report
@@ -103,8 +103,9 @@ def test_the_caption_says_from_how_many_points_the_curves_were_made():
 
 
 def test_the_text_alternative_says_what_the_curves_reach(report):
-    alt = re.search(r'<div class="rg-plot rg-axis"[^>]*aria-label="([^"]*)"', html_of(report))
-    assert alt is not None
+    alt = known(
+        re.search(r'<div class="rg-plot rg-axis"[^>]*aria-label="([^"]*)"', html_of(report))
+    )
     assert "GPU utilization from 80 % to 80 %" in alt[1]
     assert "Steps (280)" in alt[1]
 
@@ -164,8 +165,7 @@ def test_a_recording_without_a_wall_clock_counts_seconds():
 
 
 def test_functions_are_summed_over_the_whole_job_without_script(report):
-    found = functions_of(report)
-    assert found is not None
+    found = known(functions_of(report))
     totals = dict(zip(found.names, map(sum, found.cells), strict=True))
     assert totals == {"net": pytest.approx(280 * 0.55), "GetNext": pytest.approx(280 * 0.25)}
     html = html_of(report)
@@ -197,8 +197,7 @@ def test_every_device_has_a_row_worst_node_first():
     report = training_report(*nodes)
     html = html_of(report)
     assert 'id="OverallSystemUsage--device_heatmap"' in html
-    found = report.results[RuleId("OverallSystemUsage")].exhibit("device_heatmap")
-    assert found is not None
+    found = known(report.results[RuleId("OverallSystemUsage")].exhibit("device_heatmap"))
     assert list(dict.fromkeys(found.columns[0].values)) == [
         "algo-2 gpu0",
         "algo-2 gpu1",
@@ -208,8 +207,7 @@ def test_every_device_has_a_row_worst_node_first():
 
 
 def test_what_the_script_reads_is_plain_json(report):
-    text = re.search(r'class="rg-timeline-facts">([^<]*)<', html_of(report))
-    assert text is not None
+    text = known(re.search(r'class="rg-timeline-facts">([^<]*)<', html_of(report)))
     facts = json.loads(text[1])
     assert facts["end"] - facts["start"] == 300.0
     assert facts["steps"]["step"][-1] == 279
