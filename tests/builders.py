@@ -179,7 +179,12 @@ def job_info(name: str = "built-job", *, is_finished: bool = True) -> JobInfo:
 
 
 def node_profile(
+    columns: Mapping[str, Sequence[float | None]] | None = None,
+    rows: Sequence[Any] = (),
     *,
+    interval_s: float = 0.5,
+    start_s: float = START_S,
+    worker: str = "algo-1-27",
     system: SystemTable | None = None,
     spans: SpanTable | None = None,
     python: PythonTable | None = None,
@@ -187,12 +192,17 @@ def node_profile(
     job: JobInfo | None = None,
     notes: tuple[SourceNote, ...] = (),
 ) -> NodeProfile:
-    """Return one node; what is not given is empty."""
+    """Return one node; what is not given is empty.
+
+    ``columns``, ``interval_s`` and ``start_s`` are those of ``system_table``; ``rows`` and
+    ``worker`` those of ``span_table``.
+    """
+    made = system_table(columns or {}, start_s=start_s, interval_s=interval_s)
     return NodeProfile(
         node=NodeId(node),
         job=job or job_info(),
-        system=system if system is not None else empty_system(),
-        spans=spans if spans is not None else empty_spans(),
+        system=system if system is not None else made,
+        spans=spans if spans is not None else span_table(rows, worker=worker),
         python=python if python is not None else empty_python(),
         notes=notes,
     )

@@ -10,7 +10,8 @@ from reportgen import intake
 from reportgen.rules import dataloader, overall_framework_metrics
 from sample_data import tensorflow_job as sample
 from tests.builders import known
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 
 ORIGIN = "ORIGIN.md"
 

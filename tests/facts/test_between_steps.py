@@ -15,7 +15,7 @@ from reportgen.facts.between_steps import (
     waited_for_ns,
 )
 from reportgen.profile import NodeProfile
-from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN
 
 STEP_S, WORK_S, WAIT_S = 0.3, 0.1, 0.02
@@ -65,7 +65,7 @@ def job(
     use = np.diff(until, prepend=0.0) / tick_s
     use = np.convolve(use, np.full(looks_back, 1 / looks_back))[: use.size]
     system = system_table({"gpu0": use.tolist()}, interval_s=tick_s)
-    return node_profile(spans=span_table(rows), system=system)
+    return node_profile(rows=rows, system=system)
 
 
 def test_waits_and_single_pauses_are_no_work_between_steps() -> None:

@@ -7,7 +7,7 @@ from reportgen.merging import merge
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.results import Counters
 from reportgen.rules.aws.aws_bottleneck import counted_bottlenecks
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, node_profile, ns, system_table
 from tests.rules.framework_jobs import TRAIN
 
 
@@ -20,7 +20,7 @@ def node(pattern: str, *, name: str = "algo-1", loop_s: float = 0) -> NodeProfil
     }
     rows = [(TRAIN, "step", START_S, START_S + loop_s, {"step": 1})] if loop_s else []
     system = system_table(columns, interval_s=6)
-    return node_profile(system=system, spans=span_table(rows), node=name)
+    return node_profile(system=system, rows=rows, node=name)
 
 
 def found_in(part: NodeProfile) -> Bottlenecks:

@@ -8,7 +8,7 @@ import pytest
 
 from reportgen.facts.starving import starved_by_disk, starved_by_network, worst_of
 from reportgen.profile import NodeProfile
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, node_profile, ns
 
 TICKS = 240
 LIMIT = 100e6
@@ -29,7 +29,7 @@ def node(
     columns |= {f"cpu{core}_iowait": [waiting] * n for core in range(4)}
     if len(receive):
         columns["receive"] = list(receive)
-    return node_profile(system=system_table(columns, interval_s=1.0), node=name)
+    return node_profile(columns, interval_s=1.0, node=name)
 
 
 def test_idling_in_each_tick_adds_up_while_cores_wait_for_the_disk() -> None:
@@ -69,7 +69,7 @@ def test_gpus_that_idle_by_turns_within_a_second_do_not_idle_together(
     columns = {"gpu0": [50.0, 100.0] * 600 + [100.0], "gpu1": [100.0, 50.0] * 600 + [100.0]}
     columns |= {f"cpu{core}_iowait": [50.0] * 1201 for core in range(4)}
     columns |= {f"cpu{core}": [70.0] * 1201 for core in range(4)}
-    part = node_profile(system=system_table(columns, interval_s=interval_s), node="algo-1")
+    part = node_profile(columns, interval_s=interval_s, node="algo-1")
 
     (found,) = starved_by_disk(part)
     assert found.ratio == pytest.approx(expected, abs=0.01)
@@ -81,7 +81,7 @@ def test_a_gpu_that_waits_for_another_one_looks_busy_and_hides_nothing() -> None
     columns["gpu2"] = [100.0] * 120 + [0.0] * 120
     columns |= {f"cpu{core}_iowait": [50.0] * TICKS for core in range(4)}
     columns |= {f"cpu{core}": [70.0] * TICKS for core in range(4)}
-    part = node_profile(system=system_table(columns, interval_s=1.0), node="algo-1")
+    part = node_profile(columns, interval_s=1.0, node="algo-1")
 
     (found,) = starved_by_disk(part)
     assert found.ratio == pytest.approx(0.2)
@@ -99,7 +99,7 @@ def test_where_no_tick_reaches_the_usual_use_all_that_is_missing_may_be_waiting(
 def test_too_few_ticks_no_gpu_and_recorded_waits_say_nothing() -> None:
     waits = [("DataLoaderIter", "It::GetNext", START_S, START_S + 1)]
     usual = node([60.0] * TICKS, waiting=50)
-    recorded = node_profile(system=usual.system, spans=span_table(waits), node="algo-1")
+    recorded = node_profile(system=usual.system, rows=waits, node="algo-1")
     unused = node([0.0] * TICKS, waiting=50)
 
     assert starved_by_disk(node([60.0] * 100, waiting=50)) == ()
@@ -177,7 +177,7 @@ def test_one_reader_that_waits_while_the_gpu_idles_is_a_reader_however_rarely_it
     columns = {"gpu0": [5.0 if idle else 95.0 for idle in is_idle]}
     columns |= {f"cpu{core}": [5.0] * TICKS for core in range(1, 4)}
     columns["cpu0"] = columns["cpu0_iowait"] = [90.0 if idle else 0.0 for idle in is_idle]
-    part = node_profile(system=system_table(columns, interval_s=1.0))
+    part = node_profile(columns, interval_s=1.0)
 
     assert len(starved_by_disk(part)) == 1
 
@@ -188,4 +188,4 @@ def test_readers_that_wait_while_the_gpu_works_hold_up_nothing() -> None:
     columns |= {f"cpu{core}": [5.0] * TICKS for core in range(1, 4)}
     columns["cpu0"] = columns["cpu0_iowait"] = [0.0 if idle else 90.0 for idle in is_idle]
 
-    assert starved_by_disk(node_profile(system=system_table(columns, interval_s=1.0))) == ()
+    assert starved_by_disk(node_profile(columns, interval_s=1.0)) == ()

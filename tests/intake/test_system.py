@@ -25,7 +25,7 @@ from tests.builders import (
     write_minute,
     write_system,
 )
-from tests.rules.framework_jobs import run
+from tests.rules.samples import run
 
 pytestmark = pytest.mark.usefixtures("each_reader")
 

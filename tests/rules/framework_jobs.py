@@ -10,20 +10,10 @@ import numpy as np
 
 from reportgen.profile import NodeProfile, SystemTable
 from reportgen.results import Finding, RuleResult
-from reportgen.rules.base import AnyRule, Part
-from reportgen.rules.runner import judge_all, measure_part
-from tests.builders import START_S, node_profile, ns, span_table, system_table
+from tests.builders import START_S, node_profile, ns, system_table
 
 TRAIN = "Step:ModeKeys.TRAIN"
 EVAL = "Step:ModeKeys.EVAL"
-
-
-def run(rule: AnyRule, *parts: Part, **params: Any) -> RuleResult:
-    """Run one rule on built nodes with some parameters set."""
-    chosen = {rule.id: rule.params(**params)}
-    measured = [measure_part(part, (rule,), chosen) for part in parts]
-    (result,) = judge_all(measured, (rule,), chosen)
-    return result
 
 
 def step_rows(
@@ -64,7 +54,7 @@ def node(
         columns = {f"cpu{index}": [10.0] * ticks for index in range(cores)}
         columns |= {f"gpu{index}": [90.0] * ticks for index in range(gpus)}
         system = system_table(columns, start_s=start_s, interval_s=1.0)
-    return node_profile(system=system, spans=span_table(rows, worker=f"{name}-27"), node=name)
+    return node_profile(system=system, rows=rows, worker=f"{name}-27", node=name)
 
 
 def sampled_again(part: NodeProfile, *, after_s: float, pause_s: float) -> NodeProfile:

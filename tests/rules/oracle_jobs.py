@@ -15,7 +15,7 @@ from typing import Any
 
 from reportgen.profile import NodeProfile, SpanTable, SystemTable
 from reportgen.profile.system import empty_system
-from tests.builders import node_profile, span_table, system_table
+from tests.builders import node_profile, system_table
 from tests.shared_data import SHARED_DATA
 
 NS_PER_US = 1_000
@@ -34,7 +34,7 @@ def parts_of(job: str) -> tuple[NodeProfile, ...]:
         pid, _, node = path.name.split("_")[1].partition("-")
         rows[node] += _event_rows(path, worker=f"{node}-{pid}")
     return tuple(
-        node_profile(system=_outline(samples[node]), spans=span_table(rows[node]), node=node)
+        node_profile(system=_outline(samples[node]), rows=rows[node], node=node)
         for node in sorted(samples)
     )
 

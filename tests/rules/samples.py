@@ -19,7 +19,7 @@ from reportgen.profile import (
     RankTrace,
 )
 from reportgen.profile.trace_tables import SliceKind
-from reportgen.results import RuleResult
+from reportgen.results import Finding, RuleResult
 from reportgen.rules.base import AnyRule, Part
 from reportgen.rules.registry import BUILTIN_RULES
 from reportgen.rules.runner import judge_all, measure_part, reads
@@ -29,12 +29,18 @@ from tests.rules.kernels.builders import rank_trace
 STEP_US = 1_000.0
 
 
-def run(rule: AnyRule, *parts: Part, params: Any = None) -> RuleResult:
-    """Run one rule as the runner does."""
-    chosen = {rule.id: params or rule.params()}
+def run(rule: AnyRule, *parts: Part, params: Any = None, **settings: Any) -> RuleResult:
+    """Run one rule as the runner does, with parameters or with some of them set."""
+    chosen = {rule.id: params or rule.params(**settings)}
     measured = [measure_part(part, (rule,), chosen) for part in parts]
     (result,) = judge_all(measured, (rule,), chosen)
     return result
+
+
+def only(result: RuleResult) -> Finding:
+    """Return the one finding."""
+    (finding,) = result.findings
+    return finding
 
 
 def column(result: RuleResult, exhibit_id: str, name: str) -> list[Any]:

@@ -7,8 +7,9 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.batch_size import RULE
-from tests.builders import START_S, known, node_profile, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.builders import START_S, known, node_profile
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 
 SMALL = {"patience": 10, "window": 5}
 
@@ -20,7 +21,7 @@ def node(name: str = "algo-1", *, minutes: int = 3, **columns: Any) -> NodeProfi
         key: value if isinstance(value, list) else [value] * n_ticks
         for key, value in columns.items()
     }
-    return node_profile(system=system_table(series, interval_s=6), node=name)
+    return node_profile(series, interval_s=6, node=name)
 
 
 def roomy(name: str = "algo-1", **columns: Any) -> NodeProfile:

@@ -14,7 +14,8 @@ from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, node, rows_of, run, sampled_again, step_rows
+from tests.rules.framework_jobs import finding, node, rows_of, sampled_again, step_rows
+from tests.rules.samples import run
 
 ITERATOR = "_MultiProcessingDataLoaderIter"
 FETCH = f"{ITERATOR}::GetNext"

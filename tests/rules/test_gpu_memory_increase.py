@@ -8,8 +8,9 @@ from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.aws.aws_gpu_memory_increase import increases_of
 from reportgen.rules.gpu_memory_increase import RULE
 from reportgen.rules.gpu_memory_increase.measure import Params
-from tests.builders import START_S, known, node_profile, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.builders import START_S, known, node_profile
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 
 SMALL = {"patience": 20}
 
@@ -24,7 +25,7 @@ def node(
     """Return a node that samples every six seconds, ten samples a minute."""
     use = gpu if isinstance(gpu, list) else [gpu] * len(memory)
     columns = {"gpu0": use, "gpu0_memory": memory}
-    return node_profile(system=system_table(columns, interval_s=interval_s), node=name)
+    return node_profile(columns, interval_s=interval_s, node=name)
 
 
 def step(height: float, *, base: float = 20.0, before: int = 40, after: int = 40) -> list[float]:
@@ -142,7 +143,7 @@ def test_only_samples_beyond_patience_are_judged(first: int, triggers: int) -> N
 
 def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
     short = run(RULE, node([20.0] * 20), **SMALL)
-    cpu_only = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 80})), **SMALL)
+    cpu_only = run(RULE, node_profile({"cpu0": [5.0] * 80}), **SMALL)
 
     assert known(short.reason).text == (
         "Too short to judge: 20 samples of the machines' utilization; this check "
@@ -234,7 +235,7 @@ def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:
 def test_levels_stay_drawable_for_a_job_of_many_hours_and_many_gpus() -> None:
     memory = [20.0] * 2500
     columns = {f"gpu{index}_memory": memory for index in range(20)}
-    part = node_profile(system=system_table(columns, interval_s=60))
+    part = node_profile(columns, interval_s=60)
     levels = known(run(RULE, part).exhibit("levels"))
 
     assert levels.n_rows == 1250

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,15 @@ import pytest
 
 from reportgen.errors import ConfigError
 from reportgen.intake import discover, read_node
-from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, RuleResult, Status
 from reportgen.results.packed_columns import unpack
 from reportgen.rules.gpu_time_budget import RULE
 from reportgen.rules.settings import resolve_params
 from reportgen.units import NS_PER_S
-from tests.builders import START_S, known, node_profile, ns, span_table, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.builders import START_S, known, node_profile, ns, system_table
+from tests.rules.framework_jobs import finding, rows_of
 from tests.rules.kernels.builders import gap_trace
+from tests.rules.samples import run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 STEP = "Step:ModeKeys.TRAIN"
@@ -33,15 +34,7 @@ def event(phase: str, name: str, first_s: float, last_s: float, **more: Any) -> 
     return (phase, name, START_S + first_s, START_S + last_s, more)
 
 
-def node(
-    columns: Mapping[str, Sequence[float | None]],
-    rows: Sequence[tuple[Any, ...]] = (),
-    *,
-    name: str = "algo-1",
-) -> NodeProfile:
-    """Return a node with a tick each second."""
-    table = system_table(columns, interval_s=1)
-    return node_profile(system=table, spans=span_table(rows), node=name)
+node = partial(node_profile, interval_s=1)
 
 
 def parts(result: RuleResult, device: str = "gpu0") -> dict[str, float]:
@@ -109,7 +102,7 @@ def test_the_largest_part_has_its_own_cause(
 
 def test_steps_of_nodes_without_gpus_are_not_said_to_lack() -> None:
     gpus = node({"gpu0": [0.0, 95.0, 95.0, 0.0]})
-    steps = node({}, [step(1, 2, worker="host-27")], name="host")
+    steps = node({}, [step(1, 2, worker="host-27")], node="host")
 
     bar = known(run(RULE, gpus, steps).exhibit("budget"))
     assert "No steps were recorded on nodes with GPUs," in bar.caption
@@ -282,8 +275,8 @@ def test_hot_seconds_are_told_of_every_row() -> None:
 def test_nodes_and_gpus_are_rows_and_shares_are_of_the_whole_job() -> None:
     result = run(
         RULE,
-        node({"gpu0": [95.0] * 10, "gpu1": [50.0] * 10}, [step(0, 9)], name="algo-1"),
-        node({"gpu0": [0.0] * 10}, name="algo-2"),
+        node({"gpu0": [95.0] * 10, "gpu1": [50.0] * 10}, [step(0, 9)], node="algo-1"),
+        node({"gpu0": [0.0] * 10}, node="algo-2"),
     )
     table = known(result.exhibit("gpu_time_budget"))
     names = [column.name for column in table.columns]
@@ -323,7 +316,7 @@ def test_many_gpus_add_up_to_a_hundred_and_to_the_measured_time() -> None:
             {f"gpu{gpu}": rng.uniform(0, 100, 97).tolist() for gpu in range(8)}
             | {"cpu0": rng.uniform(0, 100, 97).tolist()},
             [step(at, at + 2.5) for at in range(5, 80, 4)],
-            name=f"algo-{place}",
+            node=f"algo-{place}",
         )
         for place in range(1, 8)
     ]
@@ -396,14 +389,14 @@ def test_the_length_from_which_a_stretch_is_listed_may_be_set() -> None:
 
 def test_a_single_idle_sample_tells_no_stretch_however_long_the_interval() -> None:
     table = system_table({"gpu0": [90.0, 0.0, 90.0, 90.0]}, interval_s=60)
-    part = node_profile(system=table, spans=span_table([step(0, 200)]))
+    part = node_profile(system=table, rows=[step(0, 200)])
     assert stretches(run(RULE, part)) == []
 
 
 def test_a_gap_in_the_sampling_ends_a_stretch() -> None:
     table = system_table({"gpu0": [90.0, *[0.0] * 8, 90.0]}, interval_s=1)
     ticks = table.tick_ns + np.where(np.arange(10) >= 4, 60_000_000_000, 0)
-    part = node_profile(system=replace(table, tick_ns=ticks), spans=span_table([step(0, 70)]))
+    part = node_profile(system=replace(table, tick_ns=ticks), rows=[step(0, 70)])
     assert [(start, end) for _, start, end, _ in stretches(run(RULE, part))] == [
         (1.0, 4.0),
         (64.0, 69.0),
@@ -421,7 +414,7 @@ def test_a_stall_of_ten_seconds_in_two_hours_is_listed_among_many_short_ones() -
         use[at : at + 7] = 0.0
     use[9_990:10_010] = 0.0
     table = system_table({"gpu0": use.tolist()}, interval_s=0.5)
-    part = node_profile(system=table, spans=span_table([step(0, 7200)]))
+    part = node_profile(system=table, rows=[step(0, 7200)])
     result = run(RULE, part)
     listed = stretches(result)
     assert len(listed) == 200
@@ -473,7 +466,7 @@ def test_a_price_must_be_a_number_of_at_least_zero(price: str) -> None:
 
 def test_the_time_of_a_gpu_that_never_works_waits_for_nothing() -> None:
     columns = {"gpu0": [95.0] * 100, "gpu1": [0.0] * 100, "cpu0": [99.0] * 100}
-    part = node_profile(system=system_table(columns, interval_s=1))
+    part = node_profile(columns, interval_s=1)
 
     rows = {row["part"]: row["gpu_s"] for row in rows_of(run(RULE, part), "budget")}
 

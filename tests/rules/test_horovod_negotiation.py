@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from reportgen.profile import NodeProfile, SpanSource
-from reportgen.results import Finding, ReasonCode, RuleResult, Severity, Status
-from reportgen.rules.horovod_negotiation import RULE, Params
-from reportgen.rules.runner import judge_all, measure_part
+from reportgen.results import ReasonCode, Severity, Status
+from reportgen.rules.horovod_negotiation import RULE
 from sample_data.horovod import Ready, late_rank
 from tests.builders import START_S, known, node_profile, span_table
 from tests.rules.framework_jobs import rows_of
+from tests.rules.samples import only, run
 
 US = 1e-6
 
@@ -30,20 +30,8 @@ def job(negotiations: Sequence[Ready], *, node: str = "algo-1") -> NodeProfile:
     return node_profile(spans=span_table(rows, source=SpanSource.HOROVOD), node=node)
 
 
-def run(*parts: NodeProfile, params: Params | None = None) -> RuleResult:
-    chosen = {RULE.id: params or Params()}
-    measured = [measure_part(part, (RULE,), chosen) for part in parts]
-    (result,) = judge_all(measured, (RULE,), chosen)
-    return result
-
-
-def only(result: RuleResult) -> Finding:
-    (finding,) = result.findings
-    return finding
-
-
 def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
-    result = run(job(late_rank(100)))
+    result = run(RULE, job(late_rank(100)))
 
     finding = only(result)
     assert finding.title == "The other ranks wait for rank 2"
@@ -64,7 +52,7 @@ def test_a_rank_that_is_always_last_is_named_with_what_it_cost() -> None:
 
 def test_ranks_that_take_turns_are_nobodys_fault() -> None:
     turns = [ready for n in range(25) for ready in late_rank(4 * n + 1, late=n % 4)[-1:]]
-    result = run(job(turns))
+    result = run(RULE, job(turns))
     assert result.status is Status.OK
     assert result.findings == ()
     assert sum(row["last"] for row in rows_of(result, "ranks")) == 25
@@ -76,7 +64,7 @@ def test_twice_the_fair_share_is_allowed(n_last: int, *, is_told: bool) -> None:
     for number in range(n_last, 100):
         others = [0, 1, 3]
         negotiations[number] = late_rank(number + 1, late=others[number % 3])[-1]
-    result = run(job(negotiations))
+    result = run(RULE, job(negotiations))
     assert bool(result.findings) == is_told
 
 
@@ -85,27 +73,27 @@ def test_of_two_ranks_one_may_be_last_in_three_of_four(n_last: int, *, is_told: 
     negotiations = late_rank(100, late=1, n_ranks=2)
     for number in range(n_last, 100):
         negotiations[number] = late_rank(number + 1, late=0, n_ranks=2)[-1]
-    assert bool(run(job(negotiations)).findings) == is_told
+    assert bool(run(RULE, job(negotiations)).findings) == is_told
 
 
 @pytest.mark.parametrize(("n_negotiations", "status"), [(19, "skipped"), (20, "triggered")])
 def test_few_negotiations_are_not_judged(n_negotiations: int, status: str) -> None:
-    result = run(job(late_rank(n_negotiations)))
+    result = run(RULE, job(late_rank(n_negotiations)))
     assert result.status == status
     if status == "skipped":
         assert known(result.reason).code is ReasonCode.TOO_FEW_SAMPLES
 
 
 def test_waits_that_cost_little_are_not_told_and_those_that_cost_some_are_a_reading() -> None:
-    assert run(job(late_rank(100, late_us=80))).findings == ()
-    reading = run(job(late_rank(100, late_us=330)))
+    assert run(RULE, job(late_rank(100, late_us=80))).findings == ()
+    reading = run(RULE, job(late_rank(100, late_us=330)))
     assert only(reading).severity is Severity.INFO
     assert reading.status is Status.OK
 
 
 def test_ties_count_for_nobody() -> None:
     tied = [("t", {0: n * 1000, 1: n * 1000 + 50, 2: n * 1000 + 50}) for n in range(30)]
-    result = run(job(tied))
+    result = run(RULE, job(tied))
     assert (result.metrics["ties"], result.metrics["ranks"]) == (30, 0)
     assert result.findings == ()
 
@@ -122,7 +110,7 @@ def test_marks_outside_a_negotiation_and_repeated_marks_do_not_count() -> None:
         source=SpanSource.HOROVOD,
     )
     joined = _joined(spans, more)
-    result = run(node_profile(spans=joined))
+    result = run(RULE, node_profile(spans=joined))
     assert [row["rank"] for row in rows_of(result, "ranks")] == [0, 1, 2, 3]
     first = rows_of(result, "ranks")[0]
     assert first["own_wait_s"] == pytest.approx(20 * 4000 * US)
@@ -145,20 +133,20 @@ def _joined(*tables: Any) -> Any:
 
 def test_a_job_without_timelines_of_horovod_is_skipped() -> None:
     steps = span_table([("Step:ModeKeys.TRAIN", "7", START_S, START_S + 1)])
-    result = run(node_profile(spans=steps))
+    result = run(RULE, node_profile(spans=steps))
     assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_a_timeline_of_marks_alone_is_not_called_missing() -> None:
     rows = [("grad", "4", START_S, START_S), ("grad", "5", START_S + 1, START_S + 1)]
-    result = run(node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
+    result = run(RULE, node_profile(spans=span_table(rows, source=SpanSource.HOROVOD)))
     assert known(result.reason).text == (
         "The Horovod timeline has 2 events, but no negotiation with a start and an end."
     )
 
 
 def test_several_timelines_are_added_up() -> None:
-    one = run(job(late_rank(100)))
-    both = run(job(late_rank(100)), job(late_rank(100), node="algo-2"))
+    one = run(RULE, job(late_rank(100)))
+    both = run(RULE, job(late_rank(100)), job(late_rank(100), node="algo-2"))
     assert rows_of(both, "ranks")[2]["last"] == 2 * rows_of(one, "ranks")[2]["last"]
     assert both.metrics["held_up_ratio"] == one.metrics["held_up_ratio"]

@@ -5,15 +5,16 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.io_bottleneck import RULE
-from tests.builders import START_S, known, node_profile, system_table
-from tests.rules.framework_jobs import finding, run
+from tests.builders import START_S, known, node_profile
+from tests.rules.framework_jobs import finding
+from tests.rules.samples import run
 
 SMALL = {"patience": 10}
 
 
 def node(gpu: list[float], wait: list[float], *, name: str = "algo-1") -> NodeProfile:
     columns = {"gpu0": gpu, "cpu0": [99.0] * len(gpu), "cpu0_iowait": wait}
-    return node_profile(system=system_table(columns, interval_s=6), node=name)
+    return node_profile(columns, interval_s=6, node=name)
 
 
 def test_waiting_cores_count_and_busy_ones_do_not() -> None:
@@ -54,7 +55,7 @@ def test_the_finding_speaks_of_io() -> None:
 def test_one_waiting_thread_still_holds_up_the_gpu(cores: int, severity: Severity) -> None:
     columns = {"gpu0": [5.0] * 20, "cpu0_iowait": [60.0] * 20}
     columns |= {f"cpu{core}_iowait": [0.0] * 20 for core in range(1, cores)}
-    part = node_profile(system=system_table(columns, interval_s=6))
+    part = node_profile(columns, interval_s=6)
 
     found = known(finding(run(RULE, part, **SMALL), "IO-1"))
 
@@ -64,8 +65,8 @@ def test_one_waiting_thread_still_holds_up_the_gpu(cores: int, severity: Severit
 
 def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     short = run(RULE, node([5.0] * 10, [60.0] * 10), **SMALL)
-    cpu_only = run(RULE, node_profile(system=system_table({"cpu0_iowait": [60.0] * 20})), **SMALL)
-    no_wait = run(RULE, node_profile(system=system_table({"gpu0": [5.0] * 20})), **SMALL)
+    cpu_only = run(RULE, node_profile({"cpu0_iowait": [60.0] * 20}), **SMALL)
+    no_wait = run(RULE, node_profile({"gpu0": [5.0] * 20}), **SMALL)
 
     assert known(short.reason).text == (
         "Too short to judge: 10 samples of the machines' utilization; this check "

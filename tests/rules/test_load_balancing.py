@@ -10,7 +10,8 @@ from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, rows_of, run, step_rows
+from tests.rules.framework_jobs import finding, rows_of, step_rows
+from tests.rules.samples import run
 
 SMALL = {"patience": 10}
 

@@ -15,7 +15,7 @@ from reportgen.rules import step_outlier
 from reportgen.rules.long_pause import RULE, Params
 from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
-from tests.rules.samples import run
+from tests.rules.samples import only, run
 
 GAP_S = 0.01
 STEP_S = 0.19
@@ -69,12 +69,7 @@ def samples(
     for first_s, last_s in idle:
         use[(ticks_s >= first_s) & (ticks_s < last_s)] = 0.0
     columns = {"gpu0": use.tolist(), **more}
-    return node_profile(system=system_table(columns), node=node)
-
-
-def only(result: RuleResult) -> Finding:
-    (finding,) = result.findings
-    return finding
+    return node_profile(columns, node=node)
 
 
 def share_of(result: RuleResult) -> float:
@@ -232,7 +227,7 @@ def test_steps_that_were_not_recorded_are_no_pause() -> None:
             strict=True,
         )
     ]
-    assert run(RULE, node_profile(spans=span_table(rows))).exhibit("pauses") is None
+    assert run(RULE, node_profile(rows=rows)).exhibit("pauses") is None
 
 
 def test_time_in_which_every_gpu_works_on_is_no_pause() -> None:
@@ -371,7 +366,7 @@ def cores(*idle: tuple[float, float], node: str = "algo-1", rest_pct: float = 2.
     """Return a node without GPUs and steps whose cores rest in some stretches and at both ends."""
     gpu = samples(*idle, node=node).system.matrix(SeriesKind.GPU_UTILIZATION)[:, 0]
     use = np.where(gpu > 0, 60.0, rest_pct).tolist()
-    return node_profile(system=system_table({"cpu0": use, "cpu1": use}), node=node)
+    return node_profile({"cpu0": use, "cpu1": use}, node=node)
 
 
 def test_cores_that_rest_once_are_a_pause_of_a_job_without_gpus() -> None:
@@ -395,7 +390,7 @@ def test_cores_that_work_on_or_of_a_node_beside_gpus_are_no_pause() -> None:
 def test_too_few_steps_or_samples_are_skipped() -> None:
     few = run(RULE, job(19, behind={9: 30.0}))
     short = run(RULE, samples((20, 30), length_s=60))
-    none = run(RULE, node_profile(system=system_table({"cpu0": [5.0] * 500})))
+    none = run(RULE, node_profile({"cpu0": [5.0] * 500}))
     for result, code in (
         (few, ReasonCode.TOO_FEW_SAMPLES),
         (short, ReasonCode.TOO_FEW_SAMPLES),

@@ -9,7 +9,8 @@ from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 
 SMALL = {"patience": 10, "window": 10}
 """Ten samples a minute at one sample in six seconds: judged from the second minute on."""

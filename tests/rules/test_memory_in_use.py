@@ -7,14 +7,14 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import ReasonCode, Severity, Status
 from reportgen.rules.memory_in_use import RULE, Params
-from tests.builders import known, node_profile, system_table
+from tests.builders import known, node_profile
 from tests.rules.samples import column, run
 
 GB = 1e9
 
 
 def node(name: str = "node-1", /, **columns: list[float | None]) -> NodeProfile:
-    return node_profile(node=name, system=system_table(columns))
+    return node_profile(columns, node=name)
 
 
 def gpu(*used_gb: float, total_gb: float = 80, number: int = 0) -> dict[str, list[float | None]]:

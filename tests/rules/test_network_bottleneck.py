@@ -7,8 +7,9 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.network_bottleneck import RULE
-from tests.builders import START_S, known, node_profile, system_table
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.builders import START_S, known, node_profile
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 
 SMALL = {"patience": 10}
 FAST = 100e6
@@ -18,7 +19,7 @@ def node(
     gpu: list[float], received: list[float], *, name: str = "algo-1", interval_s: float = 1
 ) -> NodeProfile:
     columns = {"gpu0": gpu, "receive": received}
-    return node_profile(system=system_table(columns, interval_s=interval_s), node=name)
+    return node_profile(columns, interval_s=interval_s, node=name)
 
 
 def test_an_idle_gpu_at_full_rate_is_an_episode_with_its_numbers() -> None:
@@ -138,8 +139,8 @@ def test_minutes_count_once_there_are_more_samples_than_the_patience(
 
 
 def test_what_is_lacking_is_told_apart() -> None:
-    no_gpu = run(RULE, node_profile(system=system_table({"receive": [FAST] * 20})), **SMALL)
-    no_bytes = run(RULE, node_profile(system=system_table({"gpu0": [0.0] * 20})), **SMALL)
+    no_gpu = run(RULE, node_profile({"receive": [FAST] * 20}), **SMALL)
+    no_bytes = run(RULE, node_profile({"gpu0": [0.0] * 20}), **SMALL)
     short = run(RULE, node([0.0] * 10, [FAST] * 10), **SMALL)
 
     assert known(no_gpu.reason).code is ReasonCode.NO_GPU
@@ -165,9 +166,9 @@ def test_nodes_have_limits_and_episodes_of_their_own() -> None:
 
 def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
     columns = {"gpu0": [95.0] * 180, "gpu1": [0.0] * 180, "receive": [FAST] * 180}
-    unused = node_profile(system=system_table(columns, interval_s=1))
+    unused = node_profile(columns, interval_s=1)
     columns["gpu0"] = [95.0] * 60 + [4.0] * 60 + [95.0] * 60
-    used = node_profile(system=system_table(columns, interval_s=1))
+    used = node_profile(columns, interval_s=1)
 
     result = run(RULE, unused, **SMALL)
     assert (result.counters.violations, result.findings) == (180, ())
@@ -178,7 +179,7 @@ def test_a_gpu_that_the_job_never_uses_waits_for_nothing() -> None:
 
 def test_gaps_that_are_shorter_than_a_tick_count_and_before_the_patience_too() -> None:
     columns = {"gpu0": [95.0, 57.0] * 100, "cpu0": [10.0] * 200, "receive": [FAST] * 200}
-    part = node_profile(system=system_table(columns, interval_s=1))
+    part = node_profile(columns, interval_s=1)
     result = run(RULE, part)
 
     assert result.status is Status.TRIGGERED

@@ -18,8 +18,9 @@ from reportgen.rules import (
     step_outlier,
 )
 from reportgen.units import NS_PER_S
-from tests.rules.framework_jobs import rows_of, run
+from tests.rules.framework_jobs import rows_of
 from tests.rules.oracle_jobs import aws_result, parts_of, steps_of, until_aws_end
+from tests.rules.samples import run
 from tests.shared_data import needs_shared_data
 
 pytestmark = needs_shared_data

@@ -31,7 +31,8 @@ from reportgen.rules import (
 )
 from reportgen.rules.base import AnyRule
 from tests.builders import known
-from tests.rules.framework_jobs import finding, rows_of, run
+from tests.rules.framework_jobs import finding, rows_of
+from tests.rules.samples import run
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data

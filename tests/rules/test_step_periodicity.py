@@ -15,8 +15,9 @@ from reportgen.results import Cause, Finding, ReasonCode, RuleResult, Severity, 
 from reportgen.rules.step_periodicity import RULE
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
-from tests.builders import START_S, Row, known, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run
+from tests.builders import START_S, Row, known, node_profile, system_table
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of
+from tests.rules.samples import run
 from tests.shared_data import SHARED_DATA, needs_shared_data
 
 Floats = NDArray[np.float64]
@@ -70,7 +71,7 @@ def job(
         use = np.where((duration_s[at] > 0.15) & (ticks > start_s[at] + 0.1), 0.0, 80.0)
         system = system_table({"gpu0": use.tolist()}, interval_s=0.1)
     node = worker.rpartition("-")[0]
-    return node_profile(system=system, spans=span_table(rows, worker=worker), node=node)
+    return node_profile(system=system, rows=rows, worker=worker, node=node)
 
 
 def every(period: int, n_steps: int, longer_s: float, *, seed: int = 1) -> Floats:
@@ -89,7 +90,7 @@ def test_a_rhythm_in_which_another_worker_waits_for_its_batch_is_one_of_the_inpu
     rows: list[Row] = [
         ("DataLoaderIter", "It::GetNext", at + late_s, at + late_s + 0.45, {}) for at in begins_s
     ]
-    other = node_profile(spans=span_table(rows, worker="algo-2-27"), node="algo-2")
+    other = node_profile(rows=rows, worker="algo-2-27", node="algo-2")
     found = only(run(RULE, part, other))
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
@@ -310,7 +311,7 @@ def test_a_rhythm_of_the_loaders_number_is_no_callback_while_waits_are_unknown(
         ("DataLoaderIter", "It::GetNext", end / 1e9, end / 1e9 + 0.001, {})
         for end in steps.end_ns[:n_waits].tolist()
     ]
-    found = only(run(RULE, node_profile(spans=span_table(rows))))
+    found = only(run(RULE, node_profile(rows=rows)))
 
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.PERIODIC_SLOW_STEPS)
     assert ("10 loader processes" in found.text) is is_input
@@ -329,7 +330,7 @@ def test_what_runs_in_the_background_all_the_time_is_no_cause() -> None:
         ("Background", "upload", START_S + at, START_S + at + 0.009)
         for at in np.arange(0.0, length_s, 0.01).tolist()
     ]
-    result = run(RULE, node_profile(spans=span_table(rows)))
+    result = run(RULE, node_profile(rows=rows))
     assert "upload" not in only(result).text + only(result).advice
     (row,) = (row for row in rows_of(result, "functions") if row["function"] == "upload")
     assert row["of_extra_time_pct"] > 80
@@ -341,7 +342,7 @@ def test_steps_alone_name_no_cause() -> None:
         (phase, phase, START_S + start, START_S + start + took, {"step": step})
         for phase, start, took, step in _plain(job(every(50, 500, 0.3)))
     ]
-    found = only(run(RULE, node_profile(spans=span_table(rows))))
+    found = only(run(RULE, node_profile(rows=rows)))
     assert "recorded" not in found.text
     assert "callback" in found.advice
 
@@ -374,7 +375,7 @@ def test_validation_between_training_steps_is_no_pause() -> None:
                 step = epoch * count + number
                 rows.append((phase, phase, at_s, at_s + 0.1, {"step": step}))
                 at_s += 0.105
-    result = run(RULE, node_profile(spans=span_table(rows)))
+    result = run(RULE, node_profile(rows=rows))
     assert (result.status, result.findings) == (Status.OK, ())
 
 
@@ -384,7 +385,7 @@ def test_steps_that_were_not_recorded_are_no_pause() -> None:
         for step in range(400)
         if step % 50 < 10
     ]
-    result = run(RULE, node_profile(spans=span_table(rows)))
+    result = run(RULE, node_profile(rows=rows))
     assert (result.status, result.findings) == (Status.OK, ())
 
 
@@ -404,7 +405,7 @@ def test_random_slow_steps_are_no_rhythm() -> None:
             (TRAIN, TRAIN, start, end, {"step": step})
             for step, start, end in _stretched(np.minimum(kinds[seed % 4], 30.0))
         ]
-        if run(RULE, node_profile(spans=span_table(rows))).findings:
+        if run(RULE, node_profile(rows=rows)).findings:
             alarms.append(seed)
     assert len(alarms) <= 1
 
@@ -445,17 +446,17 @@ def test_too_few_steps_and_no_steps_are_skipped() -> None:
         ReasonCode.TOO_FEW_SAMPLES,
     )
     assert run(RULE, job(steady(20))).status is Status.OK
-    none = run(RULE, node_profile(spans=span_table([("Forward", "x", START_S, START_S + 1)])))
+    none = run(RULE, node_profile(rows=[("Forward", "x", START_S, START_S + 1)]))
     assert known(none.reason).code is ReasonCode.NO_STEPS
 
 
 def test_steps_without_numbers_or_with_equal_times_do_no_harm() -> None:
     rows = [(TRAIN, TRAIN, START_S, START_S + 1)] * 40
-    assert run(RULE, node_profile(spans=span_table(rows))).status is Status.OK
+    assert run(RULE, node_profile(rows=rows)).status is Status.OK
     instants = [(TRAIN, TRAIN, START_S + at, START_S + at) for at in range(40)]
-    assert run(RULE, node_profile(spans=span_table(instants))).status is Status.OK
+    assert run(RULE, node_profile(rows=instants)).status is Status.OK
     same = [(TRAIN, TRAIN, START_S, START_S)] * 40
-    assert run(RULE, node_profile(spans=span_table(same))).status is Status.OK
+    assert run(RULE, node_profile(rows=same)).status is Status.OK
 
 
 def test_many_steps_are_drawn_with_every_slow_one() -> None:

@@ -58,15 +58,13 @@ def absent(n_ticks: int) -> NodeProfile:
         name: [None] * (n_ticks - 1) + [5.0]
         for name in ("gpu0", "gpu0_memory", "cpu0", "cpu0_iowait", "memory", "receive")
     }
-    return node_profile(system=system_table(series))
+    return node_profile(series)
 
 
 def one_moment() -> NodeProfile:
     """Return a node with one event of no length and one tick."""
     row = (TRAIN, TRAIN, START_S, START_S, {"step": 0})
-    return node_profile(
-        system=system_table(columns(1, gpus=1, cores=1, level=0.0)), spans=span_table([row])
-    )
+    return node_profile(columns(1, gpus=1, cores=1, level=0.0), rows=[row])
 
 
 def cluster(n_nodes: int) -> tuple[NodeProfile, ...]:
@@ -81,7 +79,7 @@ def half_used() -> NodeProfile:
     series = columns(1200, gpus=4, cores=4, level=0.0)
     series["gpu0"] = [95.0, 0.0] * 600
     series["gpu1"] = [40.0] * 1200
-    return node_profile(system=system_table(series))
+    return node_profile(series)
 
 
 def stopped(*, late: bool) -> NodeProfile:
@@ -89,7 +87,7 @@ def stopped(*, late: bool) -> NodeProfile:
     series = columns(1200, gpus=2, cores=2, level=95.0)
     worked = [95.0] * 200 + [0.0] * 1000
     series["gpu1"] = worked[::-1] if late else worked
-    return node_profile(system=system_table(series))
+    return node_profile(series)
 
 
 NODES: Jobs = {

@@ -13,7 +13,7 @@ from reportgen.intake import discover, read
 from reportgen.rules.kernel_time import RULE as KERNEL_TIME
 from reportgen.timeline import lanes_of, stage, timeline_of
 from reportgen.timeline.lanes import MOST_ALIKE, MOST_ROWS, grouped, rows_of, strips_of
-from tests.builders import known, node_profile, system_table
+from tests.builders import known, node_profile
 from tests.rules.samples import column, run
 from tests.timeline.reading import read_file
 from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
@@ -254,7 +254,7 @@ def test_names_of_tensorboard_tell_the_machine(name: str, host: str, tmp_path: P
 
 def test_traffic_of_a_node_is_called_by_what_it_is() -> None:
     columns = {"receive": [1.0, 2.0], "transmit": [3.0, 4.0]}
-    lanes = lanes_of(node_profile(system=system_table(columns))).lanes
+    lanes = lanes_of(node_profile(columns)).lanes
 
     assert [lane.label for lane in lanes if lane.kind == "counter"] == [
         "network receive",

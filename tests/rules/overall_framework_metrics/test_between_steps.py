@@ -14,7 +14,8 @@ from reportgen.results import Severity
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.tables import Between
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
+from tests.rules.framework_jobs import TRAIN, finding, rows_of
+from tests.rules.samples import run
 
 
 def job(work_s: float, *, is_keras: bool = True, use: float | None = None) -> NodeProfile:

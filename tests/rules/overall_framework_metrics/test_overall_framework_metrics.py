@@ -9,16 +9,8 @@ import pytest
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.overall_framework_metrics import RULE
 from tests.builders import START_S, known
-from tests.rules.framework_jobs import (
-    EVAL,
-    TRAIN,
-    finding,
-    node,
-    rows_of,
-    run,
-    sampled_again,
-    step_rows,
-)
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, sampled_again, step_rows
+from tests.rules.samples import run
 
 
 def at(phase: str, name: str, begin: float, end: float, **more: Any) -> tuple[Any, ...]:

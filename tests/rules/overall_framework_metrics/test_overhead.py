@@ -10,7 +10,8 @@ import pytest
 from reportgen.rules.overall_framework_metrics import RULE
 from reportgen.rules.overall_framework_metrics.measure import overheads_of
 from tests.builders import START_S, known, span_table, system_table
-from tests.rules.framework_jobs import TRAIN, finding, node, run
+from tests.rules.framework_jobs import TRAIN, finding, node
+from tests.rules.samples import run
 
 
 def recorded(

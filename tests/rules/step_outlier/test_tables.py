@@ -7,7 +7,8 @@ import pytest
 from reportgen.results import Exhibit, RuleResult
 from reportgen.rules.step_outlier import RULE
 from tests.builders import START_S, known
-from tests.rules.framework_jobs import EVAL, node, rows_of, run, step_rows
+from tests.rules.framework_jobs import EVAL, node, rows_of, step_rows
+from tests.rules.samples import run
 
 
 def paces(result: RuleResult) -> Exhibit:

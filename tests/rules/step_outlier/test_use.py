@@ -9,8 +9,9 @@ import pytest
 
 from reportgen.results import Exhibit
 from reportgen.rules.step_outlier import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, run, step_rows
+from tests.builders import START_S, node_profile
+from tests.rules.framework_jobs import EVAL, step_rows
+from tests.rules.samples import run
 
 SLOW = (20, 45, 80)
 N_STEPS = 120
@@ -27,9 +28,7 @@ def exhibits(
     rows: list[Any], gpu: list[float], cpu: list[float], **params: Any
 ) -> dict[str, Exhibit]:
     columns = {"gpu0": gpu, "cpu0": cpu, "cpu1": [50.0] * len(cpu)}
-    part = node_profile(
-        system=system_table({k: v for k, v in columns.items() if v}), spans=span_table(rows)
-    )
+    part = node_profile({k: v for k, v in columns.items() if v}, rows=rows)
     return {item.id: item for item in run(RULE, part).exhibits}
 
 

@@ -13,8 +13,8 @@ from reportgen.rules import (
     step_outlier,
 )
 from reportgen.units import iso_utc
-from tests.builders import START_S, Row, node_profile, ns, span_table, system_table
-from tests.rules.framework_jobs import run
+from tests.builders import START_S, Row, node_profile, ns
+from tests.rules.samples import run
 from tests.views.reports import report_of
 
 STEP = "Step:ModeKeys.TRAIN"
@@ -39,11 +39,7 @@ def training_node(
         rows.append((STEP, STEP, start_s, start_s + 0.9, {"step": step}))
         rows.append(("DataLoaderIter", "GetNext", start_s, start_s + 0.25))
         rows.append(("Forward", "net", start_s + 0.25, start_s + 0.8))
-    return node_profile(
-        node=name,
-        system=system_table(columns, interval_s=interval_s),
-        spans=span_table(rows, worker=f"{name}-27"),
-    )
+    return node_profile(columns, node=name, interval_s=interval_s, rows=rows, worker=f"{name}-27")
 
 
 def training_report(
