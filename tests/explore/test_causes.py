@@ -33,13 +33,6 @@ def spans(*rows: tuple[str, str, float, float]) -> SpanTable:
     )
 
 
-def rows_of(frame) -> dict[str, tuple[int, float, float]]:
-    return {
-        row.function: (row.count_, round(row.total_us, 3), round(row.mean_us, 3))
-        for row in frame.rename(columns={"count": "count_"}).itertuples()
-    }
-
-
 THREE = spans(
     ("Loader", "GetNext", 0.0, 4.0),
     ("Loader", "GetNext", 6.0, 7.0),
@@ -48,35 +41,11 @@ THREE = spans(
 )
 
 
-def test_an_event_counts_once_however_many_moments_it_meets() -> None:
-    found = rows_of(functions_at(THREE, at(0.0, 1.0, 2.0, 3.0)))
-
-    assert found == {"GetNext": (1, 4e6, 4e6), "conv": (1, 2e6, 2e6)}
-
-
-def test_every_event_of_a_name_counts_not_only_the_first() -> None:
-    found = rows_of(functions_at(THREE, at(1.0, 6.5)))
-
-    assert found == {"GetNext": (2, 5e6, 2.5e6)}
-
-
-def test_both_ends_of_an_event_belong_to_it() -> None:
-    assert rows_of(functions_at(THREE, at(5.0))) == {"conv": (1, 2e6, 2e6)}
-    assert functions_at(THREE, at(5.000001)).empty
-
-
 def test_steps_are_phases_and_no_functions() -> None:
     found = phases_at(THREE, at(1.0))
 
     assert found["process"].tolist() == ["Step:ModeKeys.TRAIN"]
     assert found["total_us"].tolist() == [8e6]
-
-
-def test_of_intervals_it_is_said_how_much_time_lies_inside() -> None:
-    found = functions_at(THREE, within((3.5, 4.5), (4.0, 6.25), (20.0, 30.0)))
-    inside = dict(zip(found["function"], found["inside_us"], strict=True))
-
-    assert inside == {"GetNext": pytest.approx(0.5e6 + 0.25e6), "conv": pytest.approx(1.5e6)}
 
 
 def test_without_events_or_moments_the_tables_are_empty() -> None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
 from reportgen.facts.breakdown import (
     FunctionSums,
     event_sums,
     function_sums,
     is_step,
-    largest_increase,
 )
 from reportgen.merging import merge
-from tests.builders import START_S, known, ns, span_table
+from tests.builders import START_S, ns, span_table
 
 STEP = "Step:ModeKeys.TRAIN"
 THREE = span_table(
@@ -47,27 +45,6 @@ def sums(**seconds: tuple[int, float]) -> FunctionSums:
         count={(name, "phase"): count for name, (count, _) in seconds.items()},
         total_ns={(name, "phase"): ns(length_s) for name, (_, length_s) in seconds.items()},
     )
-
-
-def test_the_function_whose_share_rose_by_most_points_stands_out() -> None:
-    found = known(
-        largest_increase(
-            sums(wait=(20, 6.0), conv=(20, 3.0), rare=(9, 9.0)),
-            sums(wait=(20, 1.0), conv=(20, 9.0)),
-        )
-    )
-
-    assert (found.name, found.other_share_pct) == ("wait", 10.0)
-    assert found.share_pct == pytest.approx(100 / 3)
-    assert found.factor == pytest.approx(10 / 3)
-
-
-def test_thin_evidence_names_nothing() -> None:
-    many = sums(wait=(20, 6.0))
-
-    assert largest_increase(many, sums(conv=(9, 1.0))) is None
-    assert largest_increase(sums(wait=(9, 6.0)), sums(conv=(20, 1.0))) is None
-    assert largest_increase(many, many) is None
 
 
 def test_sums_of_nodes_add_up() -> None:

@@ -10,7 +10,6 @@ from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
 from reportgen.facts.distributions import (
-    Box,
     aws_histogram,
     bin_index,
     bin_together,
@@ -44,14 +43,6 @@ def test_equal_values_share_one_bin_of_visible_width() -> None:
 
     assert bins.counts.tolist() == [[116]]
     assert bins.edge_ns[1] - bins.edge_ns[0] >= 100
-
-
-def test_workers_of_different_spread_share_bins() -> None:
-    narrow, wide = tally_values(ints([1_000, 1_001])), tally_values(ints([0, 10_000_000]))
-    bins = bin_together([narrow, wide])
-
-    assert bins.counts.sum(axis=1).tolist() == [2, 2]
-    assert bins.counts[0, 0] == 2
 
 
 def test_no_values_make_no_bins() -> None:
@@ -125,14 +116,6 @@ def test_the_distance_is_scipys_to_the_last_digits_for_different_histograms() ->
     )
 
 
-def test_equal_histograms_are_at_distance_zero_and_disjoint_ones_at_most() -> None:
-    busy, idle = np.zeros(50, dtype=np.int64), np.zeros(50, dtype=np.int64)
-    busy[49], idle[0] = 1000, 1000
-
-    assert float(jensen_shannon(busy, busy)) == 0.0
-    assert float(jensen_shannon(busy, idle)) == pytest.approx(np.sqrt(np.log(2)), abs=1e-12)
-
-
 def test_rows_are_compared_one_by_one() -> None:
     busy, idle = np.eye(50, dtype=np.int64)[49], np.eye(50, dtype=np.int64)[0]
 
@@ -146,25 +129,6 @@ def test_percentiles_are_numpys_linear_ones() -> None:
 
     # 0.95 * 499 with the rounding that AWS's numbers carry as well.
     assert percentiles(values, (95,)).tolist() == [474.04999999999995]
-
-
-def test_whiskers_are_held_to_the_data() -> None:
-    values = np.array([10.0, 20.0, 30.0, 40.0, 50.0])
-
-    assert box_of(values) == Box(p25=20, p50=30, p75=40, p95=48, upper=50, lower=10)
-
-
-def test_whiskers_leave_outliers_outside() -> None:
-    values = np.array([0.0, 50.0, 50.0, 52.0, 54.0, 54.0, 100.0])
-
-    box = box_of(values)
-
-    assert (box.p25, box.p75) == (50, 54)
-    assert (box.lower, box.upper) == (44, 60)
-
-
-def test_one_value_is_a_box() -> None:
-    assert box_of(np.array([7.0])) == Box(p25=7, p50=7, p75=7, p95=7, upper=7, lower=7)
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=40), st.floats(0, 100))

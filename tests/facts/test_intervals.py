@@ -42,20 +42,6 @@ def ends(intervals: Pairs) -> tuple[np.ndarray, np.ndarray]:
     return array[:, 0], array[:, 1]
 
 
-def test_overlapping_and_touching_intervals_become_one() -> None:
-    union = union_of(*ends([(5, 8), (0, 3), (3, 4), (6, 7), (20, 21)]))
-
-    assert union.start_ns.tolist() == [0, 5, 20]
-    assert union.end_ns.tolist() == [4, 8, 21]
-
-
-@given(pairs)
-def test_the_union_is_as_long_as_the_unit_steps_it_covers(intervals: Pairs) -> None:
-    covered = {step for start, end in intervals for step in range(start, end)}
-
-    assert union_of(*ends(intervals)).length_ns == len(covered)
-
-
 @given(pairs, st.lists(st.integers(0, 80), max_size=8))
 def test_an_interval_spans_a_moment_on_its_edges_too(intervals: Pairs, moments: list[int]) -> None:
     at = np.array(moments, dtype=np.int64)
@@ -101,29 +87,6 @@ def test_covered_time_is_what_counting_finds(
     assert covered_ns(start, start + length, first, first + reach) == counted
 
 
-def test_neighbours_become_one_run() -> None:
-    runs = runs_of(np.array([1, 2, 3, 7, 8, 20]), max_step=1)
-
-    assert runs.first.tolist() == [0, 3, 5]
-    assert runs.last.tolist() == [2, 4, 5]
-    assert runs.n_members.tolist() == [3, 2, 1]
-    assert runs.n_runs == 3
-
-
-def test_a_gap_of_exactly_the_step_still_joins() -> None:
-    places = np.array([0, 10, 21])
-
-    assert runs_of(places, max_step=10).n_members.tolist() == [2, 1]
-    assert runs_of(places, max_step=11).n_members.tolist() == [3]
-
-
-def test_nothing_has_no_runs() -> None:
-    runs = runs_of(np.empty(0, dtype=np.int64), max_step=1)
-
-    assert runs.n_runs == 0
-    assert runs.n_members.tolist() == []
-
-
 @given(st.lists(st.integers(0, 60), max_size=20).map(sorted), st.integers(0, 8))
 def test_runs_are_those_of_a_slow_loop(places: list[int], max_step: int) -> None:
     runs: list[list[int]] = []
@@ -148,31 +111,6 @@ def of(rows: Pairs) -> Union:
 def cells(rows: Pairs) -> set[int]:
     """Return the unit cells that (start, end) rows cover."""
     return {cell for low, high in rows for cell in range(low, high)}
-
-
-def test_touching_intervals_are_one() -> None:
-    union = of([(5, 7), (0, 2), (2, 3)])
-
-    assert union.start_ns.tolist() == [0, 5]
-    assert union.end_ns.tolist() == [3, 7]
-    assert union.length_ns == 5
-
-
-def test_nothing_has_no_length_and_is_one_gap() -> None:
-    union = of([])
-
-    assert union.length_ns == 0
-    assert covered_each(union, np.array([0]), np.array([9])).tolist() == [0]
-    assert gaps_of(union, 2, 5).length_ns == 3
-
-
-def test_gaps_and_union_fill_the_window() -> None:
-    union = of([(1, 2), (4, 9)])
-
-    gaps = gaps_of(union, 0, 8)
-
-    assert list(zip(gaps.start_ns, gaps.end_ns, strict=True)) == [(0, 1), (2, 4)]
-    assert gaps.length_ns + clip(union, 0, 8).length_ns == 8
 
 
 @given(pairs, pairs)
@@ -375,13 +313,6 @@ def test_self_times_of_a_thread_add_up_to_the_union(spans: Spans) -> None:
         reached = max(reached, high)
 
     assert self_us_of(nest(start, end)).sum() == union / 1000
-
-
-def test_nothing_nests_in_nothing() -> None:
-    nesting = nest(*arrays([]))
-
-    assert self_us_of(nesting).size == 0
-    assert innermost_at(nesting, np.array([1_000])).tolist() == [-1]
 
 
 def test_any_depth_and_any_number_at_one_moment_take_little_time() -> None:

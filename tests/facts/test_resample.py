@@ -135,15 +135,6 @@ def test_a_single_curve_keeps_its_extremes() -> None:
     assert not np.isnan(found.mean).any()
 
 
-def test_jitter_leaves_no_empty_cell() -> None:
-    rng = np.random.default_rng(0)
-    time_ns = np.arange(500, dtype=np.int64) * S + rng.integers(0, S // 20, 500)
-
-    found = align([thin(time_ns, np.ones(500))], cells=600)
-
-    assert not np.isnan(found.mean).any()
-
-
 @pytest.mark.parametrize("n_rows", [1, 659, 661, 700, 1320, 1380, 7200])
 def test_a_curve_of_any_length_has_no_hole(n_rows: int) -> None:
     rng = np.random.default_rng(n_rows)

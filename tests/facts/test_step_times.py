@@ -71,12 +71,6 @@ def test_a_steady_growth_counts_from_the_first_step_on() -> None:
     assert found.extra_ns == pytest.approx(0.3e9 * 0.5 / 2 * 240, rel=0.02)
 
 
-def test_few_and_steady_steps_do_not_grow() -> None:
-    assert slowdown_of(grown(0.5, n_steps=23)) is None
-    assert slowdown_of(grown(0.0)) is None
-    assert slowdown_of(grown(-0.3)) is None
-
-
 @given(seed=st.integers(0, 40), growth=st.floats(0.05, 2.0))
 @settings(max_examples=25, deadline=None)
 def test_the_lengths_that_a_growth_states_occurred(seed: int, growth: float) -> None:

@@ -15,7 +15,6 @@ from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Clock, NodeProfile, Quality, RankTrace
 from reportgen.rules.horovod_negotiation import Params, measure
 from reportgen.units import NS_PER_S
-from tests.builders import values_of
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA, needs_shared_data
 
 pytestmark = needs_shared_data
@@ -47,21 +46,6 @@ def test_nodes_ticks_and_steps_of_an_oracle_job_are_as_planted(name: str) -> Non
         trouble = [note for note in profile.notes if Quality.FILES_READ not in note.counts]
         assert all(Quality.EVENTS_UNMATCHED in note.counts for note in trouble)
     assert found == scenario["steps"]
-
-
-def test_the_system_samples_of_aws_are_counted_as_aws_counts_them() -> None:
-    table = read("smdebug/test_traces")[1].system
-    is_cpu = np.array([item.type == "cpu" for item in table.series])
-    seconds = table.tick_ns / NS_PER_S
-
-    def samples(start_s: float, end_s: float) -> int:
-        rows = (seconds > start_s) & (seconds < end_s)
-        return int(np.count_nonzero(~np.isnan(values_of(table)[rows])))
-
-    assert table.n_samples == samples(1591100000, 1692300000) == 78
-    assert np.count_nonzero(~np.isnan(values_of(table)[:, is_cpu])) == 68
-    assert samples(1591100000, 1591167699) == 10
-    assert samples(1591748165, 1600000000) == 32
 
 
 @pytest.mark.parametrize(

@@ -93,17 +93,6 @@ def test_one_rank_alone_says_why_it_does_not_compare() -> None:
     assert "Only one rank" in result.findings[0].text
 
 
-def test_the_number_in_the_group_decides_where_it_is_known() -> None:
-    said = {"name": "allreduce", "group": "0"}
-    first, second = rank(0, 0.0, 0.0, said=said), rank(1, 50.0, 50.0, said=said)
-    result = run(collectives.RULE, first, second)
-
-    assert [row[:3] for row in rows(result, "collectives")] == [
-        ("0", 0, "allreduce"),
-        ("0", 1, "allreduce"),
-    ]
-
-
 def test_groups_are_told_apart() -> None:
     result = run(
         collectives.RULE,
@@ -126,13 +115,6 @@ def test_ranks_that_join_late_or_die_are_matched_by_time() -> None:
         (2, 0.0, 0),
         (3, 0.0, 2),
     ]
-
-
-def test_a_recording_that_began_later_is_matched_from_the_last() -> None:
-    late = rank_trace(gpu=[(KERNEL, 2050.0, 50.0)], rank=1)
-    result = run(collectives.RULE, rank(0, 0.0, 0.0, 0.0), late)
-
-    assert stragglers(result) == [(0, 50.0, 0), (1, 0.0, 1)]
 
 
 def test_clocks_are_aligned_by_their_origins() -> None:

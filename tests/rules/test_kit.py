@@ -277,13 +277,6 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
     )
 
 
-@pytest.mark.parametrize(("n_samples", "is_skipped"), [(1000, True), (1001, False)])
-def test_patience_must_be_exceeded(n_samples: int, is_skipped: bool) -> None:
-    reason = reason_to_skip(n_ticks=9, n_gpus=None, n_samples=n_samples, patience=1000)
-
-    assert (reason is not None) is is_skipped
-
-
 @pytest.mark.parametrize(
     ("share", "severity"),
     [(None, Severity.WARNING), (0.4999, Severity.WARNING), (0.5, Severity.CRITICAL)],

@@ -28,7 +28,7 @@ from reportgen.results import (
 )
 from reportgen.results.codec import decode, encode
 from reportgen.rules.base import About, AnyRule, Outcome, Presentation, Rule
-from reportgen.rules.registry import BUILTIN_RULES, all_rules
+from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all, measure_part, with_about
 from tests.builders import known, node_profile
 
@@ -156,43 +156,6 @@ def test_exhibits_are_placed_as_the_rule_declares() -> None:
 
     assert [item.depth for item in result.exhibits] == [Depth.FOLDED, Depth.SHOWN, Depth.SHOWN]
     assert [item.place.section for item in result.exhibits] == ["", "tops", "x"]
-
-
-def test_the_built_in_rules_are_sagemakers_and_ours() -> None:
-    assert sorted(item.id for item in BUILTIN_RULES) == [
-        "Annotations",
-        "BatchSize",
-        "CPUBottleneck",
-        "Collectives",
-        "Dataloader",
-        "Efficiency",
-        "GPUActivity",
-        "GPUMemoryIncrease",
-        "GPUPower",
-        "GPUTimeBudget",
-        "HorovodNegotiation",
-        "HostThreads",
-        "IOBottleneck",
-        "IdleTime",
-        "KernelPrecision",
-        "KernelTime",
-        "LaunchLatency",
-        "LoadBalancing",
-        "LongPause",
-        "LowGPUUtilization",
-        "MaxInitializationTime",
-        "MemoryInUse",
-        "MemoryOperations",
-        "NetworkBottleneck",
-        "OperatorTime",
-        "OverallFrameworkMetrics",
-        "OverallSystemUsage",
-        "PythonFunctions",
-        "StepOutlier",
-        "StepPeriodicity",
-        "StepTime",
-        "Timeline",
-    ]
 
 
 def test_a_plugin_adds_its_rule(monkeypatch: pytest.MonkeyPatch) -> None:
