@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from reportgen import intake
 from reportgen.arrays import Floats
 from reportgen.profile import (
     NO_STEP,
@@ -63,6 +64,14 @@ _DIMENSIONS = {
     ("gpu", "_throttle"): "GPUThrottleReasons",
     ("gpu", "_others"): "GPUOtherProcesses",
 }
+
+
+class Quiet:
+    """Watches the steps of a run and says nothing."""
+
+    def step(self, name: str) -> None: ...
+
+    def progress(self, text: str) -> None: ...
 
 
 def known(value: T | None) -> T:
@@ -206,6 +215,12 @@ def node_profile(
         python=python if python is not None else empty_python(),
         notes=notes,
     )
+
+
+def read_job(path: Path | str) -> NodeProfile:
+    """Read a job of one node."""
+    (part,) = intake.discover(str(path)).parts
+    return intake.read_node(part)
 
 
 def system_line(short_name: str, value: object, time_s: float, *, node: str = "algo-1") -> str:

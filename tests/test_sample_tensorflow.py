@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from reportgen import intake
 from reportgen.rules import dataloader, overall_framework_metrics
 from sample_data import tensorflow_job as sample
-from tests.builders import known
+from tests.builders import known, read_job
 from tests.rules.framework_jobs import finding, rows_of
 from tests.rules.samples import run
 
@@ -33,8 +32,7 @@ def test_the_committed_files_are_those_of_the_generator(tmp_path: Path) -> None:
 
 
 def test_its_waits_passes_and_traced_steps_are_found() -> None:
-    (part,) = intake.discover(str(sample.FOLDER)).parts
-    node = intake.read_node(part)
+    node = read_job(sample.FOLDER)
     found = known(finding(run(dataloader.RULE, node), "DL-5"))
 
     loop_s = (sample.N_STEPS - 1) * sample.STEP_S + sample.STEP_S - 0.01

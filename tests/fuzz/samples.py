@@ -14,7 +14,6 @@ from typing import Any
 from tests.builders import START_S, Row, system_line, timeline_lines
 from tests.fuzz.damage import minute_bytes, timeline_bytes
 
-MINUTES_S = (START_S, START_S + 60)
 N_TICKS = 80
 N_STEPS = 60
 TRAIN = "Step:ModeKeys.TRAIN"

@@ -14,6 +14,7 @@ from reportgen.profile import NodeProfile, Quality, SeriesKind
 from tests.builders import (
     START_S,
     ns,
+    read_job,
     system_line,
     values_of,
     write_minute,
@@ -24,25 +25,20 @@ from tests.builders import (
 pytestmark = pytest.mark.usefixtures("each_reader")
 
 
-def read(job: Path) -> NodeProfile:
-    (part,) = intake.discover(str(job)).parts
-    return intake.read_node(part)
-
-
 def skipped(profile: NodeProfile) -> list[str]:
     return [note.text for note in profile.notes if Quality.FILES_SKIPPED in note.counts]
 
 
 def test_a_job_of_one_sample_is_one_tick(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [42.0]})
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert (table.n_ticks, table.n_samples, table.interval_ns) == (1, 1, None)
     assert table.first_ns == table.last_ns == ns(START_S)
 
 
 def test_a_job_without_gpus_has_no_gpu_series(tmp_path: Path) -> None:
     write_system(tmp_path, {"cpu0": [1.0] * 20, "memory": [2.0] * 20})
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert table.names(SeriesKind.GPU_UTILIZATION) == ()
     assert table.matrix(SeriesKind.GPU_UTILIZATION).shape == (20, 0)
     assert table.n_ticks == 20
@@ -51,21 +47,21 @@ def test_a_job_without_gpus_has_no_gpu_series(tmp_path: Path) -> None:
 def test_a_zero_byte_file_is_skipped_and_the_rest_is_read(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [1.0] * 20})
     write_minute(tmp_path, b"", minute_s=START_S + 60)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert skipped(profile) == ["1 file was empty."]
 
 
 def test_a_job_of_empty_files_is_an_empty_table(tmp_path: Path) -> None:
     write_minute(tmp_path, b"")
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert (profile.system.n_ticks, profile.spans.n_spans) == (0, 0)
 
 
 @pytest.mark.parametrize("content", [b"\n", b"garbage", b"[]", b"\x00" * 4096, b"\xff\xfe", b"{}"])
 def test_a_file_without_a_single_sample_is_an_empty_table(tmp_path: Path, content: bytes) -> None:
     write_minute(tmp_path, content)
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert (table.n_ticks, table.first_ns, values_of(table).shape[0]) == (0, None, 0)
 
 
@@ -74,7 +70,7 @@ def test_a_file_that_may_not_be_read_is_skipped(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [1.0] * 20})
     write_minute(tmp_path, [system_line("gpu0", 1, START_S + 60)], minute_s=START_S + 60).chmod(0)
     write_timeline(tmp_path, b"[]").chmod(0)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert skipped(profile) == ["1 file cannot be opened.", "1 file cannot be opened."]
 
@@ -92,7 +88,7 @@ def test_a_file_that_vanishes_between_listing_and_reading_is_skipped(tmp_path: P
 def test_names_from_data_may_hold_html_and_quotes(tmp_path: Path) -> None:
     node = "<img src=x onerror='alert(1)'>\"&"
     write_minute(tmp_path, [system_line("gpu0", 1, START_S, node="x")], node=node)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.node == node
     assert profile.system.n_samples == 1
 
@@ -103,7 +99,7 @@ def test_thousands_of_made_up_metrics_do_not_make_a_giant_table(tmp_path: Path) 
         for index in range(5_000)
     ]
     write_minute(tmp_path, lines)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert len(profile.system.series) == 4_096
     broken = sum(note.counts.get(Quality.LINES_BROKEN, 0) for note in profile.notes)
     assert broken == 904
@@ -113,7 +109,7 @@ def test_thousands_of_made_up_metrics_do_not_make_a_giant_table(tmp_path: Path) 
 def test_a_huge_number_of_distinct_times_stays_a_table(tmp_path: Path) -> None:
     lines = [system_line("cpu0", 5, START_S + index / 1000) for index in range(5_000)]
     write_minute(tmp_path, lines)
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert table.n_samples == 5_000
     assert (np.diff(table.tick_ns) > 0).all()
 
@@ -128,4 +124,4 @@ def test_ctrl_c_while_parsing_is_ctrl_c(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(system_metrics, "_read_fast", interrupted)
     monkeypatch.setattr(importlib.import_module("reportgen.intake.system"), "SMALL_BYTES", 0)
     with pytest.raises(KeyboardInterrupt):
-        read(tmp_path)
+        read_job(tmp_path)

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reportgen import intake
-from reportgen.profile import NodeProfile
 from tests.builders import (
     START_S,
     pack_hour,
+    read_job,
     system_line,
     timeline_lines,
     values_of,
@@ -51,14 +50,9 @@ def damaged_job(tmp_path: Path) -> Path:
     return job
 
 
-def read(path: str) -> NodeProfile:
-    (part,) = intake.discover(path).parts
-    return intake.read_node(part)
-
-
 def test_a_damaged_job_is_read_from_a_bucket_as_from_disk(s3: Bucket, damaged_job: Path) -> None:
     s3.put_folder(damaged_job, "job")
-    disk, bucket = read(str(damaged_job)), read(f"{s3.url}/job")
+    disk, bucket = read_job(str(damaged_job)), read_job(f"{s3.url}/job")
     assert disk.notes == bucket.notes
     assert len(disk.notes) > 5
     assert disk.system.series == bucket.system.series
@@ -81,7 +75,7 @@ def test_packed_hours_are_read_from_a_bucket_as_from_disk(
     if is_cut:
         packed.write_bytes(packed.read_bytes()[:-400])
     s3.put_folder(tmp_path / "job", "job")
-    disk, bucket = read(str(tmp_path / "job")), read(f"{s3.url}/job")
+    disk, bucket = read_job(str(tmp_path / "job")), read_job(f"{s3.url}/job")
 
     assert bucket.notes == disk.notes
     assert 0 < bucket.system.n_samples <= 2_000

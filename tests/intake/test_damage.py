@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reportgen import intake
 from reportgen.profile import Quality
 from tests.builders import (
     START_S,
     Row,
+    read_job,
     system_line,
     timeline_lines,
     values_of,
@@ -63,8 +63,7 @@ def test_damage_never_ends_in_an_exception_or_an_impossible_table(
     write_minute(tmp_path, damaged("\n".join(lines).encode(), chance))
     text = "[\n" + ",\n".join(timeline_lines(ROWS)) + "\n]\n"
     write_timeline(tmp_path, damaged(text.encode(), chance))
-    (part,) = intake.discover(str(tmp_path)).parts
-    profile = intake.read_node(part)
+    profile = read_job(tmp_path)
     system, spans = profile.system, profile.spans
     assert (np.diff(system.tick_ns) > 0).all()
     assert not np.isinf(values_of(system)).any()
@@ -81,6 +80,5 @@ def test_a_file_of_one_byte_is_a_broken_line(tmp_path: Path, byte: bytes) -> Non
     """DuckDB gives no row for it, where a longer file of one broken line gives an empty one."""
     write_minute(tmp_path, byte)
     write_minute(tmp_path, [system_line("gpu0", 5, START_S + 61)], minute_s=START_S + 60)
-    (part,) = intake.discover(str(tmp_path)).parts
-    counts = {name: n for note in intake.read_node(part).notes for name, n in note.counts.items()}
+    counts = {name: n for note in read_job(tmp_path).notes for name, n in note.counts.items()}
     assert counts.get(Quality.LINES_BROKEN, 0) == (byte != b"[")

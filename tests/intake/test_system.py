@@ -19,6 +19,7 @@ from tests.builders import (
     START_S,
     ns,
     pack_hour,
+    read_job,
     system_line,
     system_table,
     values_of,
@@ -40,11 +41,6 @@ COLUMNS: dict[str, list[float | None]] = {
 }
 
 
-def read(job: Path) -> NodeProfile:
-    (part,) = intake.discover(str(job)).parts
-    return intake.read_node(part)
-
-
 def counted(profile: NodeProfile, quality: Quality) -> int:
     return sum(note.counts.get(quality, 0) for note in profile.notes)
 
@@ -59,7 +55,7 @@ def minute(n_lines: int = 20, *, start_s: float = START_S) -> list[str]:
 
 def test_a_written_job_reads_back_as_the_table_it_was_written_from(tmp_path: Path) -> None:
     write_system(tmp_path, COLUMNS)
-    table, expected = read(tmp_path).system, system_table(COLUMNS)
+    table, expected = read_job(tmp_path).system, system_table(COLUMNS)
     assert table.series == expected.series
     assert table.tick_ns.tolist() == expected.tick_ns.tolist()
     np.testing.assert_array_equal(values_of(table), values_of(expected))
@@ -72,12 +68,12 @@ def test_a_long_job_is_put_together_in_files(
 ) -> None:
     columns = {name: [float(n) for n in range(600)] for name in ("gpu0", "cpu0", "cpu1")}
     write_system(tmp_path, {**columns, "memory": [None] * 400 + [1.0] * 200})
-    expected = read(tmp_path).system
+    expected = read_job(tmp_path).system
     monkeypatch.setattr(blocks, "ColumnFile", partial(ColumnFile, large_bytes=1))
     monkeypatch.setattr(blocks, "PIECE_BYTES", 1)
     monkeypatch.setattr(blocks, "_ROWS_AT_ONCE", 100)
 
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
 
     np.testing.assert_array_equal(table.tick_ns, expected.tick_ns)
     np.testing.assert_array_equal(values_of(table), values_of(expected))
@@ -87,13 +83,13 @@ def test_a_long_job_is_put_together_in_files(
 
 def test_cores_are_in_numeric_order(tmp_path: Path) -> None:
     write_system(tmp_path, COLUMNS)
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert table.names(SeriesKind.CPU_UTILIZATION) == ("cpu0", "cpu2", "cpu10")
 
 
 def test_files_and_samples_are_counted_and_nothing_else_is_said(tmp_path: Path) -> None:
     write_system(tmp_path, {"gpu0": [1.0] * 180})
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 180
     assert [note.text for note in profile.notes] == [
         "2 files of system metrics of algo-1 were read."
@@ -110,7 +106,7 @@ def test_shuffled_lines_give_the_same_table(tmp_path: Path) -> None:
     write_minute(tmp_path / "a", lines)
     random.Random(1).shuffle(lines)
     write_minute(tmp_path / "b", lines)
-    one, other = read(tmp_path / "a").system, read(tmp_path / "b").system
+    one, other = read_job(tmp_path / "a").system, read_job(tmp_path / "b").system
     assert one.n_ticks == 60
     assert one.tick_ns.tolist() == other.tick_ns.tolist()
     np.testing.assert_array_equal(values_of(one), values_of(other))
@@ -120,7 +116,7 @@ def test_shuffled_lines_give_the_same_table(tmp_path: Path) -> None:
 def test_both_folder_layouts_at_once_are_the_same_samples_twice(tmp_path: Path) -> None:
     write_minute(tmp_path, minute())
     write_minute(tmp_path, minute(), has_hour_folder=False)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert profile.system.n_ticks == 10
     assert counted(profile, Quality.LINES_DUPLICATE) == 20
@@ -131,7 +127,7 @@ def test_a_broken_file_costs_its_lines_and_names_them(tmp_path: Path) -> None:
     path = write_minute(tmp_path, [*lines[:7], "garbage } {", *lines[7:], lines[0][:30]])
     path.write_bytes(path.read_bytes()[:-1])
     write_minute(tmp_path, minute(start_s=START_S + 60), minute_s=START_S + 60)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 40
     assert counted(profile, Quality.LINES_BROKEN) == 2
     assert counted(profile, Quality.BYTES_LOST) == 30
@@ -153,7 +149,7 @@ def test_a_broken_file_costs_its_lines_and_names_them(tmp_path: Path) -> None:
 )
 def test_variants_are_read_whole(tmp_path: Path, content: bytes) -> None:
     write_minute(tmp_path, content)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert counted(profile, Quality.LINES_BROKEN) == 0
 
@@ -161,13 +157,13 @@ def test_variants_are_read_whole(tmp_path: Path, content: bytes) -> None:
 def test_a_file_in_utf_16_is_remarked(tmp_path: Path) -> None:
     write_minute(tmp_path, "\n".join(minute()).encode("utf-16"))
     assert "This file is UTF-16, not UTF-8; it was read." in [
-        note.text for note in read(tmp_path).notes
+        note.text for note in read_job(tmp_path).notes
     ]
 
 
 def test_a_line_longer_than_the_parser_s_limit_is_one_broken_line(tmp_path: Path) -> None:
     write_minute(tmp_path, [*minute(), "x" * 20_000_000])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert counted(profile, Quality.LINES_BROKEN) == 1
 
@@ -175,7 +171,7 @@ def test_a_line_longer_than_the_parser_s_limit_is_one_broken_line(tmp_path: Path
 @pytest.mark.parametrize("value", ["NaN", "null", "1e400", "-1e400", '"many"'])
 def test_values_that_are_no_finite_numbers_are_left_out(tmp_path: Path, value: str) -> None:
     write_minute(tmp_path, [*minute(), system_line("cpu0", value, START_S + 20)])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert counted(profile, Quality.VALUES_BROKEN) == 1
     assert np.isfinite(values_of(profile.system)[~np.isnan(values_of(profile.system))]).all()
@@ -198,7 +194,7 @@ def test_impossible_values_are_counted_and_left_out(
     tmp_path: Path, name: str, value: float, n_odd: int
 ) -> None:
     write_minute(tmp_path, [*minute(), system_line(name, value, START_S + 20)])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert counted(profile, Quality.SAMPLES_OUT_OF_RANGE) == n_odd
     assert profile.system.n_samples == 21 - n_odd
 
@@ -206,7 +202,7 @@ def test_impossible_values_are_counted_and_left_out(
 def test_metrics_we_do_not_know_are_kept_whatever_their_value(tmp_path: Path) -> None:
     odd = '{"Type":"tpu","Name":"<b>t</b>","Dimension":"\\"q\\"","Value":-500,"Timestamp":'
     write_minute(tmp_path, [*minute(), f"{odd}{START_S + 1}}}"])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.series[-1] == Series("tpu", "<b>t</b>", '"q"')
     assert np.nanmin(values_of(profile.system)) == -500
     assert counted(profile, Quality.SAMPLES_OUT_OF_RANGE) == 0
@@ -220,27 +216,27 @@ def test_a_line_without_a_name_and_one_with_it_are_one_series(tmp_path: Path) ->
             f'{{"Type":"cpu","Name":"cpu","Dimension":"I","Value":2,"Timestamp":{START_S + 1}}}',
         ],
     )
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert table.series == (Series("cpu", "cpu", "I"),)
     assert values_of(table)[:, 0].tolist() == [1, 2]
 
 
 def test_samples_outside_their_minute_are_kept_and_counted(tmp_path: Path) -> None:
     write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 65.5)])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 21
     assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
 
 
 def test_five_seconds_over_the_minute_are_nothing(tmp_path: Path) -> None:
     write_minute(tmp_path, [*minute(), system_line("gpu0", 9, START_S + 64.5)])
-    assert counted(read(tmp_path), Quality.SAMPLES_OUT_OF_MINUTE) == 0
+    assert counted(read_job(tmp_path), Quality.SAMPLES_OUT_OF_MINUTE) == 0
 
 
 @pytest.mark.parametrize("time_s", [-4e9, 0.0, 1e6, 4.9e9, 1e12, 1.7e18, 1e300])
 def test_another_century_does_not_stretch_the_job(tmp_path: Path, time_s: float) -> None:
     write_minute(tmp_path, [*minute(), system_line("gpu0", 9, time_s)])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert profile.system.last_ns == ns(START_S + 4.5)
     assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
@@ -248,7 +244,7 @@ def test_another_century_does_not_stretch_the_job(tmp_path: Path, time_s: float)
 
 def test_when_all_samples_are_of_another_century_they_are_believed(tmp_path: Path) -> None:
     write_minute(tmp_path, minute(start_s=4_938_744_600.0))
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_samples == 20
     assert profile.system.first_ns == ns(4_938_744_600.0)
     assert any("the times in the samples were used" in note.text for note in profile.notes)
@@ -257,7 +253,7 @@ def test_when_all_samples_are_of_another_century_they_are_believed(tmp_path: Pat
 @pytest.mark.parametrize("start_s", [1e10, 1e12, 1.7e18, 1e300])
 def test_times_that_no_clock_can_show_leave_nothing(tmp_path: Path, start_s: float) -> None:
     write_minute(tmp_path, minute(start_s=start_s))
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert profile.system.n_ticks == 0
     assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 20
 
@@ -265,7 +261,7 @@ def test_times_that_no_clock_can_show_leave_nothing(tmp_path: Path, start_s: flo
 def test_seven_digit_fractions_are_rounded_to_microseconds(tmp_path: Path) -> None:
     line = system_line("gpu0", 1, START_S).replace(f"{START_S:.6f}", "1783071000.4570894")
     write_minute(tmp_path, [line])
-    (tick_ns,) = read(tmp_path).system.tick_ns.tolist()
+    (tick_ns,) = read_job(tmp_path).system.tick_ns.tolist()
     assert tick_ns % 1000 == 0
     assert abs(tick_ns - 1_783_071_000_457_089_400) <= 1000  # a float second is 0.24 µs apart
 
@@ -273,7 +269,7 @@ def test_seven_digit_fractions_are_rounded_to_microseconds(tmp_path: Path) -> No
 def test_lines_that_name_another_node_belong_to_the_file_s_node(tmp_path: Path) -> None:
     lines = [system_line("gpu0", 1, START_S + tick, node="algo-9") for tick in range(5)]
     write_minute(tmp_path, lines)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert (profile.node, profile.system.n_samples) == ("algo-1", 5)
     (note,) = [note for note in profile.notes if "algo-9" in note.text]
     assert note.text == (
@@ -291,16 +287,16 @@ def test_an_instant_that_ends_in_the_next_file_is_one_tick(
     second = [system_line("cpu0", tick % 9, START_S + tick / 2 + 0.5004) for tick in range(120)]
     write_minute(tmp_path, [*first, *second[:119]])
     write_minute(tmp_path, [second[119]], minute_s=edge_s)
-    table = read(tmp_path).system
+    table = read_job(tmp_path).system
     assert table.n_ticks == 120
     assert not np.isnan(values_of(table)).any()
 
 
 def test_blocks_do_not_change_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_system(tmp_path, {"gpu0": [7.0] * 400, "cpu0": [5.0] * 399, "cpu1": [None] * 300 + [1.0]})
-    whole = read(tmp_path).system
+    whole = read_job(tmp_path).system
     monkeypatch.setattr(system, "BLOCK_BYTES", 1)
-    cut = read(tmp_path).system
+    cut = read_job(tmp_path).system
     assert cut.series == whole.series
     assert cut.tick_ns.tolist() == whole.tick_ns.tolist()
     np.testing.assert_array_equal(values_of(cut), values_of(whole))
@@ -319,7 +315,7 @@ def test_late_samples_find_their_place_in_an_earlier_block(
         [system_line("gpu0", 1, START_S + 60), late, repeated],
         minute_s=START_S + 60,
     )
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     table = profile.system
     assert (table.n_ticks, table.n_samples) == (121, 122)
     assert values_of(table)[10].tolist() == [33.0, 10.0]
@@ -334,7 +330,7 @@ def test_many_tiny_files_are_read_as_one(tmp_path: Path) -> None:
         if index == 40:
             lines.append("garbage")
         write_minute(tmp_path, lines, minute_s=start_s)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
     assert (profile.system.n_ticks, profile.system.n_samples) == (70, 140)
     assert values_of(profile.system)[:, 1].tolist() == list(range(70))
     (note,) = [note for note in profile.notes if Quality.LINES_BROKEN in note.counts]
@@ -352,7 +348,7 @@ def test_a_packed_hour_is_read_like_its_minutes(tmp_path: Path) -> None:
     for hour in sorted((tmp_path / "packed/profiler-output/system/incremental").iterdir()):
         pack_hour(hour)
     (packed,) = (tmp_path / "packed").rglob("*.json.gz")
-    minutes, profile = read(tmp_path / "minutes"), read(tmp_path / "packed")
+    minutes, profile = read_job(tmp_path / "minutes"), read_job(tmp_path / "packed")
 
     assert packed.name == f"{START_S:.0f}.algo-1.json.gz"
     assert list((tmp_path / "packed").rglob("*.json")) == []
@@ -366,7 +362,7 @@ def test_an_hour_that_was_packed_and_not_yet_removed_is_counted_once(tmp_path: P
     text = path.read_bytes()
     pack_hour(path.parent)
     path.write_bytes(text)
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
 
     assert profile.system.n_samples == 20
     assert counted(profile, Quality.LINES_DUPLICATE) == 20
@@ -378,7 +374,7 @@ def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
     pack_hour(path.parent)
     (packed,) = tmp_path.rglob("*.json.gz")
     packed.write_bytes(packed.read_bytes()[: packed.stat().st_size // 2])
-    profile = read(tmp_path)
+    profile = read_job(tmp_path)
 
     assert 100 < profile.system.n_samples < 5_900
     assert any("damaged" in note.text for note in profile.notes)
@@ -387,7 +383,7 @@ def test_of_a_damaged_packed_file_the_beginning_is_read(tmp_path: Path) -> None:
 def test_a_folder_name_that_looks_like_a_pattern_is_only_a_name(tmp_path: Path) -> None:
     job = tmp_path / "run [a-z]* 'quoted' ?"
     write_minute(job, minute())
-    assert read(job).system.n_samples == 20
+    assert read_job(job).system.n_samples == 20
 
 
 def test_progress_is_told_rows_and_bytes(tmp_path: Path) -> None:
@@ -412,7 +408,7 @@ def test_planted_bottlenecks_are_found_whichever_device_is_sampled_first(
             minutes.setdefault(time_s // 60 * 60, []).append(line)
     for minute_s, lines in minutes.items():
         write_minute(tmp_path, lines, minute_s=minute_s)
-    result = run(cpu_bottleneck.RULE, read(tmp_path), patience=10)
+    result = run(cpu_bottleneck.RULE, read_job(tmp_path), patience=10)
 
     found = result.details["bottlenecks"]
     assert isinstance(found, dict)

@@ -21,13 +21,8 @@ from reportgen.intake import discover
 from reportgen.pipeline import measuring
 from reportgen.pipeline.measuring import Work, executor_for, measure
 from reportgen.profile import Quality
-from tests.builders import write_system
+from tests.builders import Quiet, write_system
 from tests.traces import ranked, write_trace
-
-
-class Nobody:
-    def step(self, name: str) -> None: ...
-    def progress(self, text: str) -> None: ...
 
 
 @pytest.fixture
@@ -45,7 +40,7 @@ def work_of(job: Path, *, engine: str = "auto", may_miss: bool = False) -> Work:
 
 
 def chosen(job: Path, engine: str = "auto") -> Executor:
-    return executor_for(work_of(job, engine=engine), Nobody())
+    return executor_for(work_of(job, engine=engine), Quiet())
 
 
 def test_large_traces_are_worked_on_in_processes(
@@ -82,7 +77,7 @@ def losing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lost_parts_end_the_run(mixed: Path, losing: None) -> None:
     with pytest.raises(LostItemsError) as caught:
-        measure(work_of(mixed), Nobody())
+        measure(work_of(mixed), Quiet())
     assert caught.value.exit_code == 1
     assert caught.value.message == (
         "2 of 3 parts of the job could not be read. rank 0: it is gone. rank 1: it is gone."
@@ -90,7 +85,7 @@ def test_lost_parts_end_the_run(mixed: Path, losing: None) -> None:
 
 
 def test_lost_parts_are_noted_and_counted_where_that_is_allowed(mixed: Path, losing: None) -> None:
-    measured, notes = measure(work_of(mixed, may_miss=True), Nobody())
+    measured, notes = measure(work_of(mixed, may_miss=True), Quiet())
     assert [part.rank for part in measured] == [None]
     assert [note.text for note in notes] == [
         "rank 0 is missing in this report: it is gone.",
@@ -114,5 +109,5 @@ def test_nothing_but_losses_is_no_report(mixed: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(LocalExecutor, "map", lose)
     with pytest.raises(LostItemsError):
-        measure(work_of(mixed, may_miss=True), Nobody())
+        measure(work_of(mixed, may_miss=True), Quiet())
     assert Engine() == work_of(mixed).engine

@@ -12,14 +12,9 @@ import pytest
 from reportgen.errors import WouldOverwriteError
 from reportgen.pipeline import Options, OutputFormat, make_report, measuring
 from reportgen.pipeline.work import work_on
-from tests.builders import write_system
+from tests.builders import Quiet, write_system
 from tests.s3_server import Bucket
 from tests.traces import ranked, write_trace
-
-
-class Nobody:
-    def step(self, name: str) -> None: ...
-    def progress(self, text: str) -> None: ...
 
 
 @pytest.fixture
@@ -63,7 +58,7 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
 def report(job: Path | str, output: Path, *formats: OutputFormat, **more: Any) -> dict[str, bytes]:
     """Make a report and return its files."""
     options = Options(path=str(job), output=output, formats=frozenset(formats), **more)
-    make_report(options, Nobody())
+    make_report(options, Quiet())
     return {path.name: path.read_bytes() for path in (output / "profiler-report").iterdir()}
 
 

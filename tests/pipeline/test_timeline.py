@@ -15,21 +15,22 @@ from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.store import TIMELINE_FILE, load
 from sample_data.kernel_trace import FOLDER
-from tests.builders import START_S, timeline_lines, write_end_marker, write_system, write_timeline
+from tests.builders import (
+    START_S,
+    Quiet,
+    timeline_lines,
+    write_end_marker,
+    write_system,
+    write_timeline,
+)
 from tests.timeline.reading import ReadFile, read_file
 
 ONLY_RESULTS = frozenset({OutputFormat.MD})
 
 
-class Nobody:
-    def step(self, name: str) -> None: ...
-
-    def progress(self, text: str) -> None: ...
-
-
 def made(path: Path, output: Path, **options: Any) -> Report:
     wanted = replace(Options(path=str(path), output=output, formats=ONLY_RESULTS), **options)
-    return make_report(wanted, Nobody()).report
+    return make_report(wanted, Quiet()).report
 
 
 def timeline_in(output: Path) -> ReadFile:

@@ -15,13 +15,7 @@ from reportgen.pipeline import Options, OutputFormat
 from reportgen.pipeline import watch as watch_module
 from reportgen.pipeline.watch import WatchOptions, watch
 from reportgen.storage import ObjectInfo, open_location
-from tests.builders import START_S, system_line, write_end_marker, write_minute
-
-
-class Silent:
-    def step(self, name: str) -> None: ...
-
-    def progress(self, text: str) -> None: ...
+from tests.builders import START_S, Quiet, system_line, write_end_marker, write_minute
 
 
 def write(job: Path, number: int) -> None:
@@ -49,7 +43,7 @@ def test_each_look_with_news_makes_the_report_until_the_job_has_ended(tmp_path: 
         states.append((saved(output)["job"]["running_until"], saved(output)["summary"]["end_time"]))
         write(job, len(states)) if len(states) < 3 else write_end_marker(job)
 
-    assert watch(options(job, output), Silent(), on_made=on_made)
+    assert watch(options(job, output), Quiet(), on_made=on_made)
     assert [until == end for until, end in states] == [True, True, True, False]
     assert states[-1][0] is None
     assert states[0][1] < states[1][1] < states[2][1]
@@ -65,7 +59,7 @@ def test_the_page_says_that_the_job_runs(tmp_path: Path) -> None:
         said.append((output / "profiler-report.md").read_text())
         write_end_marker(job)
 
-    watch(options(job, output), Silent(), on_made=on_made)
+    watch(options(job, output), Quiet(), on_made=on_made)
     assert "still running, data until 2026-07-03 09:30:49" in said[0]
     assert "running" not in said[1]
 
@@ -76,7 +70,7 @@ def test_without_news_no_report_is_made_again_and_the_watch_ends(tmp_path: Path)
     made: list[str] = []
 
     has_ended = watch(
-        options(job, tmp_path / "report", every_s=0.01, idle_s=0.1), Silent(), on_made=made.append
+        options(job, tmp_path / "report", every_s=0.01, idle_s=0.1), Quiet(), on_made=made.append
     )
 
     assert not has_ended
@@ -97,7 +91,7 @@ def test_a_job_that_is_not_there_yet_is_waited_for(
 
     monkeypatch.setattr(watch_module, "_wait", come_at_the_third_look)
 
-    assert watch(options(job, tmp_path / "report"), Silent(), on_made=looks.append)
+    assert watch(options(job, tmp_path / "report"), Quiet(), on_made=looks.append)
     assert looks[:3] == ["look"] * 3
     assert len(looks) == 4
 
@@ -171,7 +165,7 @@ def test_of_a_bucket_only_news_are_fetched(tmp_path: Path, monkeypatch: pytest.M
         elif len(bucket.fetched) == 2:
             write_end_marker(job)
 
-    assert watch(options("s3://bucket/job", output), Silent(), on_made=on_made)
+    assert watch(options("s3://bucket/job", output), Quiet(), on_made=on_made)
     assert bucket.fetched == [
         f"{START_S:.0f}.algo-1.json",
         f"{START_S + 60:.0f}.algo-1.json",

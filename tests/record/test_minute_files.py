@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from reportgen import intake
 from reportgen.profile import SystemTable
 from reportgen.record.minute_files import MinuteFiles
+from tests.builders import read_job
 
 START_S = 1_760_000_040
 """The beginning of a minute, some minutes before an hour ends."""
@@ -33,8 +33,7 @@ def written(root: Path, seconds: range) -> MinuteFiles:
 
 
 def system(root: Path) -> SystemTable:
-    (part,) = intake.discover(str(root)).parts
-    return intake.read_node(part).system
+    return read_job(root).system
 
 
 def names(root: Path) -> list[str]:

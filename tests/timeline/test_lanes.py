@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,9 +20,10 @@ from tests.timeline.reading import read_file
 from tests.traces import kernel, launch, read_text, span, trace_text, write_trace
 
 
-def lane_table(path: Path) -> list[tuple[str, str, int]]:
-    (part,) = discover(str(path)).parts
-    return [(lane.kind.value, lane.label, lane.n_events) for lane in lanes_of(read(part)).lanes]
+def traced(path: Path, text: str) -> Any:
+    """Write a trace and read it."""
+    (part,) = discover(str(write_trace(path, text))).parts
+    return read(part)
 
 
 def rows(*spans: tuple[int, int]) -> list[int]:
@@ -76,10 +78,9 @@ def test_groups_are_bounded_and_lose_nothing(codes: list[int]) -> None:
 
 def test_one_call_may_start_many_operations(tmp_path: Path) -> None:
     events = [launch(0, 1), *(kernel(10 + 5 * at, 4, 1) for at in range(3)), kernel(30, 4, 9)]
-    path = write_trace(tmp_path / "graph.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
+    trace = traced(tmp_path / "graph.pt.trace.json", trace_text(events))
 
-    lanes = lanes_of(read(part))
+    lanes = lanes_of(trace)
 
     arrows = lanes.arrows
     assert arrows.flow.tolist() == [1, 1, 1]
@@ -96,10 +97,9 @@ def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path
         launch(12, 1),
         kernel(20, 5, 1, name="triton_poi_fused__to_copy_add_relu_0"),
     ]
-    path = write_trace(tmp_path / "modules.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
+    trace = traced(tmp_path / "modules.pt.trace.json", trace_text(events))
 
-    found = lanes_of(read(part))
+    found = lanes_of(trace)
 
     strips = {lane.label: lane.strips for lane in found.lanes if lane.strips is not None}
     assert strips["modules"].row.tolist() == [0, 1]
@@ -118,9 +118,7 @@ def test_kernels_of_a_graph_say_what_was_recorded_with_their_nodes(tmp_path: Pat
         event = kernel(10 + 5 * at, 4, 1, graph_node_id=node)
         events.append(event | {"args": event["args"] | {"name": name}})
     events.append(kernel(40, 4, 1, graph_node_id=7))
-    path = write_trace(tmp_path / "graph.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
-    trace = read(part)
+    trace = traced(tmp_path / "graph.pt.trace.json", trace_text(events))
 
     found = lanes_of(trace)
 
@@ -145,9 +143,7 @@ def test_a_kernel_of_triton_says_the_file_that_it_is_written_in(tmp_path: Path, 
         kernel(20, 5, 1, name="triton_red_mine"),
     ]
     events[-1]["args"] |= TRITON if where == "kernel" else {}
-    path = write_trace(tmp_path / "triton.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
-    trace = read(part)
+    trace = traced(tmp_path / "triton.pt.trace.json", trace_text(events))
 
     found = lanes_of(trace)
 
@@ -171,10 +167,9 @@ def test_counters_become_tracks_whatever_they_are_called(tmp_path: Path) -> None
         counter("queue", 2, queue=float("1e300"), on=True),
         counter("empty", 3),
     ]
-    path = write_trace(tmp_path / "c.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
+    trace = traced(tmp_path / "c.pt.trace.json", trace_text(events))
 
-    lanes = [lane for lane in lanes_of(read(part)).lanes if lane.kind == "counter"]
+    lanes = [lane for lane in lanes_of(trace).lanes if lane.kind == "counter"]
 
     assert [lane.label for lane in lanes] == ["<b>power</b> watts", "queue"]
     assert lanes[0].track is not None
@@ -202,10 +197,9 @@ def test_strips_have_the_families_that_tables_give_them(tmp_path: Path) -> None:
         *(kernel(50 + 10 * at, 5, at + 1, name=name) for at, name in enumerate(kernels)),
         span("gpu_memcpy", "Memcpy HtoD", 200, 5, pid=0, tid=7, device=0, stream=7),
     ]
-    path = write_trace(tmp_path / "f.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
+    trace = traced(tmp_path / "f.pt.trace.json", trace_text(events))
 
-    found = lanes_of(read(part), "^my_")
+    found = lanes_of(trace, "^my_")
 
     told = {
         (lane.kind.value, found.names[code]): found.families[code]
@@ -227,9 +221,8 @@ def test_negative_values_of_counters_stay(tmp_path: Path) -> None:
         launch(0, 1),
         *(counter("drift", at, ms=it) for at, it in ((1, -2.5), (2, 1), (3, -4))),
     ]
-    path = write_trace(tmp_path / "c.pt.trace.json", trace_text(events))
-    (part,) = discover(str(path)).parts
-    stage(lanes_of(read(part)), tmp_path / "staged")
+    trace = traced(tmp_path / "c.pt.trace.json", trace_text(events))
+    stage(lanes_of(trace), tmp_path / "staged")
 
     file = read_file(b"".join(timeline_of([tmp_path / "staged"], [])))
 
@@ -247,9 +240,8 @@ def test_negative_values_of_counters_stay(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_tensorboard_tell_the_machine(name: str, host: str, tmp_path: Path) -> None:
-    path = write_trace(tmp_path / name, trace_text([launch(0, 1)]))
-    (part,) = discover(str(path)).parts
-    assert lanes_of(read(part)).host == host
+    trace = traced(tmp_path / name, trace_text([launch(0, 1)]))
+    assert lanes_of(trace).host == host
 
 
 def test_traffic_of_a_node_is_called_by_what_it_is() -> None:
@@ -275,9 +267,9 @@ def test_counters_change_no_other_table() -> None:
 def test_threads_and_streams_without_end_share_lanes(tmp_path: Path) -> None:
     events = [kernel(at, 1, at + 1, stream=at) for at in range(300)]
     events += [span("cpu_op", "aten::add", at, 1, tid=10_000 + at) for at in range(300)]
-    path = write_trace(tmp_path / "many.pt.trace.json", trace_text(events))
+    lanes = lanes_of(traced(tmp_path / "many.pt.trace.json", trace_text(events))).lanes
 
-    table = lane_table(path)
+    table = [(lane.kind.value, lane.label, lane.n_events) for lane in lanes]
 
     assert sum(n for kind, _, n in table if kind == "stream") == 300
     assert sum(n for kind, _, n in table if kind == "thread") == 300

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reportgen.timeline import runs as making
 from reportgen.timeline.lanes import Strips, Track, strips_of
-from reportgen.timeline.runs import coarse_pieces, coarser, count_runs, pieces_of, runs_of, thinned
+from reportgen.timeline.runs import coarser, count_runs, pieces_of, runs_of, thinned
 
 
 def lane(*events: tuple[int, int, int]) -> Strips:
@@ -54,17 +52,6 @@ def test_coarser_pieces_give_the_same_runs(
     assert runs.count.sum() == len(events)
     assert runs.busy_ns.sum() == strips.duration_ns.sum()
     assert count_runs(pieces, finest << doublings) == runs.n
-
-
-def test_a_lane_in_pieces_gives_the_same_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    starts = np.cumsum(np.arange(200) % 7)
-    strips = strips_of(starts, np.arange(200) % 31, np.arange(200) % 3)
-    whole = coarser(pieces_of(strips, 4), 10)
-    monkeypatch.setattr(making, "_EVENTS_AT_ONCE", 9)
-    found = coarse_pieces(strips, 4, 10)
-
-    for column in ("lane", "row", "start_ns", "end_ns", "name", "count", "busy_ns"):
-        assert getattr(found, column).tolist() == getattr(whole, column).tolist()
 
 
 def test_a_counter_keeps_its_peaks() -> None:

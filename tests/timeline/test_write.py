@@ -13,10 +13,9 @@ import pytest
 
 from reportgen.results.timeline_file import Family
 from reportgen.timeline import Mark, stage, timeline_of, write
-from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Strips, Track, strips_of
+from reportgen.timeline.lanes import Lane, LaneKind, PartLanes, StepTimes, Track, strips_of
 from reportgen.timeline.packing import CHUNK, LONGEST_TEXT
 from reportgen.timeline.shown import MOST_LANES
-from reportgen.timeline.staged import Staged
 from reportgen.timeline.write import BUDGET_BYTES
 from tests.timeline.reading import ReadFile, read_file
 
@@ -51,10 +50,6 @@ def part(rank: int = 0, *, n_steps: int = 20, per_step: int = 10, n_lanes: int =
         families=(Family.OPERATORS,) * 3 + (Family.ANNOTATIONS,),
         steps=StepTimes(number=np.arange(n_steps), start_ns=ends - lengths, end_ns=ends),
     )
-
-
-def _first_thread(lanes: PartLanes) -> Strips:
-    return next(lane.strips for lane in lanes.lanes if lane.kind is LaneKind.THREAD and lane.strips)
 
 
 def made(
@@ -206,24 +201,6 @@ def test_streams_are_below_the_threads_of_a_joined_lane(
     shown = file.header["lanes"]
     assert [lane["label"] for lane in shown][1:] == ["steps", "1 thread and 2 streams"]
     assert shown[2]["kind"] == "thread"
-
-
-def test_a_curve_counts_the_events_that_begin_before_a_time(tmp_path: Path) -> None:
-    parts = [part(rank, n_steps=30, per_step=30) for rank in range(3)]
-    for lanes in parts:
-        stage(lanes, tmp_path / lanes.node, n_parts=3)
-    staged = [Staged(tmp_path / lanes.node) for lanes in parts]
-    axis = write.axis_of(staged)
-
-    curve = write.Curve.of(staged, axis.shifts_ns)
-
-    n_events = sum(lane.n_events for lanes in parts for lane in lanes.lanes)
-    assert curve.n_before(0) == pytest.approx(0, abs=10)
-    assert curve.n_before(axis.length_ns) == pytest.approx(n_events, abs=10)
-    middle_ns = axis.length_ns // 2
-    assert curve.n_before(middle_ns) == pytest.approx(n_events / 2, rel=0.2)
-    assert curve.time_of(curve.n_before(middle_ns)) == pytest.approx(middle_ns, rel=0.01)
-    assert curve.time_of(n_events + 1) > axis.length_ns
 
 
 def test_clocks_that_do_not_agree_begin_at_zero_each(tmp_path: Path) -> None:
