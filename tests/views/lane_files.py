@@ -215,22 +215,3 @@ def _runs(strips: Sequence[Strip]) -> list[Strip]:
             if duration < RESOLUTION_NS:
                 open_runs[key] = made[-1]
     return [tuple(run) for run in made]  # type: ignore[misc]  # six numbers
-
-
-def crowded_file(*, n_events: int, n_lanes: int = 30) -> LaneFile:
-    """Return lanes full of short events, all kept: for measuring how fluid the drawing is."""
-    chance = np.random.default_rng(7)
-    each = n_events // n_lanes
-    made = LaneFile(length_ns=each * 4_000)
-    made.window(0, made.length_ns, "everything")
-    made.names += [f"kernel_{at}" for at in range(400)]
-    rank = made.lane("rank", "rank 0", node="rank 0")
-    gpu = made.lane("gpu", "GPU 0", rank, node="rank 0")
-    for at in range(n_lanes):
-        lane = made.lane("stream", f"stream {at}", gpu, node="rank 0")
-        starts = np.arange(each) * 4_000 + chance.integers(0, 900, each)
-        table = np.zeros((each, 6), dtype=np.int64)
-        table[:, 0], table[:, 1] = starts, chance.integers(500, 3_000, each)
-        table[:, 3] = chance.integers(1, 400, each)
-        made.strips(lane, table)
-    return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
 
 from reportgen.profiler_config import Profiling
 from reportgen.report import (
@@ -17,7 +16,6 @@ from reportgen.report import (
     rank_findings,
 )
 from reportgen.results import (
-    About,
     Counters,
     Estimate,
     Exhibit,
@@ -39,93 +37,11 @@ START_S = 1_783_071_000.0
 DURATION_S = 3_600.0
 N_POINTS = 660
 
-_WORDS = {
-    "OverallSystemUsage": (
-        "System usage",
-        "How much of each resource the job used.",
-        "The median tells what is usual, p95 what the job needs at its busiest.",
-        "Choose an instance whose idle resources you do not pay for.",
-    ),
-    "OverallFrameworkMetrics": (
-        "Framework metrics",
-        "Where the framework's events spent their time.",
-        "Shares are of the recorded events, not of the job.",
-        "Begin with the largest share.",
-    ),
-    "MaxInitializationTime": (
-        "Initialization",
-        "Whether it took too long until the first step.",
-        "The first step's start, counted from the first sample.",
-        "Stream the input or use a smaller image.",
-    ),
-    "StepOutlier": (
-        "Step durations",
-        "Steps that last far longer than the others of their worker.",
-        "An outlier lies more than three standard deviations above the mean.",
-        "Look at what runs every n-th step: checkpoints, logging, evaluation.",
-    ),
-    "LowGPUUtilization": (
-        "GPU utilization",
-        "GPUs that are used little or in bursts.",
-        "p95 below 70 % is low, p5 below 10 % beside a high p95 is fluctuating.",
-        "Raise the batch size, or remove what the GPU waits for.",
-    ),
-    "LoadBalancing": (
-        "Workload balance",
-        "Whether the GPUs of a node share the work evenly.",
-        "GPUs that share the work have the same distribution.",
-        "Use DistributedDataParallel and shard the data evenly.",
-    ),
-    "Dataloader": (
-        "Data loading",
-        "Whether the loader has the right number of workers.",
-        "Few workers matter only where training waits for them.",
-        "Use about as many workers as cores.",
-    ),
-    "BatchSize": (
-        "Batch size",
-        "Whether CPU, GPU and GPU memory leave room.",
-        "The boxes hold the middle half of the samples.",
-        "Raise the batch size.",
-    ),
-    "CPUBottleneck": (
-        "CPU bottlenecks",
-        "Moments at which a GPU idles while a core is busy.",
-        "The share of such moments in all samples.",
-        "Move preprocessing to more workers or to the GPU.",
-    ),
-    "IOBottleneck": (
-        "I/O bottlenecks",
-        "Moments at which a GPU idles while the CPU waits for I/O.",
-        "The share of such moments in all samples.",
-        "Cache the data locally.",
-    ),
-    "GPUMemoryIncrease": (
-        "GPU memory",
-        "Sudden growth of GPU memory activity.",
-        "The metric is the memory controller's activity.",
-        "Look for a leak.",
-    ),
-    "PacketLoss": (
-        "Packet loss",
-        "Stretches in which GPUs idle while the network is at its maximum.",
-        "The limit is the job's own maximum unless one is given.",
-        "Use smaller records or a faster network.",
-    ),
-}
-
 
 def declared(result: RuleResult) -> RuleResult:
-    """Return a result with what the rule of its name declares, in the words of these tests."""
+    """Return a result with the words and places of the rule of its name."""
     rule = next((rule for rule in BUILTIN_RULES if rule.id == result.id), None)
-    result = with_about(result, rule) if rule else result
-    words = _WORDS.get(result.id)
-    if words is None:
-        return result
-    title, checks, reading, advice = words
-    about = result.about or About(checks="", reading="", advice="")
-    about = replace(about, title=title, checks=checks, reading=reading, advice=advice)
-    return replace(result, about=about)
+    return with_about(result, rule) if rule else result
 
 
 def times(n_points: int = N_POINTS) -> list[float]:
@@ -572,11 +488,7 @@ def busy_report() -> Report:
                 ),
             ),
         ),
-        skipped(
-            "Dataloader",
-            ReasonCode.NO_EVENTS,
-            "No data-loader events were recorded.",
-        ),
+        skipped("Dataloader", ReasonCode.NO_EVENTS, "No data-loader events were recorded."),
         result(
             "BatchSize",
             Status.OK,

@@ -18,6 +18,7 @@ from reportgen.results import (
     Where,
     exhibit,
 )
+from reportgen.rules import batch_size
 from reportgen.views.cell_output import METADATA_KEY, PageSection, outputs
 from reportgen.views.facts import summary_rows
 from reportgen.views.findings import card_of
@@ -366,7 +367,7 @@ def test_framework_and_operators_share_a_rule_without_repeating_it(busy):
 def test_the_words_of_a_rule_are_not_listed_as_evidence(busy):
     html = _html(views.section(busy, "batch-size"))
     assert "About this analysis" not in html
-    assert "Whether CPU, GPU and GPU memory leave room." in html
+    assert batch_size.RULE.about.checks in html
     assert "How to read it" in html
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from reportgen import views
 from reportgen.report import JobSummary, Report
-from reportgen.results import Exhibit, ExhibitKind, RuleId, RuleResult, Status, exhibit
+from reportgen.results import About, Exhibit, ExhibitKind, RuleId, RuleResult, Status, exhibit
 from reportgen.results.model import COLUMNAR
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
 from reportgen.views.timeline.functions import functions_of
@@ -135,6 +135,7 @@ def test_intervals_of_any_rule_have_a_lane_and_the_longest_are_drawn(report):
         ],
     )
     more = reports.result("PacketLoss", Status.TRIGGERED, exhibits=(found,))
+    more = replace(more, about=About(title="Packet loss", checks="", reading="", advice=""))
     lane = lanes_of(with_result(report, more))[-1]
     assert (lane.name, lane.n_spans, len(lane.spans)) == ("Packet loss", n_spans, MOST_SPANS)
     assert lane.spans[0].words == "algo-1: loss 50"
