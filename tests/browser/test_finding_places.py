@@ -9,7 +9,6 @@ from tests.browser.watching import opened, wait_until
 pytestmark = pytest.mark.browser
 
 FINDING = "LowGPUUtilization--finding-GPU-1"
-HITS = "[...document.querySelectorAll('#rg-found .rg-hit')].map(hit => hit.textContent)"
 IN_VIEW = (
     "id => { const box = document.getElementById(id).getBoundingClientRect();"
     " return box.top >= -1 && box.top < innerHeight; }"

@@ -135,7 +135,7 @@ def test_a_zoom_elsewhere_zooms_the_timeline_and_one_button_ends_it(browser, tim
         assert functions_of(page)["algo-1 net"] == "2 min 34 s"
 
 
-def test_the_range_can_be_walked_with_the_keyboard(browser, timed_page):
+def test_the_range_is_set_by_keys_by_numbers_and_by_a_double_click(browser, timed_page):
     with timeline(browser, timed_page) as watched:
         page = watched.page
         page.locator("#timeline-axis .rg-axis").focus()
@@ -150,11 +150,6 @@ def test_the_range_can_be_walked_with_the_keyboard(browser, timed_page):
         wait_for_range(page, MAIN, 37.5, 187.5)
         page.keyboard.press("0")
         wait_for_range(page, MAIN, 0, 300)
-
-
-def test_the_range_can_be_given_as_numbers(browser, timed_page):
-    with timeline(browser, timed_page) as watched:
-        page = watched.page
         page.locator("[data-edge=end]").fill("120")
         page.locator("[data-edge=start]").fill("60")
         page.keyboard.press("Tab")
@@ -163,13 +158,6 @@ def test_the_range_can_be_given_as_numbers(browser, timed_page):
         page.locator("[data-edge=start]").fill("500")
         page.keyboard.press("Tab")
         assert page.locator("[data-edge=start]").input_value() == "60"
-
-
-def test_double_click_shows_the_whole_job(browser, timed_page):
-    with timeline(browser, timed_page) as watched:
-        page = watched.page
-        page.locator("[data-zoom=in]").click()
-        wait_for_range(page, MAIN, 75, 225)
         left, width, y = box_of(page)
         page.mouse.dblclick(left + width / 2, y)
         wait_for_range(page, MAIN, 0, 300)

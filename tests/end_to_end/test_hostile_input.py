@@ -233,10 +233,9 @@ def test_gz_bombs_eat_neither_memory_nor_minutes(tmp_path: Path) -> None:
     gz_bomb(tmp_path / "job" / "horovod.json.gz", b'[{"ph": "i", "name": "CYCLE_START"},')
     alone = gz_bomb(tmp_path / "alone" / "rank0.pt.trace.json.gz", b'{"traceEvents": [')
 
-    for bomb in ("alone", alone):
-        run = summarized(bomb, "-o", "out", cwd=tmp_path, limits=MEMORY)
-        assert run.code == 1, run.stderr
-        assert "rror: " in run.stderr
+    run = summarized(alone, "-o", "out", cwd=tmp_path, limits=MEMORY)
+    assert run.code == 1, run.stderr
+    assert "rror: " in run.stderr
 
     write_system(tmp_path / "job", {"gpu0": [50.0] * 40})
     assert summarized("job", "-o", "out", cwd=tmp_path, limits=MEMORY).code == 0

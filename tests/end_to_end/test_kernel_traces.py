@@ -27,6 +27,7 @@ from tests.traces import (
 
 pytestmark = pytest.mark.notebook
 
+SUMMARY = ("--format", "md")
 SECRET = "hunter2-0f3a9c"  # planted, to be searched for
 
 
@@ -42,7 +43,7 @@ def test_two_ranks_are_one_report(tmp_path: Path) -> None:
     for rank in range(2):
         write_trace(tmp_path / "traces" / f"rank{rank}.json.gz", ranked(rank))
 
-    run = run_command("traces", "-o", "out", cwd=tmp_path)
+    run = run_command("traces", "-o", "out", *SUMMARY, cwd=tmp_path)
 
     assert run.code == 0, run.stderr
     report = report_of(tmp_path / "out")
@@ -112,7 +113,7 @@ def test_system_metrics_and_a_trace_are_one_report_on_one_time_axis(tmp_path: Pa
     base_ns = int((START_S + 60) * 1e9) - int(START_US * 1000)
     write_trace(job / "rank0.json", trace_text(head=header(baseTimeNanoseconds=base_ns)))
 
-    run = run_command("job", "-o", "out", cwd=tmp_path)
+    run = run_command("job", "-o", "out", *SUMMARY, cwd=tmp_path)
 
     assert run.code == 0, run.stderr
     report = report_of(tmp_path / "out")
@@ -126,7 +127,7 @@ def test_a_trace_of_another_time_than_the_samples_is_told(tmp_path: Path) -> Non
     write_system(tmp_path / "job", {"gpu0": [50.0] * 240})
     write_trace(tmp_path / "job" / "rank0.json", ranked(0))
 
-    run_command("job", "-o", "out", cwd=tmp_path)
+    run_command("job", "-o", "out", *SUMMARY, cwd=tmp_path)
 
     notes = report_of(tmp_path / "out")["data_quality"]["notes"]
     assert any(
@@ -139,7 +140,7 @@ def test_traces_of_different_times_are_told(tmp_path: Path) -> None:
     later = [event | {"ts": event["ts"] + 1e9} for event in small_events()]
     write_trace(tmp_path / "t" / "rank1.json", ranked(1, events=later))
 
-    run_command("t", "-o", "out", cwd=tmp_path)
+    run_command("t", "-o", "out", *SUMMARY, cwd=tmp_path)
 
     assert "were not recorded at the same time" in notes_of(tmp_path / "out")
 
@@ -191,7 +192,7 @@ def test_top_says_how_many_kernels_are_shown_one_by_one(tmp_path: Path) -> None:
     ]
     write_trace(tmp_path / "rank0.json", trace_text(events))
 
-    run = run_command("rank0.json", "-o", "out", "--top", "2", cwd=tmp_path)
+    run = run_command("rank0.json", "-o", "out", "--top", "2", *SUMMARY, cwd=tmp_path)
 
     assert run.code == 0, run.stderr
     path = tmp_path / "out" / "profiler-report" / "KernelTime.json"
@@ -209,7 +210,9 @@ def test_kernels_of_a_name_of_ones_own_are_communication_everywhere(tmp_path: Pa
     ]
     write_trace(tmp_path / "rank0.json", trace_text(events))
 
-    run = run_command("rank0.json", "-o", "out", "--communication", "^exchange_", cwd=tmp_path)
+    run = run_command(
+        "rank0.json", "-o", "out", "--communication", "^exchange_", *SUMMARY, cwd=tmp_path
+    )
 
     assert run.code == 0, run.stderr
     folder = tmp_path / "out" / "profiler-report"

@@ -25,9 +25,14 @@ def assert_refused(run: Run, code: int, *said: str) -> None:
         assert words in run.stderr
 
 
-def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
-    assert_refused(run_command("gone", cwd=tmp_path), 1, "gone")
-    assert list(tmp_path.iterdir()) == []
+@pytest.mark.parametrize("place", ["gone", "empty", "notes", "file.json", "gs://bucket/job"])
+def test_what_is_no_job_is_named(tmp_path: Path, place: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.txt").write_text("x")
+    (tmp_path / "file.json").write_text("{}")
+    assert_refused(run_command(place, cwd=tmp_path), 1, place)
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_the_name_of_another_command_in_the_place_of_a_job(tmp_path: Path) -> None:
@@ -35,20 +40,6 @@ def test_the_name_of_another_command_in_the_place_of_a_job(tmp_path: Path) -> No
 
     (tmp_path / "compare").mkdir()
     assert_refused(run_command("compare", cwd=tmp_path), 1, "profiler-output")
-
-
-def test_an_empty_folder_and_a_folder_without_a_job(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert_refused(run_command("empty", cwd=tmp_path), 1, "empty")
-
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "a.txt").write_text("x")
-    assert_refused(run_command("notes", cwd=tmp_path), 1, "notes")
-
-
-def test_a_file_is_not_a_job(tmp_path: Path) -> None:
-    (tmp_path / "file.json").write_text("{}")
-    assert_refused(run_command("file.json", cwd=tmp_path), 1, "file.json")
 
 
 def test_two_jobs_are_both_named(tmp_path: Path, input_bound_job: Path) -> None:
@@ -117,10 +108,6 @@ def test_a_notebook_without_parameters_is_refused(tmp_path: Path, input_bound_jo
     run = run_command(input_bound_job, "--notebook", "n.ipynb", cwd=tmp_path)
     assert_refused(run, 1, "n.ipynb", "parameters")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["n.ipynb"]
-
-
-def test_other_stores_are_refused_in_one_sentence(tmp_path: Path) -> None:
-    assert_refused(run_command("gs://bucket/job", cwd=tmp_path), 1, "gs://bucket/job")
 
 
 def test_version_and_help(tmp_path: Path) -> None:

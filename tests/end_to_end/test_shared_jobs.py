@@ -49,7 +49,7 @@ def test_an_oracle_job_has_the_findings_that_were_planted(job: str, tmp_path: Pa
 
 @pytest.mark.parametrize("sample", READABLE_SAMPLES)
 def test_a_sample_of_aws_gives_a_report(sample: str, tmp_path: Path) -> None:
-    run = run_command(SHARED_DATA / "smdebug" / sample, cwd=tmp_path)
+    run = run_command(SHARED_DATA / "smdebug" / sample, "--format", "md", cwd=tmp_path)
     assert run.code == 0, run.stderr
     report = json.loads((tmp_path / "profiler-report" / "report.json").read_text())
 
