@@ -15,7 +15,7 @@ from reportgen.pipeline import Options, OutputFormat, make_report
 from reportgen.report import Report
 from reportgen.results import RuleId
 from reportgen.store import OUTPUT_FOLDER
-from tests.pipeline.test_same_input import Nobody
+from tests.builders import Quiet
 
 RULE, NAME = RuleId("LowGPUUtilization"), "threshold_p95"
 
@@ -27,7 +27,7 @@ def saved(input_bound_job: Path, tmp_path_factory: pytest.TempPathFactory) -> Pa
     options = Options(
         path=str(input_bound_job), output=output, settings=settings, formats=frozenset()
     )
-    make_report(options, Nobody())
+    make_report(options, Quiet())
     return output
 
 
@@ -85,11 +85,11 @@ def test_the_command_takes_the_thresholds_of_the_notebook(
     options = Options(
         path=str(input_bound_job), output=tmp_path, notebook=notebook, formats=frozenset()
     )
-    made = make_report(options, Nobody())
+    made = make_report(options, Quiet())
 
     assert params_of(made.report)[f"{RULE}.{NAME}"] == 33
     of_results = Options(
         path=str(saved), output=tmp_path, notebook=notebook, formats=frozenset({OutputFormat.MD})
     )
     with pytest.raises(ConfigError, match="a saved report, whose results have their parameters"):
-        make_report(of_results, Nobody())
+        make_report(of_results, Quiet())

@@ -7,8 +7,9 @@ import pytest
 
 from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.max_initialization_time import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
+from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, step_rows
+from tests.rules.samples import run
 
 LOOP = [1.0] * 100
 
@@ -31,32 +32,28 @@ def test_a_first_step_later_than_the_threshold_fires_once(init_s: float, times: 
 
 
 def test_the_finding_tells_time_share_and_threshold() -> None:
-    found = finding(run(RULE, started_after(150.0, loop_s=450), threshold=2), "INIT-1")
+    found = known(finding(run(RULE, started_after(150.0, loop_s=450), threshold=2), "INIT-1"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
     assert (found.measured, found.threshold, found.unit) == (150.0, 120.0, "s")
     assert found.where.start_s == START_S
     assert found.where.end_s == START_S + 150
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(145 / 600, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(145 / 600, abs=1e-6)
 
 
 def test_start_up_longer_than_the_loop_is_a_fault_below_the_threshold() -> None:
     result = run(RULE, started_after(200.0, loop_s=100))
-    found = finding(result, "INIT-1")
+    found = known(finding(result, "INIT-1"))
 
     assert result.counters.rule_triggered == 0
-    assert found is not None
     assert found.severity is Severity.CRITICAL
     assert result.status is Status.TRIGGERED
 
 
 def test_start_up_below_twenty_seconds_is_only_told() -> None:
     result = run(RULE, started_after(19.0, loop_s=10))
-    found = finding(result, "INIT-1")
+    found = known(finding(result, "INIT-1"))
 
-    assert found is not None
     assert found.severity is Severity.INFO
     assert result.status is Status.OK
 
@@ -99,9 +96,8 @@ def test_without_gpus_what_passes_after_the_last_step_is_told(
 def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     ticks = range(1800)
     use = [95.0 if 400 <= tick < 1790 or tick == 30 else 0.0 for tick in ticks]
-    found = finding(run(RULE, node_profile(system=system_table({"gpu0": use}))), "INIT-1")
+    found = known(finding(run(RULE, node_profile(system=system_table({"gpu0": use}))), "INIT-1"))
 
-    assert found is not None
     assert found.title == "Start-up took 3 min 20 s before the GPUs worked"
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 200)
 
@@ -109,13 +105,11 @@ def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
 def test_without_gpus_the_start_lasts_until_the_cores_work() -> None:
     busy = [60.0 if 400 <= tick < 1790 else 2.0 for tick in range(1800)]
     cores = node_profile(system=system_table({"cpu0": busy, "cpu1": busy}))
-    found = finding(run(RULE, cores), "INIT-1")
+    found = known(finding(run(RULE, cores), "INIT-1"))
 
-    assert found is not None
     assert found.title == "Start-up took 3 min 20 s before the cores worked"
     # Five seconds are what no start can do without.
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(195 / 899.5, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(195 / 899.5, abs=1e-6)
 
 
 def test_cores_of_a_node_beside_gpus_do_not_begin_the_training() -> None:
@@ -124,9 +118,8 @@ def test_cores_of_a_node_beside_gpus_do_not_begin_the_training() -> None:
         node_profile(system=system_table({"gpu0": late})),
         node_profile(system=system_table({"cpu0": [60.0] * 1800}), node="algo-2"),
     ]
-    found = finding(run(RULE, *nodes), "INIT-1")
+    found = known(finding(run(RULE, *nodes), "INIT-1"))
 
-    assert found is not None
     assert found.measured == 200
 
 
@@ -198,8 +191,7 @@ def test_without_steps_it_is_skipped_but_tells_the_job(rows, code: ReasonCode) -
     result = run(RULE, node(rows, cores=1, duration_s=90))
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is code
+    assert known(result.reason).code is code
     assert result.details == {"step_num": {}, "job_start": START_S, "job_end": START_S + 90}
 
 
@@ -220,9 +212,8 @@ def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(
 
 
 def test_a_long_job_without_steps_is_told_with_its_length() -> None:
-    reason = run(RULE, node([], cores=1, duration_s=150), threshold=2).reason
+    reason = known(run(RULE, node([], cores=1, duration_s=150), threshold=2).reason)
 
-    assert reason is not None
     assert "The job ran for 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text
 
 
@@ -240,9 +231,8 @@ def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s
 
 def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
     result = run(RULE, fed(50e6, 4e6))
-    found = finding(result, "INIT-1")
+    found = known(finding(result, "INIT-1"))
 
-    assert found is not None
     assert "algo-1 had on average: received 100 MB/s (at most 100 MB/s)" in found.text
     assert "read from disk 4 MB/s" in found.text
     rows = {row["what"]: row for row in rows_of(result, "startup_rates")}
@@ -253,21 +243,18 @@ def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
 
 
 def test_a_quiet_network_points_to_something_else() -> None:
-    found = finding(run(RULE, fed(400_000.0, 0.0, init_s=300, loop_s=400)), "INIT-1")
+    found = known(finding(run(RULE, fed(400_000.0, 0.0, init_s=300, loop_s=400)), "INIT-1"))
 
-    assert found is not None
     assert "hardly used (at most 800 kB/s on average)" in found.text
     assert not re.search("stream|download|image", found.advice, re.IGNORECASE)
-    busy = finding(run(RULE, fed(50e6, 4e6, init_s=300, loop_s=400)), "INIT-1")
-    assert busy is not None
+    busy = known(finding(run(RULE, fed(50e6, 4e6, init_s=300, loop_s=400)), "INIT-1"))
     assert "Stream the data" in busy.advice
 
 
 def test_without_rates_nothing_is_said_about_them() -> None:
     result = run(RULE, fed(None, None))
-    found = finding(result, "INIT-1")
+    found = known(finding(result, "INIT-1"))
 
-    assert found is not None
     assert "Meanwhile" not in found.text
     assert result.exhibit("startup_rates") is None
 
@@ -298,8 +285,7 @@ def test_the_share_of_the_finding_is_that_of_the_phases() -> None:
     rows = step_rows([9.7] * 40, start_s=START_S + 200.6, every_s=10.0)
     part = node(rows, cores=1, duration_s=1000)
     result = run(RULE, part)
-    found = finding(result, "INIT-1")
+    found = known(finding(result, "INIT-1"))
 
     assert [row["pct"] for row in rows_of(result, "phases")] == [20.0, 40.0, 40.0]
-    assert found is not None
     assert "Start-up is 20 % of the job" in found.text or "Start-up is 20.0 %" in found.text

@@ -7,8 +7,9 @@ import pytest
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ExhibitKind, Status
 from reportgen.rules.overall_system_usage import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import TRAIN, finding, rows_of, run, sampled_again
+from tests.builders import START_S, known, node_profile, span_table, system_table
+from tests.rules.framework_jobs import TRAIN, finding, rows_of, sampled_again
+from tests.rules.samples import run
 
 
 def node(
@@ -85,10 +86,9 @@ def test_a_cpu_only_job_has_empty_gpu_members() -> None:
 
 def test_platform_traffic_stands_in_only_where_there_is_no_other_and_it_is_said() -> None:
     result = run(RULE, node(cpu0=[1.0, 1.0], receive_platform=[7.0, 9.0]))
-    usage = result.exhibit("usage")
+    usage = known(result.exhibit("usage"))
 
     assert result.details["Network"]["algo-1"]["max"] == 9.0  # type: ignore[index, call-overload]
-    assert usage is not None
     assert "Network on algo-1 is SageMaker's own traffic" in usage.caption
 
 
@@ -126,18 +126,16 @@ def test_histograms_lose_no_sample_and_show_the_loop_apart() -> None:
 
 
 def test_without_steps_there_is_no_histogram_of_the_loop() -> None:
-    bins = run(RULE, steady()).exhibit("cpu_histogram")
+    bins = known(run(RULE, steady()).exhibit("cpu_histogram"))
 
-    assert bins is not None
     assert [column.name for column in bins.columns] == ["bin_start", "bin_end", "whole job"]
 
 
 def test_a_single_dip_stays_visible_in_a_long_curve() -> None:
     values = [90.0] * 20_000
     values[12_345] = 0.0
-    curve = run(RULE, node(gpu0=values, cpu0=values)).exhibit("gpu_over_time")
+    curve = known(run(RULE, node(gpu0=values, cpu0=values)).exhibit("gpu_over_time"))
 
-    assert curve is not None
     assert curve.kind is ExhibitKind.BAND
     assert [column.name for column in curve.columns] == [
         "time_s", "gpu0_min", "gpu0_mean", "gpu0_max",
@@ -194,8 +192,7 @@ def test_disk_and_network_have_a_curve_for_each_direction() -> None:
             assert max(highest) == pytest.approx(rates[name] + 299, abs=0.5)
             assert min(lowest) == pytest.approx(rates[name], abs=0.5)
             assert curves[f"{line}_mean"].unit == ("1/s" if name == "iops" else "bytes/s")
-        place = shown[exhibit_id].place.timeline
-        assert place is not None
+        place = known(shown[exhibit_id].place.timeline)
         assert place.kind == "panel"
 
 
@@ -205,9 +202,8 @@ def test_many_nodes_and_gpus_stay_drawable_while_tables_stay_complete() -> None:
         for index in range(1, 31)
     ]
     result = run(RULE, *parts)
-    curve = result.exhibit("gpu_over_time")
+    curve = known(result.exhibit("gpu_over_time"))
 
-    assert curve is not None
     assert len(curve.columns) == 1 + 3 * 16
     names = [column.name.removesuffix("_min") for column in curve.columns[1::3]]
     assert names == [f"algo-{index}" for index in (*range(1, 9), *range(23, 31))]
@@ -227,8 +223,7 @@ def test_a_job_without_system_metrics_is_skipped() -> None:
     result = run(RULE, node_profile())
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.text == "There are no system metrics."
+    assert known(result.reason).text == "There are no system metrics."
     assert all(member == {} for member in result.details.values())
 
 
@@ -237,9 +232,8 @@ def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> 
         node(f"algo-{at}", gpu0=[level] * 100, gpu1=[level + 10] * 100)
         for at, level in ((1, 60.0), (2, 20.0), (3, 80.0))
     ]
-    heat = run(RULE, *parts).exhibit("device_heatmap")
+    heat = known(run(RULE, *parts).exhibit("device_heatmap"))
 
-    assert heat is not None
     assert heat.kind is ExhibitKind.HEATMAP
     rows, _, values, nodes = (column.values for column in heat.columns)
     assert list(dict.fromkeys(rows)) == [
@@ -252,9 +246,8 @@ def test_every_gpu_has_a_row_over_time_and_the_least_used_node_comes_first() -> 
 def test_the_cells_of_many_gpus_stay_within_bounds() -> None:
     levels: dict[str, Any] = {f"gpu{at}": [50.0] * 2_000 for at in range(8)}
     parts = [node(f"algo-{at}", **levels) for at in range(1, 33)]
-    heat = run(RULE, *parts).exhibit("device_heatmap")
+    heat = known(run(RULE, *parts).exhibit("device_heatmap"))
 
-    assert heat is not None
     assert heat.n_rows <= 48_000
     assert len(set(heat.columns[0].values)) == 256
 
@@ -264,19 +257,19 @@ def test_one_device_alone_has_no_heat_map() -> None:
 
 
 def test_nodes_without_gpus_have_a_heat_map_of_their_cpus() -> None:
-    heat = run(RULE, node("algo-1", cpu0=[5.0] * 9), node("algo-2", cpu0=[7.0] * 9)).exhibit(
-        "device_heatmap"
+    heat = known(
+        run(RULE, node("algo-1", cpu0=[5.0] * 9), node("algo-2", cpu0=[7.0] * 9)).exhibit(
+            "device_heatmap"
+        )
     )
-    assert heat is not None
     assert [column.name for column in heat.columns] == ["row", "time_s", "cpu_pct", "node"]
 
 
 def test_active_and_idle_samples_add_up_to_the_whole_job() -> None:
     gpus: dict[str, Any] = {"gpu0": [0.0] * 6 + [1.0] * 4, "gpu1": [0.0] * 10}
     result = run(RULE, node(**gpus, cpu0=[0.0] * 5 + [50.0] * 5, loop=(5.5, 9.5)))
-    found = result.exhibit("gpu_active")
+    found = known(result.exhibit("gpu_active"))
 
-    assert found is not None
     assert found.kind is ExhibitKind.SHARES
     assert rows_of(result, "gpu_active") == [
         {"part": "active (above 0 %)", "samples": 4, "pct": 20.0},
@@ -292,8 +285,7 @@ def test_without_gpus_nothing_is_said_about_their_active_time() -> None:
     result = run(RULE, steady(gpu=None))
 
     assert result.exhibit("gpu_active") is None
-    caption = result.exhibit("cpu_active")
-    assert caption is not None
+    caption = known(result.exhibit("cpu_active"))
     assert "training loop" not in caption.caption
 
 
@@ -307,9 +299,8 @@ def sampled(name: str, first_s: int, last_s: int) -> NodeProfile:
 
 def test_a_node_that_comes_late_and_goes_early_is_told_with_its_times() -> None:
     result = run(RULE, sampled("algo-1", 0, 1000), sampled("algo-2", 200, 800))
-    found = finding(result, "SYS-7")
+    found = known(finding(result, "SYS-7"))
 
-    assert found is not None
     assert found.title == "algo-2 was not sampled for 6 min 40 s of the job"
     assert "40.0 % of the time" in found.text
     assert "3 min 20 s before its first sample, 3 min 20 s after its last sample" in found.text

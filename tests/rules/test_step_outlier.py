@@ -10,8 +10,9 @@ import pytest
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.results.packed_columns import unpack
 from reportgen.rules.step_outlier import RULE, named_worker
-from tests.builders import START_S, ns, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, run, step_rows
+from tests.builders import START_S, known, ns, system_table
+from tests.rules.framework_jobs import EVAL, TRAIN, finding, node, rows_of, step_rows
+from tests.rules.samples import run
 
 GLOBAL = "Step:ModeKeys.GLOBAL"
 AT_RANDOM = [9, 17, 43, 61, 62, 99, 126, 154, 187, 201, 233, 270]
@@ -51,16 +52,14 @@ def test_a_few_costly_steps_are_told_and_a_handful_is_not(n_slow: int, is_told: 
     if found is not None:
         assert found.severity is Severity.WARNING
         assert (found.where.start_s, found.where.end_s) == (START_S + 17, START_S + 269)
-        assert found.estimate is not None
-        assert found.estimate.share_ratio == pytest.approx(4 * 8.9 / 299.1, abs=1e-4)
+        assert known(found.estimate).share_ratio == pytest.approx(4 * 8.9 / 299.1, abs=1e-4)
 
 
 def test_slow_steps_and_steps_that_grow_slower_are_told_in_jobs_too_short_for_aws() -> None:
     result = run(RULE, node(step_rows(with_slow(60, [9, 17, 25, 40, 45, 58]))))
-    found = finding(result, "STEP-1")
+    found = known(finding(result, "STEP-1"))
 
     assert (result.status, result.details["step_details"]) == (Status.TRIGGERED, {})
-    assert found is not None
     assert "that take at least 1.5 times as long as the steps around them" in found.text
     assert found.title.startswith("6 of 60 ")
     assert (found.threshold, found.unit) == (3.0, "%")
@@ -79,9 +78,8 @@ def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_inp
         for at in (step + late + 0.05 for step in slow)
     ]
     other = node([*step_rows([0.1] * 60, worker="algo-2-27"), *waits], name="algo-2")
-    found = finding(run(RULE, node(step_rows(with_slow(60, slow))), other), "STEP-1")
+    found = known(finding(run(RULE, node(step_rows(with_slow(60, slow))), other), "STEP-1"))
 
-    assert found is not None
     assert found.cause == (Cause.SLOW_INPUT if is_input else Cause.RANDOM_SLOW_STEPS)
     assert ("some training process waits for its batch" in found.text) == is_input
 
@@ -89,9 +87,8 @@ def test_steps_that_last_until_the_batch_of_another_worker_is_there_wait_for_inp
 def test_many_slow_steps_below_the_limit_of_aws_are_not_said_to_be_above_it() -> None:
     slow = np.random.default_rng(1).choice(np.arange(10, 300), 50, replace=False).tolist()
     lengths_s = with_slow(300, slow, slow_s=0.16)
-    found = finding(one_after_the_other(lengths_s, [0.0] * 300), "STEP-1")
+    found = known(finding(one_after_the_other(lengths_s, [0.0] * 300), "STEP-1"))
 
-    assert found is not None
     assert found.title.startswith("50 of 300 ")
     assert "that take at least 1.5 times as long as the steps around them" in found.text
 
@@ -226,8 +223,7 @@ def test_a_mode_that_never_ran_is_skipped() -> None:
     result = run(RULE, node(step_rows([0.1] * 150)), mode="PREDICT")
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert "PREDICT" in result.reason.text
+    assert "PREDICT" in known(result.reason).text
     assert result.details == {"step_details": {}}
 
 
@@ -242,9 +238,8 @@ def test_slow_steps_that_cost_half_of_the_loop_are_critical() -> None:
             strict=True,
         )
     ]
-    found = finding(run(RULE, node(rows)), "STEP-1")
+    found = known(finding(run(RULE, node(rows)), "STEP-1"))
 
-    assert found is not None
     assert found.severity is Severity.CRITICAL
 
 
@@ -273,9 +268,8 @@ def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool)
     if found is not None:
         assert found.cause == Cause.RANDOM_SLOW_STEPS
         assert f"{n_long} of 300 training steps are followed by a long pause" in found.title
-        assert found.estimate is not None
         share = n_long / (300 * 0.3 + n_long)
-        assert found.estimate.share_ratio == pytest.approx(share, abs=0.002)
+        assert known(found.estimate).share_ratio == pytest.approx(share, abs=0.002)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +292,8 @@ def test_steps_that_are_slow_while_others_use_the_cores_are_no_fault_of_the_job(
     columns: dict[str, Sequence[float | None]] = {"cpu0": used, "cpu1": used}
     columns |= {"job_cores": [job_cores] * len(used)}
     part = replace(node(rows), system=system_table(columns))
-    found = finding(run(RULE, part), "STEP-1")
+    found = known(finding(run(RULE, part), "STEP-1"))
 
-    assert found is not None
     assert found.cause == cause
     assert ("while other programs use the cores" in found.title) is (cause == "other_programs")
 
@@ -311,9 +304,8 @@ def test_a_function_is_named_that_fills_more_than_half_of_the_extra_time(
 ) -> None:
     extra = [("Callback", "log", START_S + k + 0.1, START_S + k + 0.1 + takes_s) for k in AT_RANDOM]
     steps = step_rows(with_slow(300, AT_RANDOM))
-    found = finding(run(RULE, node([*steps, *extra])), "STEP-1")
+    found = known(finding(run(RULE, node([*steps, *extra])), "STEP-1"))
 
-    assert found is not None
     assert ("log takes" in found.text, "log" in found.advice.split()) == (is_named, is_named)
 
 
@@ -340,12 +332,11 @@ def test_all_workers_of_all_nodes_are_judged_apart() -> None:
     second = node(step_rows([0.1] * 300, every_s=0.1, worker="algo-2-27"), name="algo-2")
     third = node(step_rows(slow, every_s=0.1, worker="algo-3-27"), name="algo-3")
     result = run(RULE, first, second, third)
-    found = finding(result, "STEP-1")
+    found = known(finding(result, "STEP-1"))
 
     assert result.counters == Counters(rule_triggered=2, violations=24, datapoints=900)
     details: Any = result.details["step_details"]
     assert list(details) == ["algo-1-27", "algo-2-27", "algo-3-27"]
-    assert found is not None
     assert "The same holds for algo-1-27 training" in found.text
 
 
@@ -446,10 +437,9 @@ def test_the_pace_counts_the_time_between_steps() -> None:
 
 def test_the_histogram_puts_outliers_into_a_marked_last_bin() -> None:
     result = run(RULE, node(step_rows(with_slow(300, [50, 150], slow_s=5.0))))
-    exhibit = result.exhibit("step_histogram")
+    exhibit = known(result.exhibit("step_histogram"))
     rows = rows_of(result, "step_histogram")
 
-    assert exhibit is not None
     assert rows[-1]["algo-1-27"] == 2
     assert sum(row["algo-1-27"] for row in rows) == 300
     assert "The last bin is open" in exhibit.caption
@@ -458,9 +448,8 @@ def test_the_histogram_puts_outliers_into_a_marked_last_bin() -> None:
 
 def test_the_curve_over_time_is_short_and_keeps_the_slowest_step() -> None:
     part = node(step_rows(with_slow(20_000, [12_345], slow_s=0.77), every_s=0.1))
-    exhibit = run(RULE, part).exhibit("step_series")
+    exhibit = known(run(RULE, part).exhibit("step_series"))
 
-    assert exhibit is not None
     assert exhibit.n_rows <= 660
     highest = next(column for column in exhibit.columns if column.name == "algo-1-27_max")
     assert max(value for value in highest.values if isinstance(value, float)) == 0.77
@@ -472,9 +461,8 @@ def test_many_workers_become_one_band() -> None:
         node(step_rows([0.1 + 0.01 * index] * 110, worker=f"algo-{index}-27"), name=f"algo-{index}")
         for index in range(1, 10)
     ]
-    exhibit = run(RULE, *parts).exhibit("step_series")
+    exhibit = known(run(RULE, *parts).exhibit("step_series"))
 
-    assert exhibit is not None
     assert [column.name for column in exhibit.columns] == [
         *("time_s", "all workers_min", "all workers_mean", "all workers_max")
     ]
@@ -505,15 +493,15 @@ def test_without_steps_it_is_skipped(rows: list[Any], code: ReasonCode) -> None:
     result = run(RULE, node(rows))
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is code
+    assert known(result.reason).code is code
     assert result.details == {"step_details": {}}
 
 
 def test_the_time_axis_knows_which_step_began_when() -> None:
-    exhibit = run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
+    exhibit = known(
+        run(RULE, node(step_rows([0.1] * 300, every_s=2.0, first=5))).exhibit("step_numbers")
+    )
 
-    assert exhibit is not None
     time_s, step = (column.values for column in exhibit.columns)
     assert (time_s[0], step[0]) == (START_S, 5)
     assert (time_s[-1], step[-1]) == (START_S + 598.0, 304)
@@ -521,9 +509,8 @@ def test_the_time_axis_knows_which_step_began_when() -> None:
 
 
 def test_of_many_steps_every_so_many_is_a_mark_with_the_last_of_them() -> None:
-    exhibit = run(RULE, node(step_rows([0.1] * 5_000))).exhibit("step_numbers")
+    exhibit = known(run(RULE, node(step_rows([0.1] * 5_000))).exhibit("step_numbers"))
 
-    assert exhibit is not None
     steps = list(exhibit.columns[1].values)
     assert len(steps) <= 400
     assert steps[:3] == [0, 13, 26]
@@ -562,9 +549,8 @@ def test_steps_that_grow_slower_are_told(growth: float, is_told: bool, is_betwee
             "The pauses behind training steps" if is_between else "The training steps grow slower"
         )
         assert found.title.startswith(words)
-        assert found.estimate is not None
         share = growth / 2 / (1 + growth / 2)
-        assert found.estimate.share_ratio == pytest.approx(share, abs=0.003)
+        assert known(found.estimate).share_ratio == pytest.approx(share, abs=0.003)
 
 
 def test_steps_that_grow_faster_or_make_up_for_it_between_them_are_no_loss() -> None:
@@ -584,21 +570,18 @@ def test_too_few_steps_and_steps_that_jump_about_do_not_grow_slower() -> None:
 
 def test_a_slow_warm_up_does_not_hide_that_steps_grow_slower() -> None:
     lengths = [5.0] * 10 + [0.3 + step / 400 for step in range(230)]
-    found = finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2")
+    found = known(finding(one_after_the_other(lengths, [0.02] * 240), "STEP-2"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
 
 
 def test_steps_that_become_slow_at_once_were_not_shorter_before_than_they_were() -> None:
     rng = np.random.default_rng(2)
     lengths = [float(value) for value in rng.normal([0.25] * 140 + [0.75] * 100, 0.01)]
-    found = finding(one_after_the_other(lengths, [0.0] * 240), "STEP-2")
+    found = known(finding(one_after_the_other(lengths, [0.0] * 240), "STEP-2"))
 
-    assert found is not None
     assert found.title.startswith("The training steps grow slower: from 25")
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(50 / 110, abs=0.02)
+    assert known(found.estimate).share_ratio == pytest.approx(50 / 110, abs=0.02)
 
 
 @pytest.mark.parametrize(
@@ -608,9 +591,8 @@ def test_pauses_that_become_longer_at_once_are_work_between_steps(
     begins: int, cause: Cause
 ) -> None:
     pauses = [0.02 + (0.1 if begins else step / 2400) * (step >= begins) for step in range(240)]
-    found = finding(one_after_the_other([0.28] * 240, pauses), "STEP-2")
+    found = known(finding(one_after_the_other([0.28] * 240, pauses), "STEP-2"))
 
-    assert found is not None
     assert found.cause == cause
 
 
@@ -619,18 +601,16 @@ def test_validation_at_the_end_does_not_hide_that_steps_grow_slower(
     n_validating: int, first: str
 ) -> None:
     lengths = [0.3 + step / 400 for step in range(220)] + [0.1] * n_validating
-    found = finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2")
+    found = known(finding(one_after_the_other(lengths, [0.02] * len(lengths)), "STEP-2"))
 
-    assert found is not None
     assert found.title == f"The training steps grow slower: from {first} to 848 ms"
 
 
 def test_phases_that_end_in_the_same_word_are_two_lines() -> None:
     other = "Step:Trainer.TRAIN"
     rows = step_rows([0.1] * 200) + step_rows([0.2] * 200, phase=other)
-    curves = run(RULE, node(rows)).exhibit("step_series")
+    curves = known(run(RULE, node(rows)).exhibit("step_series"))
 
-    assert curves is not None
     names = [column.name for column in curves.columns[1:]]
     assert {name.rpartition("_")[0] for name in names} == {TRAIN, other}
 

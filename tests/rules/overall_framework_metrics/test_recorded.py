@@ -9,7 +9,8 @@ import pytest
 
 from reportgen.rules.overall_framework_metrics import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
-from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, run, step_rows
+from tests.rules.framework_jobs import EVAL, TRAIN, rows_of, step_rows
+from tests.rules.samples import run
 
 KINDS = {
     "Step:ModeKeys.TRAIN": "steps (TRAIN)",
