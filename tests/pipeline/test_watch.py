@@ -110,7 +110,7 @@ def test_of_a_folder_of_this_machine_no_copy_is_made(
         found.extend(path for path in copies.rglob("*") if path.is_file())
         write_end_marker(job)
 
-    assert watch(options(job, tmp_path / "report"), Silent(), on_made=on_made)
+    assert watch(options(job, tmp_path / "report"), Quiet(), on_made=on_made)
     assert found == []
 
 
@@ -127,7 +127,7 @@ def test_a_file_of_the_same_size_is_news_when_it_was_written_again(tmp_path: Pat
         else:
             write_end_marker(job)
 
-    assert watch(options(job, tmp_path / "report"), Silent(), on_made=on_made)
+    assert watch(options(job, tmp_path / "report"), Quiet(), on_made=on_made)
     assert len(made) == 3
 
 

@@ -12,7 +12,7 @@ from reportgen.profile import NodeProfile
 from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.results import ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.gpu_power import RULE, Params
-from tests.builders import START_S, Row, node_profile, span_table, system_table
+from tests.builders import START_S, Row, known, node_profile, span_table, system_table
 from tests.rules.samples import column, run
 
 N = 100
@@ -64,8 +64,7 @@ def test_a_gpu_that_is_too_hot_is_reported_with_what_it_costs() -> None:
     assert "900 MHz then and 1500 MHz otherwise" in finding.text
     assert "91 °C" in finding.text
     assert "1 of 2 GPUs" in finding.text
-    assert finding.estimate is not None
-    assert finding.estimate.share_ratio == pytest.approx(0.2 * (1 - 900 / 1500))
+    assert known(finding.estimate).share_ratio == pytest.approx(0.2 * (1 - 900 / 1500))
     assert (finding.where.node, finding.where.device) == ("node-1", "gpu0")
     assert finding.where.start_s == START_S
 
@@ -174,8 +173,7 @@ def test_a_job_whose_power_was_not_recorded_is_skipped() -> None:
     result = run(RULE, node(**samples), params=Params())
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.code is ReasonCode.NO_EVENTS
+    assert known(result.reason).code is ReasonCode.NO_EVENTS
 
 
 def test_energy_is_integrated_where_there_is_no_counter() -> None:
