@@ -9,7 +9,8 @@ from reportgen.results import Counters, ReasonCode, Severity, Status
 from reportgen.rules.cpu_bottleneck import RULE
 from reportgen.units import seconds_key
 from tests.builders import START_S, node_profile, ns, span_table, system_table
-from tests.rules.framework_jobs import TRAIN, finding, rows_of, run
+from tests.rules.framework_jobs import TRAIN, finding, rows_of
+from tests.rules.samples import run
 
 SMALL = {"patience": 10}
 Columns = dict[str, list[float]]
