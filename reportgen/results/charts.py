@@ -185,10 +185,10 @@ def histogram(
     )
 
 
-def _lane(item: Interval) -> str:
+def lane_of(node: str, device: str) -> str:
     """Name a line of the chart: a worker's name holds its node's, a GPU's does not."""
-    is_whole = not item.device or item.device.startswith(f"{item.node}-")
-    return (item.device or item.node) if is_whole else f"{item.node} {item.device}"
+    is_whole = not device or device.startswith(f"{node}-")
+    return (device or node) if is_whole else f"{node} {device}"
 
 
 @row
@@ -201,7 +201,7 @@ class Interval:
         node, device: where; a device is a GPU or a worker, empty for the whole node.
     """
 
-    lane: str = derived(_lane)
+    lane: str = derived(lambda item: lane_of(item.node, item.device))
     what: str = col(name="name")
     start_s: float = col("s")
     end_s: float = col("s")

@@ -24,6 +24,7 @@ from reportgen.results.charts import (
     floats,
     histogram,
     intervals,
+    lane_of,
     ranking,
 )
 from reportgen.results.rows import col, columns_of, derived, row, table
@@ -37,8 +38,8 @@ __all__ = [
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
-    "intervals", "left_out", "longest_minutes", "low_middle_high", "merge", "merged", "patience",
-    "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
+    "intervals", "lane_of", "left_out", "longest_minutes", "low_middle_high", "merge", "merged",
+    "patience", "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
     "reason_without_steps", "row",
     "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
     "unusual_only", "window", "window_name",

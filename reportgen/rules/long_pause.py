@@ -23,7 +23,16 @@ from reportgen.facts.samples import present_values
 from reportgen.facts.steps import Loop, loop_of, phase_word
 from reportgen.facts.usage import in_use
 from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SystemTable
-from reportgen.results import Exhibit, Finding, Reason, Role, Severity, TimelineTrack, Track
+from reportgen.results import (
+    Exhibit,
+    ExhibitKind,
+    Finding,
+    Reason,
+    Role,
+    Severity,
+    TimelineTrack,
+    Track,
+)
 from reportgen.rules import contrast, kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import format_ns_range, mode_word, part_of, write
@@ -152,6 +161,13 @@ class Params:
     )
 
 
+def _name(pause: Pause) -> str:
+    if pause.step is None:
+        return "pause"
+    place = "behind" if pause.is_between else "in"
+    return f"pause {place} {mode_word(pause.phase)} step {pause.step}"
+
+
 @kit.row
 class Pause:
     """One pause of one worker, or of all GPUs of one node.
@@ -162,6 +178,8 @@ class Pause:
         loop_ns: of the worker, or the time from the first work of the GPUs to their last.
     """
 
+    lane: str = kit.derived(lambda item: kit.lane_of(item.node, item.worker))
+    name: str = kit.derived(_name)
     node: str = kit.col()
     worker: str = kit.col()
     phase: str = kit.col()
@@ -481,7 +499,7 @@ def _words(job: NodePauses, worst: JobPause) -> dict[str, Any]:
 
 
 def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iterator[Exhibit]:
-    """Yield the table of all pauses, when they were, and what went on meanwhile."""
+    """Yield all pauses, and what went on meanwhile."""
     every = [pause for group in pauses for pause in group.members]
     if not every:
         return
@@ -493,21 +511,12 @@ def _exhibits(pauses: Sequence[JobPause], meanwhile: Sequence[Contrast]) -> Iter
         caption="""Pauses of training processes that wait for each other have one row each. The loss
             is the time beyond the usual length, as a share of the time from the first to the last
             step of the process.""",
+        drawn_as=ExhibitKind.SPANS,
+        role=Role.WARNING,
     )
     places = {(pause.node, pause.worker) for pause in every}
     told = [(it.worker or it.node, it) for it in meanwhile if (it.node, it.worker) in places]
     yield from contrast.exhibits_of([(of, its.contents) for of, its in told], told)
-    yield kit.intervals(
-        [_interval(pause) for pause in every], title="When the job paused", role=Role.WARNING
-    )
-
-
-def _interval(pause: Pause) -> kit.Interval:
-    at = "" if pause.step is None else f" {mode_word(pause.phase)} step {pause.step}"
-    where = kit.stretch(pause.node, pause.worker, pause.start_ns, pause.end_ns)
-    return kit.interval(
-        f"pause {'behind' if pause.is_between else 'in'}{at}" if at else "pause", where
-    )
 
 
 _LANE = TimelineTrack(kind=Track.LANE, title="Long pauses", role=Role.WARNING)
@@ -520,6 +529,6 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("functions", "inside_outside", "intervals", "rates"),
-    places={"intervals": results.Place(timeline=_LANE)},
+    folded=("functions", "inside_outside", "rates"),
+    places={"pauses": results.Place(timeline=_LANE)},
 )

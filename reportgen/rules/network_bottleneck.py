@@ -110,6 +110,8 @@ class Params:
 class Episode:
     """A time in which a GPU idled while its node received close to the limit."""
 
+    lane: str = kit.derived(lambda item: item.node)
+    name: str = kit.derived(lambda _: "network busy, GPU idle")
     node: str = kit.col()
     start_s: float = kit.col("s")
     end_s: float = kit.col("s")
@@ -238,7 +240,7 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         findings=in_gaps or ([_finding(felt, felt_share, worst, params)] if is_found else []),
         exhibits=[
             *([_share(share)] if counters.datapoints else []),
-            *(_exhibits(felt) if felt else []),
+            *([_episodes(felt)] if felt else []),
         ],
     )
 
@@ -337,14 +339,17 @@ def _share(ratio: float) -> results.Exhibit:
     )
 
 
-def _exhibits(episodes: Sequence[Episode]) -> list[results.Exhibit]:
-    when = [kit.interval("network busy, GPU idle", its.where) for its in episodes]
-    title = "When a GPU was idle while the network was busy"
-    caption = "Means over the samples in which a GPU was idle and the node received at its limit."
-    return [
-        kit.intervals(when, title=title, role=results.Role.IDLE),
-        kit.table("episodes", episodes, Episode, title="Episodes", caption=caption),
-    ]
+def _episodes(episodes: Sequence[Episode]) -> results.Exhibit:
+    return kit.table(
+        "episodes",
+        episodes,
+        Episode,
+        title="When a GPU was idle while the network was busy",
+        caption="""Means over the samples in which a GPU was idle and the node received at its
+            limit.""",
+        drawn_as=results.ExhibitKind.SPANS,
+        role=results.Role.IDLE,
+    )
 
 
 RULE = Rule(
@@ -355,5 +360,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("intervals",),
 )

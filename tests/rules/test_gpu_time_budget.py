@@ -375,7 +375,7 @@ def stretches(result: RuleResult) -> list[tuple[str, float, float, str]]:
 def test_idle_stretches_of_three_seconds_are_listed_and_marked() -> None:
     result = in_loop({"gpu0": [90.0, 0.0, 0.0, 90.0, 5.0, 5.0, 5.0, 90.0, 0.0, 90.0]})
     assert stretches(result) == [("gpu0", 4.0, 7.0, "unexplained")]
-    (marked,) = rows_of(result, "intervals")
+    (marked,) = rows_of(result, "idle_stretches")
     assert (marked["lane"], marked["name"]) == ("algo-1 gpu0", "idle 3 s, unexplained")
     assert (marked["start_s"], marked["end_s"]) == (START_S + 4, START_S + 7)
     assert (result.metrics["idle_stretches"], result.metrics["longest_idle_s"]) == (1, 3.0)

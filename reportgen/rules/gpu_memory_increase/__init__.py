@@ -165,9 +165,8 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
     jumps = [jump for gpu in gpus for jump in gpu.jumps]
     jumps.sort(key=lambda jump: (not jump.is_lasting, -jump.increase_pct))
     rows = sorted(jumps[:MAX_ROWS], key=lambda jump: jump.start_ns)
-    spans = jumps[: kit.MOST_INTERVALS]
-    which = " {shown:n} of {every:n} are %s: lasting and large ones."
-    rest = kit.left_out(which % "listed", shown=len(rows), every=n_all)
+    which = " {shown:n} of {every:n} are listed: lasting and large ones."
+    rest = kit.left_out(which, shown=len(rows), every=n_all)
     yield kit.table(
         "episodes",
         rows,
@@ -177,18 +176,7 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
             such minute so far, and after the median of the minute after it. A jump is lasting if
             after, and the median from there to the end of the work, exceed record by more than
             the threshold while GPU utilization does not rise.{rest}""",
-    )
-    rest = kit.left_out(which % "drawn", shown=len(spans), every=n_all)
-    yield kit.intervals(
-        [
-            kit.interval(
-                f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points",
-                kit.stretch(jump.node, jump.gpu, jump.start_ns, jump.end_ns),
-            )
-            for jump in spans
-        ],
-        title="When GPU memory activity jumped",
-        caption=f"From the first to the last sample above the threshold.{rest}",
+        drawn_as=results.ExhibitKind.SPANS,
         role=results.Role.GPU_MEMORY,
     )
 
@@ -233,6 +221,5 @@ RULE = Rule(
     params=Params,
     measure=measure.measure,
     judge=judge,
-    folded=("intervals",),
-    places={"intervals": results.Place(timeline=JUMPS)},
+    places={"episodes": results.Place(timeline=JUMPS)},
 )

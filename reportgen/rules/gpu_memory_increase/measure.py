@@ -15,7 +15,7 @@ from reportgen.facts.usage import Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.aws.aws_gpu_memory_increase import increases_of, violations_of
 from reportgen.rules.aws.details import Violations
-from reportgen.rules.kit import col, derived, patience, percentage, row, window
+from reportgen.rules.kit import col, derived, lane_of, patience, percentage, row, window
 from reportgen.units import NS_PER_MINUTE, NS_PER_S
 
 LEVEL_PCT = 95.0
@@ -60,6 +60,10 @@ class Jump:
             work nor a rise of the load.
     """
 
+    lane: str = derived(lambda jump: lane_of(jump.node, jump.gpu))
+    name: str = derived(
+        lambda jump: f"{'lasting ' * jump.is_lasting}jump by {jump.increase_pct:.1f} points"
+    )
     node: str = col()
     gpu: str = col()
     start_ns: int = col("s", name="start_s", per=NS_PER_S)

@@ -189,13 +189,13 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("gpu_time_budget", "intervals"),
+    folded=("gpu_time_budget",),
     places={
         "budget": Place(words=texts.PICTURE_WORDS),
         "gpu_time_budget": Place(words=texts.PARTS),
-        "idle_stretches": Place(words=texts.PARTS),
-        "intervals": Place(
-            timeline=TimelineTrack(kind=Track.LANE, title="Idle GPUs", role=Role.IDLE)
+        "idle_stretches": Place(
+            words=texts.PARTS,
+            timeline=TimelineTrack(kind=Track.LANE, title="Idle GPUs", role=Role.IDLE),
         ),
     },
 )

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from reportgen.facts.device_busy import Window
 from reportgen.facts.idle import IN_LAUNCH_CALL, KERNEL_GAP, WAITING, HostCause
-from reportgen.results import Exhibit, PackedTable, Role
+from reportgen.results import Exhibit, ExhibitKind, PackedTable, Role
 from reportgen.rules import kit
 from reportgen.rules.kit import MOST_INTERVALS, col, derived, row, table
 from reportgen.text import format_duration, format_ns, plural
@@ -99,6 +99,10 @@ ROLES = {part: role for role, parts in _PARTS_OF_ROLE.items() for part in parts}
 """Roles of parts; all others are work of the GPU itself, or its launch."""
 
 
+def _name(item: Stretch) -> str:
+    return f"idle {format_ns(item.end_ns - item.start_ns)}, {item.cause.replace('_', ' ')}"
+
+
 @row
 class Stretch:
     """One GPU that idles without a pause, from its first idle sample to the next that is not.
@@ -107,6 +111,8 @@ class Stretch:
         cause: the part that took most of it, ``cause_ns`` of its time.
     """
 
+    lane: str = derived(lambda item: kit.lane_of(item.node, item.device))
+    name: str = derived(_name)
     node: str = col()
     device: str = col()
     start_ns: int = col("s", name="start_s", per=NS_PER_S)
@@ -218,7 +224,7 @@ def table_of(gpus: Sequence[GpuBudget], *, usd_per_gpu_hour: float | None, capti
 
 
 def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterator[Exhibit]:
-    """Yield the table and the intervals of the longest stretches; nothing without any."""
+    """Yield the longest stretches; nothing without any."""
     every = [stretch for node in nodes for stretch in node.stretches]
     every.sort(key=lambda item: (-item.duration_ns, item.start_ns, item.node, item.device))
     shown = sorted(every[:MOST_INTERVALS], key=lambda item: (item.start_ns, item.node, item.device))
@@ -238,17 +244,6 @@ def stretch_exhibits(nodes: Sequence[Budget], *, least_idle_s: float) -> Iterato
         title="Long idle intervals of GPUs",
         caption=f"""{caption}{rest} The cause is the part that took most of an interval; its share
             of the interval is cause_pct.""",
-    )
-    yield kit.intervals(
-        [
-            kit.interval(
-                f"idle {format_ns(item.duration_ns)}, {item.cause.replace('_', ' ')}",
-                kit.stretch(item.node, item.device, item.start_ns, item.end_ns),
-            )
-            for item in shown
-        ],
-        title="When GPUs were idle",
-        caption=caption,
-        n_all=n_all,
+        drawn_as=ExhibitKind.SPANS,
         role=Role.IDLE,
     )

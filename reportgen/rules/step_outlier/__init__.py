@@ -291,11 +291,10 @@ RULE = Rule(
     judge=judge,
     describe_params=_describe,
     param_aliases={"threshold": "stddev"},
-    folded=("intervals", "median_outliers", "step_series", "*_in_slow_steps"),
+    folded=("median_outliers", "step_series", "*_in_slow_steps"),
     places={
         "step_series": Place(timeline=_STEP_DURATION),
         "step_numbers": Place(timeline=_NUMBERS),
-        "intervals": Place(timeline=_SLOW_STEPS),
-        "outliers": Place(timeline=replace(_SLOW_STEPS, order=1)),
+        "outliers": Place(timeline=_SLOW_STEPS),
     },
 )

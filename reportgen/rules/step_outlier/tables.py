@@ -84,7 +84,6 @@ def exhibits_of_series(
         caption="Steps longer than the threshold of their training process and phase.",
     )
     yield _above_median(series)
-    yield from _intervals(series)
     yield from exhibits_of_use(use)
     during = kit.merge([item.during_outliers for item in series])
     yield from exhibits_of_breakdown(during, with_others=False, prefix=_PREFIX, during=_DURING)
@@ -250,19 +249,6 @@ def _above_median(series: Sequence[StepSeries]) -> Exhibit:
         title=f"Steps of more than {MEDIAN_FACTOR} times the median",
         caption=f"This is another definition than that of an outlier.{rest}",
     )
-
-
-def _intervals(series: Sequence[StepSeries]) -> Iterator[Exhibit]:
-    found = [
-        kit.interval(
-            f"{step.phase} step {step.step}, outlier",
-            kit.at_worker(step.worker, step.start_ns, step.end_ns),
-        )
-        for item in series
-        for step in item.outliers
-    ]
-    if found:
-        yield kit.intervals(found, title="When outlier steps ran")
 
 
 def _line_names(series: Sequence[StepSeries]) -> list[str]:
