@@ -158,15 +158,11 @@ class Choice:
         group: their common name; the first of them is shown first.
         question: the choice: ``Group by``.
         label: the name of this one.
-        twin: the id of the same exhibit with something left out, and ``switch`` the words of the
-            tick box that leaves it out.
     """
 
     group: str
     question: str
     label: str
-    twin: str = ""
-    switch: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,11 +14,6 @@ function showPaneOf(target) {
   if (!pane || !label) return;
   const choice = /** @type {HTMLInputElement | null} */ (byId(label.htmlFor));
   if (choice) choice.checked = true;
-  const leaveOut = /** @type {HTMLInputElement | null} */ (
-    pane.parentElement?.querySelector(".rg-choices-switch")
-  );
-  const isWhole = Boolean(target.closest(".rg-pane-all"));
-  if (leaveOut && (isWhole || target.closest(".rg-pane-rest"))) leaveOut.checked = !isWhole;
 }
 
 function followHash() {

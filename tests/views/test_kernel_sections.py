@@ -214,7 +214,6 @@ def test_a_reader_chooses_by_what_kernels_are_grouped():
     assert choice.count('type="radio"') == 2
     assert choice.count(" checked>") == 1
     assert "KernelTime--kernels_by_shape" in anchors_of(choice)
-    assert "rg-choices-switch" not in html
 
 
 def _with_stretches(lane: str, cause: str) -> Report:

@@ -78,11 +78,8 @@ def words_of(folded: Sequence[Exhibit]) -> str:
 
 def hosted_ids(result: RuleResult, report: Report) -> set[str]:
     """Return the ids of all exhibits of a result that the dashboard shows, chosen or not."""
-    options = [
-        item for panel in panels_of(report) if panel.rule_id == result.id for item in panel.options
-    ]
-    choices = [item.place.choice for item in options if item.place.choice is not None]
-    return {item.id for item in options} | {choice.twin for choice in choices}
+    panels = (panel for panel in panels_of(report) if panel.rule_id == result.id)
+    return {item.id for panel in panels for item in panel.options}
 
 
 def headline(exhibit: Exhibit) -> str:
@@ -135,7 +132,7 @@ def _blocks(panel: Panel, panels: Sequence[Panel], report: Report) -> list[Block
 
     if panel.exhibit.place.choice is None:
         return [draw(panel.exhibit)]
-    return choice_blocks(panel.options, report.results[panel.rule_id], draw)
+    return choice_blocks(panel.options, panel.rule_id, draw)
 
 
 def _lanes(exhibits: Sequence[Exhibit]) -> list[str]:

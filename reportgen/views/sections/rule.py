@@ -101,8 +101,7 @@ def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -
     """
     context = context_of(rule_id, report)
     is_telling = is_applicable(rule_id, report) and not _is_quiet(rule_id, report)
-    twins = {item.place.choice.twin for item in exhibits if item.place.choice is not None}
-    single = [item for item in exhibits if item.place.choice is None and item.id not in twins]
+    single = [item for item in exhibits if item.place.choice is None]
     shown = [item for item in single if is_telling and item.depth is Depth.SHOWN]
     folded = [item for item in single if item not in shown]
     if is_telling and not shown:
@@ -111,13 +110,11 @@ def evidence_blocks(exhibits: Sequence[Exhibit], rule_id: str, report: Report) -
     return [
         *exhibit_blocks(shown, context),
         *(replace(block, fold=words) for block in exhibit_blocks(folded, context)),
-        *chosen_blocks(exhibits, report.results[RuleId(rule_id)], context),
+        *chosen_blocks(exhibits, rule_id, context),
     ]
 
 
-def chosen_blocks(
-    exhibits: Sequence[Exhibit], result: RuleResult, context: ChartContext
-) -> list[Block]:
+def chosen_blocks(exhibits: Sequence[Exhibit], rule_id: str, context: ChartContext) -> list[Block]:
     """Return the blocks of each group of exhibits of which the reader chooses one."""
     groups: dict[str, list[Exhibit]] = {}
     for item in exhibits:
@@ -128,7 +125,7 @@ def chosen_blocks(
         for options in groups.values()
         for block in choice_blocks(
             options,
-            result,
+            rule_id,
             lambda item, options=options: exhibit_block(  # type: ignore[misc]  # bound now
                 item if item is options[0] else _top_of(item), context
             ),
