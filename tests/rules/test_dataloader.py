@@ -877,6 +877,35 @@ def test_batches_that_the_loop_makes_in_less_than_a_millisecond_need_no_process(
         assert "Batches are made in 900 µs" in result.findings[0].title
 
 
+def test_numbers_of_processes_show_how_many_there_are_where_their_start_was_not_recorded() -> None:
+    # A batch a second is made by one process at a time, but by eight in turn.
+    rows = [fetch(index, 0.5, pid=70 + index % 8, worker_id=index % 8) for index in range(100)]
+    result = run(RULE, node([*step_rows([0.5] * 100, start_s=START_S + 0.5), *rows], cores=16))
+
+    assert "8 loader processes on 16 cores" in result.findings[0].title
+    assert result.details["dataloaders"] == 1
+
+
+def test_a_share_of_all_processes_is_not_told_as_that_of_one() -> None:
+    # Two processes wait in turn, each for a quarter of its time.
+    rows = [
+        row
+        for rank in range(2)
+        for step in range(100)
+        for row in (
+            fetch(step, 0.5 * (step % 2 == rank), worker=f"algo-1-{27 + rank}"),
+            *step_rows(
+                [0.4], start_s=START_S + step + 0.5, first=step, worker=f"algo-1-{27 + rank}"
+            ),
+        )
+    ]
+    (found,) = (its for its in run(RULE, node(rows, cores=8)).findings if its.id != "DL-3")
+
+    assert found.title.startswith("Training waits 49.8 % of its time")
+    assert "waited 25 s for batches, in 99 recorded waits: 25.2 % of" in found.text
+    assert "waits longest: together 49.8 %." in found.text
+
+
 def test_cores_that_other_programs_use_do_not_limit_what_more_loaders_save() -> None:
     rows = training(wait_s=0.5, loaders=4, n_steps=200)
     columns = {f"cpu{core}": [80.0] * 601 for core in range(8)} | {"job_cores": [1.6] * 601}

@@ -328,7 +328,9 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
     }
     if worst:
         text = texts.WAITED_ESTIMATED if worst.is_estimated else texts.WAITED
-        words["waited"] = write(text, worst=worst, **words)
+        words["waited"] = write(text, worst=worst, own_pct=100 * worst.ratio, **words)
+        if job.ratio > worst.ratio:
+            words["waited"] += write(texts.TOGETHER, **words)
         words["and_waited"] = f" {words['waited']}"
         words["but"] = write(texts.HARDLY_WAITS, **words)
         words["early"] = write(texts.WEARS_OFF, worst=worst) if worst.is_early else ""

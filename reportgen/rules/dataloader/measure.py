@@ -282,7 +282,8 @@ def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
 def _told_loaders(spans: SpanTable) -> int | None:
     """Return how many loader processes the workers of a node were configured to start, where known.
 
-    Of several loaders of a worker, as for training and for validation, the larger counts. None are
+    Of several loaders of a worker, as for training and for validation, the larger counts. Where
+    their start was not recorded, the numbers of the processes that made batches show it. None are
     known, but the training processes alone read, and no loader with processes: there are none.
     """
     rows = loader_rows(spans)
@@ -292,8 +293,12 @@ def _told_loaders(spans: SpanTable) -> int | None:
     if most:
         return sum(most)
     reads = spans.where(rows.fetch | rows.process)
-    has_own = reads.named(lambda name: "MultiProcess" in name) | (reads.os_pid < 0)
-    is_alone = np.isin(reads.os_pid, spans.steps().os_pid) & ~has_own
+    has_processes = reads.named(lambda name: "MultiProcess" in name)
+    made = reads.where(has_processes & (reads.worker_id != UNKNOWN))
+    if made.n_spans:
+        by_worker = merging.rows_by_code(made.worker)
+        return sum(1 + int(made.worker_id[its].max()) for _, its in by_worker)
+    is_alone = np.isin(reads.os_pid, spans.steps().os_pid) & ~has_processes & (reads.os_pid >= 0)
     return 0 if rows.is_pytorch and is_alone.all() else None
 
 

@@ -15,8 +15,10 @@ READERS = """ While it waited, {who} computed {computing_pct:pct} of the time, w
 PROCESSES, ITSELF = "a loader process", "the training process, which loads the batches itself,"
 _WAITED = """The training process {worst.worker} waited {worst.waited_ns:ns} for batches, in
     {worst.n_waits:count recorded wait}"""
-_LOOP = """{share_pct:pct} of the {worst.loop_ns:ns} from its first to its last step, evaluation
+_LOOP = """{own_pct:pct} of the {worst.loop_ns:ns} from its first to its last step, evaluation
     included."""
+TOGETHER = """ In each step all training processes wait for the one that waits longest: together
+    {share_pct:pct}."""
 WAITED = f"{_WAITED}: {_LOOP}"
 WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes about
     {{worst.expected_ns:ns}}: {_LOOP}"""
