@@ -75,6 +75,9 @@ function unpackLibrary() {
   return library;
 }
 
+/** @param {any} layout */
+const datedAxes = (layout) => ["xaxis", "xaxis2"].filter((name) => layout?.[name]?.type === "date");
+
 /** @param {number} width_px */
 const ticksIn = (width_px) => Math.max(2, Math.floor(width_px / INSTANT_PX));
 
@@ -89,12 +92,11 @@ export function fitSheet(figure, width_px) {
   const scale = Math.sqrt(Math.min(1, SHEET_PX / plot.clientHeight));
   const height = plot.clientHeight * scale;
   Object.assign(plot.style, { zoom: `${scale}`, maxHeight: `${height}px` });
-  const isDated = plot.layout?.xaxis?.type === "date";
   const size = {
     width: width_px / scale,
     height,
     autosize: false,
-    ...(isDated ? { "xaxis.nticks": ticksIn(width_px / scale) } : {})
+    ...Object.fromEntries(datedAxes(plot.layout).map((name) => [`${name}.nticks`, ticksIn(width_px / scale)]))
   };
   const hidden = (plot.data ?? []).flatMap((/** @type {any} */ trace, /** @type {number} */ at) =>
     trace.visible === "legendonly" ? [at] : []
@@ -161,7 +163,7 @@ function madeFor(figure, plot) {
   layout.height = plot.clientHeight;
   if (isTouched) layout.dragmode = false;
   /* Times to the millisecond are wide: on a phone they would overlap. */
-  if (layout.xaxis?.type === "date") layout.xaxis.nticks = ticksIn(plot.clientWidth);
+  for (const name of datedAxes(layout)) layout[name].nticks = ticksIn(plot.clientWidth);
   const made = placed({ data, layout });
   if (figure.classList.contains("rg-timeline")) layout.hovermode = false;
   orderRows(figure, made, () => draw(figure));

@@ -5,7 +5,7 @@ import { plotOf } from "./charts.js";
 import { all, make } from "./dom.js";
 import { facts, fromCounted, main } from "./range.js";
 
-/** @typedef {{name: string, x: number[], y: (number | null)[]}} Curve */
+/** @typedef {{name: string, x: number[], y: (number | null)[], step: string[]}} Curve */
 
 /**
  * The curves of each panel as plotly has calculated them.
@@ -17,14 +17,15 @@ const curvesOf = (plot) =>
     panel.names.flatMap((/** @type {string} */ name, /** @type {number} */ at) => {
       const trace = plot.data.findIndex(
         (/** @type {any} */ one) =>
-          one.yaxis === panel.axis && one.name === name && one.mode === "lines" && one.hovertemplate
+          one.yaxis === panel.axis && one.name === name && one.mode === "lines" && one.hovertemplate && one.visible !== false
       );
       if (trace < 0) return [];
-      const points = /** @type {{x: number, y: number}[]} */ (plot.calcdata[trace]);
+      const points = /** @type {{x: number, y: number, tx?: string}[]} */ (plot.calcdata[trace]);
       return {
         name: panel.lines[at],
         x: points.map(({ x }) => x),
-        y: points.map(({ y }) => (Number.isFinite(y) ? y : null))
+        y: points.map(({ y }) => (Number.isFinite(y) ? y : null)),
+        step: points.map(({ tx }) => tx ?? "")
       };
     })
   );
@@ -69,19 +70,14 @@ function addReader(figure) {
   /** @type {number | null} */
   let pointer_px = null;
 
-  function hide() {
-    cross.hidden = reads.hidden = true;
-  }
+  const hide = () => (cross.hidden = reads.hidden = true);
 
   function show() {
     if (pointer_px === null) return;
     const box = plot.getBoundingClientRect();
     const { l: left_px, w: width_px } = plot._fullLayout._size;
     const at_px = pointer_px - box.left;
-    if (at_px < left_px || at_px > left_px + width_px) {
-      hide();
-      return;
-    }
+    if (at_px < left_px || at_px > left_px + width_px) return void hide();
     if (calculated !== plot.calcdata) {
       curves = curvesOf(plot);
       calculated = plot.calcdata;
@@ -97,8 +93,12 @@ function addReader(figure) {
       span.textContent = laneText(facts.lanes[at], time_s);
     });
     panelLabels.forEach((/** @type {HTMLElement} */ span, /** @type {number} */ at) => {
-      const values = curves[at].map(({ name, x, y }) => ({ name, value: y[lastAt(x, counted)] ?? null }));
-      span.textContent = panelText(facts.panels[at], values);
+      const read = curves[at].map(({ name, x, y, step }) => {
+        const place = lastAt(x, counted);
+        return { name, value: y[place] ?? null, step: step[place] };
+      });
+      const steps = new Set(read.flatMap(({ value, step }) => (value !== null && step ? [`step ${step}`] : [])));
+      span.textContent = [...steps, panelText(facts.panels[at], read)].join(" · ");
     });
   }
 

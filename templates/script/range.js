@@ -95,9 +95,7 @@ async function follow(figure) {
   const next = range ?? (figure === axis ? whole() : null);
   shown.set(figure, range);
   following.add(figure);
-  const change = next
-    ? { "xaxis.range": next.map((time_s) => toAxis(plot, time_s)) }
-    : { "xaxis.autorange": true };
+  const change = next ? { "xaxis.range": next.map((time_s) => toAxis(plot, time_s)) } : { "xaxis.autorange": true };
   const visible = visibleCurves(plot.data, Boolean(range));
   await (visible ? window.Plotly.update(plot, { visible }, change) : window.Plotly.relayout(plot, change));
   following.delete(figure);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -236,6 +237,10 @@ def test_a_zoom_shows_the_steps_one_by_one(browser, timed_page):
         wait_for_range(page, MAIN, 75, 225)
         assert {is_shown for is_shown, _ in page.evaluate(shown)} == {True}
         assert sum(n_steps for _, n_steps in page.evaluate(shown)) > 200
+        left, width, y = box_of(page)
+        page.mouse.move(left + width * 0.5 - 2, y)
+        page.mouse.move(left + width * 0.5, y)
+        assert page.locator(".rg-reads", has_text=re.compile(r"step \d+ · ")).count() == 1
         page.locator("[data-zoom=all]").click()
         wait_for_range(page, MAIN, 0, 300)
         assert {is_shown for is_shown, _ in page.evaluate(shown)} == {False}

@@ -6,8 +6,8 @@ import math
 import sys
 from array import array
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby, pairwise
 
 Number = float | int | None
 TypedArray = dict[str, str]
@@ -40,28 +40,50 @@ def numbers(values: Iterable[object]) -> list[float | None]:
     ]
 
 
-def outline(
-    time_x: Sequence[Number], low: Sequence[Number], high: Sequence[Number]
-) -> tuple[list[Number], list[Number]]:
-    """Return x and y of an envelope's outline, one closed piece per stretch without gaps.
+Curve = Sequence[Number]
 
-    ``None`` in ``low`` or ``high`` is a gap; ``None`` separates the pieces.
+
+def stepped(time_x: Curve, *curves: Curve) -> tuple[list[Number], list[list[Number]]]:
+    """Return times and curves whose values stand until the next time (plotly's shape ``hv``).
+
+    Each stretch without gaps ends with its last value once more, where the next time is; after the
+    last of all, as long after it as times are usually apart. ``None`` is a gap, and separates the
+    stretches.
+    """
+    rows: list[int | None] = []
+    xs: list[Number] = []
+    for start, stop, end in _stretches(time_x, *curves):
+        xs += [*time_x[start:stop], end, None]
+        rows += [*range(start, stop), stop - 1, None]
+    chosen = [[None if row is None else values[row] for row in rows[:-1]] for values in curves]
+    return xs[:-1], chosen
+
+
+def stepped_outline(time_x: Curve, low: Curve, high: Curve) -> tuple[list[Number], list[Number]]:
+    """Return the corners of an envelope whose values stand until the next time, forth and back.
+
+    One closed piece per stretch without gaps. On the way back a value is that of the time before.
     """
     xs: list[Number] = []
     ys: list[Number] = []
-    for start, stop in _stretches(low, high):
-        if xs:
-            xs.append(None)
-            ys.append(None)
-        xs += [*time_x[start:stop], *reversed(time_x[start:stop])]
-        ys += [*high[start:stop], *reversed(low[start:stop])]
-    return xs, ys
+    for start, stop, end in _stretches(time_x, low, high):
+        xs += [*time_x[start:stop], end, end, *reversed(time_x[start:stop]), None]
+        ys += [*high[start:stop], high[stop - 1], *reversed(low[start:stop]), low[start], None]
+    return xs[:-1], ys[:-1]
 
 
-def _stretches(low: Sequence[Number], high: Sequence[Number]) -> list[tuple[int, int]]:
-    is_there = [None not in pair for pair in zip(low, high, strict=True)]
-    runs = (list(run) for there, run in groupby(range(len(low)), is_there.__getitem__) if there)
-    return [(run[0], run[-1] + 1) for run in runs]
+def _stretches(time_x: Curve, *curves: Curve) -> Iterator[tuple[int, int, float]]:
+    """Yield first and last row of each stretch, behind which the next one is, and when it ends."""
+    known = [x for x in time_x if x is not None]
+    apart = sorted(after - before for before, after in pairwise(known))
+    width = apart[len(apart) // 2] if apart else 0.0
+    is_there = [None not in row for row in zip(time_x, *curves, strict=True)]
+    for there, run in groupby(range(len(time_x)), is_there.__getitem__):
+        rows = list(run)
+        if there:
+            stop, last = rows[-1] + 1, time_x[rows[-1]] or 0.0
+            following = time_x[stop] if stop < len(time_x) else None
+            yield rows[0], stop, last + width if following is None else following
 
 
 def _typed(dtype: str, values: Iterable[Number]) -> TypedArray:

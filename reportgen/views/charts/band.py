@@ -1,19 +1,20 @@
 """``band``: curves as their mean, inside what they reached between the drawn points.
 
+The value of a bucket stands from its start to the start of the next one.
 A thinned curve shows its mean; minimum and maximum of each bucket are an envelope, so a short
 dip stays visible. With many curves the envelopes are drawn as one, of all curves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from reportgen.results import Exhibit
 from reportgen.views import theme
 from reportgen.views.charts import layout
-from reportgen.views.charts.arrays import float32, matrix32, numbers, outline
+from reportgen.views.charts.arrays import float32, matrix32, numbers, stepped, stepped_outline
 from reportgen.views.charts.layout import ChartContext, Drawing, UnitScale
 from reportgen.views.color_roles import Ink, inks_of
 from reportgen.views.validation import BAND_PARTS, bands_of
@@ -36,7 +37,6 @@ class Band:
     high: Curve
     ink: Ink
     panel: int
-    shape: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,6 @@ def info(exhibit: Exhibit, context: ChartContext) -> BandInfo:
                 high=high,
                 ink=ink,
                 panel=list(panels).index(mean.unit),
-                shape=layout.shape_of(mean.unit, numbers(mean.values)),
             )
         )
     return BandInfo(
@@ -107,66 +106,54 @@ def panel_traces(found: BandInfo, panel: int, context: ChartContext) -> list[dic
     """Return the traces of one panel: envelopes below, lines above."""
     bands = [band for band in found.bands if band.panel == panel]
     scale, y_axis = found.panels[panel], layout.axis_name(panel)
-    x = layout.axis_times(found.time_x, context)
     if len(bands) > MOST_ENVELOPES:
         low = _extremes(min, [band.low for band in bands])
         high = _extremes(max, [band.high for band in bands])
-        envelopes = [_envelope((x, low, high), bands[0].ink.hue, "")]
+        outlines = [((low, high), bands[0].ink.hue, "")]
     else:
-        envelopes = [_envelope((x, band.low, band.high), band.ink.hue, band.name) for band in bands]
-    lines = [_mean_line(band, x, scale) for band in bands]
-    points = [dots for band in bands for dots in _lone_points(band, x)]
-    return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines, *points)]
+        outlines = [((band.low, band.high), band.ink.hue, band.name) for band in bands]
+    envelopes = [
+        _envelope(stepped_outline(found.time_x, *curves), hue, name, context)
+        for curves, hue, name in outlines
+    ]
+    lines = [_mean_line(band, found.time_x, scale, context) for band in bands]
+    return [{**trace, "yaxis": y_axis} for trace in (*envelopes, *lines)]
 
 
-def _mean_line(band: Band, x: list[Any], scale: UnitScale) -> dict[str, Any]:
+def _mean_line(
+    band: Band, time_x: Curve, scale: UnitScale, context: ChartContext
+) -> dict[str, Any]:
+    xs, (mean, low, high) = stepped(time_x, band.mean, band.low, band.high)
     reached = f"%{{customdata[0]:{scale.digits}}} – %{{customdata[1]:{scale.digits}}}"
     return {
         "type": "scatter",
-        "mode": "lines",
+        # Of a single time it is not known how long its value stands.
+        "mode": "lines" if len(time_x) > 1 else "lines+markers",
         "name": plot_label(band.name),
         "legendgroup": plot_label(band.name),
         "meta": {"role": band.ink.role},
-        "x": x,
-        "y": float32(band.mean),
-        "customdata": matrix32(list(zip(band.low, band.high, strict=True))),
+        "x": layout.axis_times(xs, context),
+        "y": float32(mean),
+        "customdata": matrix32(list(zip(low, high, strict=True))),
         "hovertemplate": f"{scale.hover} ({reached})",
         "connectgaps": False,
-        "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5, **band.shape},
+        "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5, "shape": "hv"},
     }
 
 
-def _lone_points(band: Band, x: list[Any]) -> list[dict[str, Any]]:
-    """Return the points that no line joins to another, as dots: they would not be seen."""
-    around = [None, *band.mean, None]
-    lone = [
-        value if before is None and after is None else None
-        for before, value, after in zip(around, band.mean, around[2:], strict=False)
-    ]
-    if all(value is None for value in lone):
-        return []
-    curve = {
-        "type": "scatter",
-        "mode": "markers",
-        "meta": {"role": band.ink.role},
-        "x": x,
-        "y": float32(lone),
-    }
-    style = {"marker": {"color": band.ink.colour, "size": 4}, "legendgroup": plot_label(band.name)}
-    return [{**curve, **style, "hoverinfo": "skip", "showlegend": False}]
-
-
-def _envelope(curves: tuple[list[Any], Curve, Curve], hue: str, group: str) -> dict[str, Any]:
-    x, y = outline(*curves)
+def _envelope(
+    corners: tuple[Curve, Curve], hue: str, group: str, context: ChartContext
+) -> dict[str, Any]:
+    xs, ys = corners
     return {
         "type": "scatter",
         "mode": "lines",
         "meta": {"role": theme.fill_role(hue)},
         "fill": "toself",
         "fillcolor": theme.fill(hue),
-        "line": {"width": 0, "color": theme.fill(hue)},
-        "x": x,
-        "y": float32(y),
+        "line": {"width": 0, "color": theme.fill(hue), "shape": "hv"},
+        "x": layout.axis_times(xs, context),
+        "y": float32(ys),
         "hoverinfo": "skip",
         "showlegend": False,
         "legendgroup": plot_label(group),

@@ -14,7 +14,7 @@ from reportgen.views.timeline.tracks import PHASES, TRAINING_LOOP, Lane, Timelin
 from reportgen.views.values import format_interval, format_number, plot_label
 
 LANE_PX, PANEL_PX, TITLE_PX = 32, 86, 30
-_MARGIN = {"l": 62, "r": 14, "t": 30, "b": 42}
+_MARGIN = {"l": 62, "r": 14, "t": 58, "b": 42}
 _BAR = 0.3
 _LANE_LABEL = 60
 
@@ -60,11 +60,16 @@ def draw(
         [1 - (slot.top_px + slot.height_px) / height_px, 1 - slot.top_px / height_px]
         for slot in slots
     ]
+    ends = layout.axis_times(times([extent.start_s, extent.end_s], context), context)
     axes: dict[str, Any] = {}
     traces: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     if lanes:
         axes["yaxis"] = _lane_axis(len(lanes), domains[0])
+        # The times stand above the lanes as well: the panels are higher than a window.
+        axes["xaxis2"] = layout.time_axis(
+            context, anchor="y", side="top", matches="x", range=ends, automargin=False
+        )
         traces += [trace for at, lane in enumerate(lanes) for trace in _bars(lane, at, context)]
         notes += [
             _note(lane.name, 1 - LANE_PX * at / height_px, "top") for at, lane in enumerate(lanes)
@@ -76,7 +81,6 @@ def draw(
             {**trace, "yaxis": axis_name(at), "showlegend": False}
             for trace in band.panel_traces(panel.found, 0, context)
         ]
-    ends = layout.axis_times(times([extent.start_s, extent.end_s], context), context)
     return Drawing(
         figure={
             "data": traces,
@@ -163,7 +167,7 @@ def _bars(lane: Lane, place: int, context: ChartContext) -> list[dict[str, Any]]
         curve = {"name": plot_label(lane.name), "x": time_array(xs, context), "y": float32(ys)}
         style = {"fill": "toself", "fillcolor": colour, "line": {"width": 1.2, "color": colour}}
         trace = {"type": "scatter", "mode": "lines", "meta": {"role": hue}, **curve, **style}
-        traces.append({**trace, "hoverinfo": "skip", "showlegend": False})
+        traces.append({**trace, "hoverinfo": "skip", "showlegend": False, "xaxis": "x2"})
     return traces
 
 

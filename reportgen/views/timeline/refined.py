@@ -1,9 +1,12 @@
-"""The steps one by one: curves that wait in the time axis until a zoom asks for them."""
+"""The steps one by one: flat bars that wait in the time axis until a zoom asks for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from reportgen.errors import FormatError
 from reportgen.report import Report
@@ -15,8 +18,10 @@ from reportgen.views.charts.layout import ChartContext, axis_name, time_array, t
 from reportgen.views.timeline.tracks import TimelinePanel
 from reportgen.views.values import plot_label
 
-MOST_STEPS = 20_000
-"""More steps would make the page larger than its charts together."""
+MOST_STEPS = 10_000
+"""More steps, of three points each, would make the page larger than its charts together."""
+_GAP_RATIO = 0.1
+"""A time between two steps of more than a tenth of the first one is seen as a gap."""
 _STEPS = "steps"
 
 
@@ -45,8 +50,7 @@ def _curves(
         words = " ".join(table.of.values())
         bands = panel.found.bands
         band = next((band for band in bands if band.name in words), bands[0])
-        time_x = times([float(start) / NS_PER_S for start in columns["start_ns"]], context)
-        factor = panel.scale.factor / NS_PER_S
+        time_x, lengths, numbers = _bars(columns, panel.scale.factor / NS_PER_S, context)
         yield {
             "type": "scatter",
             "mode": "lines",
@@ -56,10 +60,28 @@ def _curves(
             "visible": False,
             "showlegend": False,
             "x": time_array(time_x, context),
-            "y": float32(float(length) * factor for length in columns["duration_ns"]),
+            "y": float32(lengths),
+            "text": numbers,
             "hovertemplate": panel.scale.hover,
-            "line": {"color": band.ink.colour, "dash": band.ink.dash, "width": 1.5},
+            "line": {"color": band.ink.colour, "width": 1.5, "shape": "hv"},
         }
+
+
+def _bars(
+    columns: Mapping[str, NDArray[np.int64]], factor: float, context: ChartContext
+) -> tuple[list[float | None], list[float | None], list[str]]:
+    """Return x, y and the step of the corners of a flat bar for each step; a gap ends a line."""
+    start_ns, length_ns = columns["start_ns"], columns["duration_ns"]
+    end_ns = start_ns + length_ns
+    numbers = columns["step"].tolist() if "step" in columns else [""] * start_ns.size
+    has_gap = np.append(start_ns[1:] - end_ns[:-1] > _GAP_RATIO * length_ns[:-1], True)
+    xs, ys, steps = list[float](), list[float | None](), list[str]()
+    places = (values.tolist() for values in (start_ns, end_ns, length_ns, has_gap))
+    for start, end, length, is_last, number in zip(*places, numbers, strict=True):
+        xs += [start, end, end] if is_last else [start]
+        ys += [length * factor, length * factor, None] if is_last else [length * factor]
+        steps += [str(number)] * (3 if is_last else 1)
+    return times([x / NS_PER_S for x in xs], context), ys, steps
 
 
 def _are_steps(table: PackedTable) -> bool:

@@ -19,7 +19,7 @@ from reportgen.views.charts import (
     shares,
     spans,
 )
-from reportgen.views.charts.arrays import float64, outline
+from reportgen.views.charts.arrays import float64, stepped, stepped_outline
 from reportgen.views.charts.layout import ChartContext, unit_scale
 from reportgen.views.exhibits import figure_of
 from tests.views import reports
@@ -107,9 +107,15 @@ def test_lines_of_different_units_stand_in_panels_of_their_own():
 
 
 def test_an_envelope_has_one_outline_per_stretch_without_gaps():
-    xs, ys = outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
-    assert xs == [1.0, 1.0, None, 3.0, 4.0, 4.0, 3.0]
-    assert ys == [5.0, 0.0, None, 6.0, 7.0, 2.0, 1.0]
+    xs, ys = stepped_outline([1.0, 2.0, 3.0, 4.0], [0.0, None, 1.0, 2.0], [5.0, None, 6.0, 7.0])
+    assert xs == [1.0, 2.0, 2.0, 1.0, None, 3.0, 4.0, 5.0, 5.0, 4.0, 3.0]
+    assert ys == [5.0, 5.0, 0.0, 0.0, None, 6.0, 7.0, 7.0, 2.0, 1.0, 1.0]
+
+
+def test_the_value_of_a_bucket_stands_over_its_whole_width_and_not_over_a_gap():
+    xs, (values,) = stepped([1.0, 2.0, 3.0, 4.0], [5.0, None, 6.0, 7.0])
+    assert xs == [1.0, 2.0, None, 3.0, 4.0, 5.0]
+    assert values == [5.0, 5.0, None, 6.0, 7.0, 7.0]
 
 
 def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
@@ -128,7 +134,7 @@ def test_a_band_keeps_minimum_mean_and_maximum_of_each_line():
     assert (line.name, line.low, line.mean, line.high) == ("gpu0", [2.0], [50.0], [98.0])
 
 
-def test_a_sample_between_gaps_is_a_dot():
+def test_a_sample_between_gaps_stands_until_the_next_time():
     means = [None, 40.0, None, 50.0, 60.0, None]
     made = exhibit(
         "gpu",
@@ -139,8 +145,10 @@ def test_a_sample_between_gaps_is_a_dot():
             *((f"gpu0_{part}", "%", means) for part in ("min", "mean", "max")),
         ],
     )
-    (dots,) = [item for item in band.draw(made, UNIX).figure["data"] if item["mode"] == "markers"]
-    assert [value for value in unpacked(dots["y"]) if not math.isnan(value)] == [40.0]
+    line = band.draw(made, RELATIVE).figure["data"][-1]
+    assert line["x"] == [1.0, 2.0, None, 3.0, 4.0, 5.0]
+    assert unpacked(line["y"])[:2] == [40.0, 40.0]
+    assert line["line"]["shape"] == "hv"
 
 
 def test_many_bands_share_one_envelope_from_lowest_to_highest():

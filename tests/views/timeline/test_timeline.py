@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import math
 import re
+import struct
 from dataclasses import replace
 from itertools import pairwise
 
@@ -14,7 +17,9 @@ from reportgen.report import JobSummary, Report
 from reportgen.results import About, Exhibit, ExhibitKind, RuleId, RuleResult, Status, exhibit
 from reportgen.results.model import COLUMNAR
 from reportgen.views.cell_output import PLOTLY_MIME, outputs
+from reportgen.views.charts.layout import ChartContext
 from reportgen.views.timeline.functions import functions_of
+from reportgen.views.timeline.refined import refined_traces
 from reportgen.views.timeline.tracks import MOST_SPANS, lanes_of, panels_of
 from reportgen.views.values import plotly_date
 from tests.builders import START_S, known
@@ -37,6 +42,25 @@ def test_panels_stand_in_one_order_with_steps_below_the_gpus(report):
     assert titles == ["GPU utilization", "Step duration", "CPU utilization, mean of the cores"]
 
 
+def test_each_step_is_a_flat_bar_and_no_line_runs_between_two_steps():
+    # Steps of 0.9 s, a second apart; the panel has fewer points than there are steps.
+    report = training_report(training_node([90.0] * 600))
+    context = ChartContext(rule_id="t", is_unix=False)
+    panels = [
+        replace(item, exhibit=replace(item.exhibit, columns=()))
+        for item in panels_of(report, is_unix=False)
+    ]
+    (curve,) = refined_traces(panels, report, context, n_lanes=0)[:1]
+    (bytes_x, bytes_y) = (base64.b64decode(curve[name]["bdata"]) for name in ("x", "y"))
+    x = struct.unpack(f"<{len(bytes_x) // 8}d", bytes_x)
+    y = struct.unpack(f"<{len(bytes_y) // 4}f", bytes_y)
+    assert curve["line"]["shape"] == "hv"
+    assert curve["text"][:4] == ["0", "0", "0", "1"]
+    assert (x[1] - x[0], x[3] - x[0]) == pytest.approx((0.9, 1.0), abs=1e-3)
+    assert y[:2] == pytest.approx((900.0, 900.0), rel=1e-3)  # ms
+    assert math.isnan(y[2])
+
+
 def test_all_panels_share_the_axis_and_the_margins(report):
     (figure,) = (
         output.data[PLOTLY_MIME]
@@ -44,7 +68,8 @@ def test_all_panels_share_the_axis_and_the_margins(report):
         if PLOTLY_MIME in output.data and "hoversubplots" in output.data[PLOTLY_MIME]["layout"]
     )
     layout = figure["layout"]
-    assert {trace.get("xaxis", "x") for trace in figure["data"]} == {"x"}
+    assert {trace.get("xaxis", "x") for trace in figure["data"]} == {"x", "x2"}
+    assert (layout["xaxis2"]["matches"], layout["xaxis2"]["side"]) == ("x", "top")
     axes = [layout[key] for key in layout if key.startswith("yaxis")]
     assert all(axis["fixedrange"] and not axis["automargin"] for axis in axes)
     domains = [axis["domain"] for axis in axes]
