@@ -81,7 +81,7 @@ class RecordedNode:
     clock_bound_ns: int | None = 0
     profiled: tuple[tuple[int, int], ...] = ()
     work: tuple[RecordedWork, ...] = ()
-    alone: frozenset[str] = frozenset()
+    alone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

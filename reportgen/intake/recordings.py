@@ -202,7 +202,7 @@ def _sentence(kind: str, hook: str, error: str) -> str:
 
 def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
     own = [card for card in ranks if printable(card.node) == node.node]
-    alone = frozenset(card.worker for card in own if card.is_alone)
+    alone = tuple(card.worker for card in own if card.is_alone)
     return replace(node, work=work_of(own), alone=alone)
 
 
