@@ -11,7 +11,7 @@ from reportgen.facts.distributions import Box, box_of, percentiles
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import Minutes, minutes_of, window_percentiles
 from reportgen.facts.trend import Trend, trend_of
-from reportgen.facts.usage import Samples, enough_samples, samples_by_gpu
+from reportgen.facts.usage import LEAST_JUDGED, Samples, enough_samples, samples_by_gpu
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.aws.aws_gpu_memory_increase import increases_of, violations_of
 from reportgen.rules.aws.details import Violations
@@ -32,7 +32,7 @@ LOAD_RISE_PCT = 10.0
 TREND_MINUTES = 8
 TREND_PARTS = 16
 """Fewer minutes at work than the first show no trend: that a few points rise one after the other is
-easily chance. A shorter time at work is cut into this many equal parts instead."""
+easily chance. A shorter time at work is cut into this many equal parts at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,10 +202,10 @@ def _trend(values: Floats, time_ns: Instants) -> Trend | None:
         return trend_of(working)
     busy = np.flatnonzero(values >= IDLE_LEVEL_PCT)
     inside = slice(busy[0], busy[-1] + 1)
-    parts = np.array_split(values[inside], TREND_PARTS)
     length_ns = int(time_ns[busy[-1]] - time_ns[busy[0]])
-    if min(part.size for part in parts) < LEAST_IN_PART or not length_ns:
+    if values[inside].size <= LEAST_JUDGED or not length_ns:
         return None
+    parts = np.array_split(values[inside], min(values[inside].size // LEAST_IN_PART, TREND_PARTS))
     found = trend_of(np.array([percentiles(part, (LEVEL_PCT,))[0] for part in parts]))
     return replace(found, slope=found.rise * NS_PER_MINUTE / length_ns)
 
