@@ -66,7 +66,7 @@ def schema_of(kind: Any) -> dict[str, Any]:
         return schema_of(kind.__supertype__)
     if isinstance(kind, type) and issubclass(kind, Enum):
         return {"enum": [member.value for member in kind]}
-    if typing.get_origin(kind) is tuple:
+    if typing.get_origin(kind) in {tuple, frozenset}:
         return _list_of(schema_of(typing.get_args(kind)[0]))
     if typing.get_origin(kind) is Mapping:
         return _map_of(schema_of(typing.get_args(kind)[1]))

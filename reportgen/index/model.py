@@ -38,6 +38,7 @@ class JobRow:
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_pct: float | None = None
+    mfu_pct: float | None = None
     n_findings: int = 0
     top_severity: str = ""
     top_finding: str = ""

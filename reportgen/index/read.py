@@ -197,6 +197,7 @@ def _row(raw: bytes, folder: str, page_of: Callable[[str], str]) -> JobRow:
         steps_per_s=figures.steps_per_s,
         samples_per_s=figures.samples_per_s,
         gpu_busy_pct=None if figures.gpu_busy_ratio is None else 100 * figures.gpu_busy_ratio,
+        mfu_pct=None if figures.mfu_ratio is None else 100 * figures.mfu_ratio,
         wasted_gpu_hours=figures.wasted_gpu_hours,
         wasted_usd=figures.wasted_usd,
         n_findings=len(faults),

@@ -14,7 +14,9 @@ from reportgen.units import NS_PER_S
 
 _S_PER_HOUR = 3600
 _US_PER_S = 1e6
-_BUDGET, _STEPS, _TRACED_STEPS = map(RuleId, ("GPUTimeBudget", "StepOutlier", "StepTime"))
+_BUDGET, _STEPS, _TRACED_STEPS, _EFFICIENCY = map(
+    RuleId, ("GPUTimeBudget", "StepOutlier", "StepTime", "Efficiency")
+)
 
 
 def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus) -> Figures:
@@ -42,6 +44,7 @@ def figures_of(results: Sequence[RuleResult], *, setup: Setup, status: JobStatus
         steps_per_s=steps_per_s,
         samples_per_s=samples * steps_per_s if samples and steps_per_s else None,
         gpu_busy_ratio=budget.get("gpu_busy_ratio"),
+        mfu_ratio=_metrics(by_id, _EFFICIENCY).get("mfu_ratio"),
         wasted_gpu_hours=None if idle is None or gpu_s is None else idle * gpu_s / _S_PER_HOUR,
         wasted_usd=budget.get("gpu_idle_usd"),
     )

@@ -104,6 +104,7 @@ class Figures:
         steps_per_s: training steps by the second, the time between them included.
         samples_per_s: samples of all ranks by the second, where the batch size is known.
         gpu_busy_ratio: share of the time of all GPUs in which they work.
+        mfu_ratio: the operations of the model at the peak of the GPUs, as a share of the steps.
         wasted_gpu_hours: GPU time without work, from the GPU time budget.
         wasted_usd: its cost, where a price was given.
     """
@@ -116,6 +117,7 @@ class Figures:
     steps_per_s: float | None = None
     samples_per_s: float | None = None
     gpu_busy_ratio: float | None = None
+    mfu_ratio: float | None = None
     wasted_gpu_hours: float | None = None
     wasted_usd: float | None = None
 

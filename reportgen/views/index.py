@@ -42,6 +42,7 @@ _COLUMNS = (
     _Column(name="created", title="Started (UTC)"),
     _Column(name="status", title="Status"),
     _Column(name="gpu_busy_pct", title="GPU busy %", is_number=True),
+    _Column(name="mfu_pct", title="MFU %", is_number=True),
     _Column(name="step_period_p50_s", title="Time per step (median)", unit="s", is_number=True),
     _Column(name="step_gpu_span_p50_s", title="Step on the GPU (median)", unit="s", is_number=True),
     _Column(name="steps_per_s", title="Steps per second", is_number=True),

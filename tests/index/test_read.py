@@ -34,6 +34,7 @@ def wasteful(name: str, hours: float | None, usd: float | None = None) -> Report
             steps_per_s=4.0,
             samples_per_s=128.0,
             gpu_busy_ratio=0.5,
+            mfu_ratio=0.375,
             wasted_gpu_hours=hours,
             wasted_usd=usd,
         ),
@@ -61,7 +62,7 @@ def test_jobs_stand_in_order_of_their_waste_and_sums_are_theirs(tmp_path: Path) 
     assert (first.steps_per_s, first.samples_per_s) == (4.0, 128.0)
     assert (first.n_findings, first.top_finding) == (1, "title of A-2")
     assert (first.top_saves_pct, first.step_period_p50_s) == (31.25, 0.25)
-    assert first.step_gpu_span_p50_s == 0.125
+    assert (first.step_gpu_span_p50_s, first.mfu_pct) == (0.125, 37.5)
     assert first.page == ""
 
 
