@@ -6,14 +6,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.monitoring import Monitored
 from reportgen.formats.trace_events.file_events import FileEvents
 from reportgen.formats.trace_events.rows import Vocabulary
-from reportgen.profile import SpanSource
+from reportgen.profile import PartRef, SpanSource
 from reportgen.storage import Location
+
+if TYPE_CHECKING:
+    from reportgen.formats.kernel_trace.header import TraceHeader
+    from reportgen.formats.kernel_trace.tables import TraceTables
 
 
 class FileRole(StrEnum):
@@ -91,6 +95,25 @@ class MonitoringReader(Protocol):
         """Return the samples of a file, and what it says of its program and its GPUs."""
 
 
+Progress = Callable[[int, int], None]
+"""Told the rows and bytes that were read since the last call."""
+
+
+class TraceReader(Protocol):
+    """Reads the kernel trace of a rank."""
+
+    def __call__(
+        self,
+        ref: PartRef,
+        location: Location,
+        problems: Diagnostics,
+        *,
+        is_whole: bool = False,
+        on_progress: Progress | None = None,
+    ) -> tuple[TraceHeader, TraceTables]:
+        """Return what the files of a part hold; ``is_whole``: for a timeline."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
     """A format of files. A file belongs to the first format that claims its key.
@@ -103,8 +126,8 @@ class Format:
         looks_like: whether a file that begins so, unpacked, is of this format.
         claim_named: the claim of a file that its content shows to be of this format; it is given
             the file's name without endings, or the name of the node.
-        read: reads a timeline; ``None`` for other roles, whose readers ``intake`` knows.
-        monitor: reads a file of the role ``MONITORING``.
+        read: reads a file of its role: an ``EventReader``, ``MonitoringReader`` or ``TraceReader``;
+            ``None`` where nothing is read, and where ``intake`` knows the reader.
         is_small: whether the files are small and read as a whole, many at a time.
         has_base: whether a timeline that begins so says when it began.
         clock_note: a remark for readers of the report on times that are no wall-clock times;
@@ -118,8 +141,7 @@ class Format:
     may_be: re.Pattern[str] | None = None
     looks_like: Callable[[bytes], bool] = lambda _: False
     claim_named: Callable[[str], Claim] | None = None
-    read: EventReader | None = None
-    monitor: MonitoringReader | None = None
+    read: Callable[..., Any] | None = None
     is_small: bool = False
     has_base: Callable[[bytes], bool] = lambda _: True
     clock_note: str = ""

@@ -1,11 +1,11 @@
 """A job on disk to a job in memory: ``discover`` finds its parts, ``read`` reads one."""
 
+from reportgen.formats.format import Progress
 from reportgen.intake.aws_folder import AwsFolder, read_aws_folder
 from reportgen.intake.discover import discover
 from reportgen.intake.profiler_settings import settings_of, with_settings
 from reportgen.intake.read import read, read_events, read_node
 from reportgen.intake.samples import SampleTable, read_samples
-from reportgen.intake.system import Progress
 from reportgen.intake.time_range import cut_job
 
 __all__ = [

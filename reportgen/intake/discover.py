@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -12,9 +12,9 @@ from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
-from reportgen.intake.foreign_timelines import own_parts, placed_files
 from reportgen.intake.listing import (
     MAX_LOOKED_INTO,
+    Claimed,
     Listing,
     file_ref,
     look,
@@ -100,7 +100,7 @@ def discover(
     recording = read_recording(location, listing.objects, prefix, problems)
     parts = (
         *_recorded(_parts(listing, prefix, info, placed), recording),
-        *own_parts(location, listing.apart_as(FileRole.EVENTS), info, problems),
+        *_own_parts(location, listing.apart_as(FileRole.EVENTS), info, problems),
         *_rank_parts(listing, info, problems, cycle=cycle),
     )
     return JobProfile(
@@ -157,8 +157,30 @@ def _placed(listing: Listing, prefix: str) -> Mapping[str, Claim]:
     def is_times(found: Claim) -> bool:
         return found.job_prefix == prefix and role_of(found) is FileRole.TIMES
 
-    placed = placed_files([*listing.claimed(is_times), *listing.claimed(needs_times)])
+    placed = _placed_files([*listing.claimed(is_times), *listing.claimed(needs_times)])
     listing.set_apart(placed, needs_times)
+    return placed
+
+
+def _placed_files(claimed: Sequence[Claimed]) -> dict[str, Claim]:
+    """Return, by the key of each TensorFlow trace, the metadata that says when it began.
+
+    Both lie in the folder of the step. With several of each, those belong together where the
+    node's id holds the host's name.
+    """
+    by_step: Mapping[str, list[Claimed]] = defaultdict(list)
+    for info, found in claimed:
+        if role_of(found) is FileRole.TIMES:
+            by_step[info.key.rpartition("/")[0]].append((info, found))
+    placed: dict[str, Claim] = {}
+    for info, found in claimed if by_step else ():
+        if not format_of(found.format_id).clock_note:
+            continue
+        step = info.key.partition("plugins/profile/")[0].rstrip("/")
+        beside = by_step.get(step, [])
+        fitting = [item for item in beside if found.node in item[1].node] or beside
+        if len(fitting) == 1:
+            placed[info.key] = replace(fitting[0][1], job_prefix=fitting[0][0].key)
     return placed
 
 
@@ -179,6 +201,27 @@ def _parts(
     root = listing.location.root
     for node in sorted(by_node, key=device_order):
         yield PartRef(node=NodeId(node), root=root, files=tuple(by_node[node]), job=job)
+
+
+def _own_parts(
+    location: Location, timelines: Sequence[Claimed], job: JobInfo, problems: Diagnostics
+) -> tuple[PartRef, ...]:
+    """Return timelines on a clock of their own as parts of a job, one for each writer."""
+    by_node: Mapping[str, list[Claimed]] = defaultdict(list)
+    for info, found in timelines:
+        problems.remark(format_of(found.format_id).clock_note, path=info.key)
+        by_node[found.node].append((info, found))
+    relative = replace(job, clock=Clock.RELATIVE)
+    return tuple(
+        PartRef(
+            node=NodeId(node),
+            root=location.root,
+            files=tuple(file_ref(info, found.format_id) for info, found in by_node[node]),
+            # events that Horovod left open when it was stopped have no known end
+            job=replace(relative, is_finished=False),
+        )
+        for node in sorted(by_node)
+    )
 
 
 def _clock_of(listing: Listing, prefix: str, roles: AbstractSet[FileRole]) -> Clock:

@@ -8,14 +8,15 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
-from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, printable, role_of
+from reportgen.formats import FORMATS, Claim, FileRole, Format, claim, format_of, printable, role_of
 from reportgen.formats.kineto.detection import HEAD_BYTES, head_text
 from reportgen.plain_files import LINK
+from reportgen.profile import NodeId
 from reportgen.profile.job import FileRef
 from reportgen.storage import Location, ObjectInfo, at_home, open_location
 
@@ -258,6 +259,19 @@ def file_ref(info: ObjectInfo, format_id: str, *, told_by: str = "") -> FileRef:
         format_id=format_id,
         version=info.version,
         told_by=told_by,
+    )
+
+
+def claim_of(file: FileRef, node: NodeId) -> Claim | None:
+    """Return the claim of a part's file: from its key, its content or its metadata."""
+    claim_named = format_of(file.format_id).claim_named
+    if claim_named is None:
+        return claim(file.key)
+    times = claim(file.told_by) if file.told_by else None
+    if times is None:
+        return claim_named(node)
+    return replace(
+        claim_named(times.node), worker=times.worker, stamp=times.stamp, start_us=times.start_us
     )
 
 

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from reportgen.arrays import Floats, Integers
 from reportgen.errors import FormatError
 from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
+from reportgen.formats.blocks import read_file_blocks
+from reportgen.formats.format import MonitoringReader
+from reportgen.formats.format import Progress as ToldProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
 from reportgen.formats.tensorboard_events import without_host
-from reportgen.intake.foreign_timelines import claim_of
-from reportgen.intake.listing import Claimed, file_ref, several, stem_of
-from reportgen.intake.open_part import open_part, read_file_blocks, remark_changes
-from reportgen.intake.system import Progress as ToldProgress
+from reportgen.intake.listing import Claimed, claim_of, file_ref, several, stem_of
+from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.ticks import Rows, drop_duplicates, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
 from reportgen.intake.validate import limits_of
@@ -173,12 +174,12 @@ def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> 
 
 def _read_file(ref: PartRef, location: Location, place: int, problems: Diagnostics) -> Monitored:
     file = ref.files[place]
-    monitor = format_of(file.format_id).monitor
-    assert monitor is not None
+    read: MonitoringReader | None = format_of(file.format_id).read
+    assert read is not None
     claim = claim_of(file, ref.node) or Claim(format_id=file.format_id, node=ref.node)
     event_file = EventFile(location=location, key=file.key, size_bytes=file.size_bytes, claim=claim)
     blocks = read_file_blocks(location, file.key, file.size_bytes, problems)
-    return monitor(event_file, blocks, problems=problems)
+    return read(event_file, blocks, problems=problems)
 
 
 def _monitoring(read: Sequence[Monitored]) -> Monitoring:

@@ -1,4 +1,4 @@
-"""Exports of Nsight Systems: which processes of them are the ranks of a job, and one of them read.
+"""Exports of Nsight Systems: which processes of them are the ranks of a job.
 
 One report may hold several processes: each that ran kernels is a rank, with all its GPUs. Several
 reports are ranks of one job, in the order of the ranks in their names, else of the names.
@@ -6,30 +6,21 @@ reports are ranks of one job, in the order of the ranks in their names, else of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
-from reportgen.errors import LocationError, ReportgenError
+from reportgen.errors import ReportgenError
 from reportgen.formats import Diagnostics
-from reportgen.formats.kernel_trace.columns import TraceColumns
-from reportgen.formats.kernel_trace.header import TraceHeader
-from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.kineto.detection import rank_in_key
-from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS, TABLE_OF_TEXTS
+from reportgen.formats.nsight.part import opened
 from reportgen.formats.nsight.processes import Process, find_processes
-from reportgen.formats.nsight.source import Report, open_report
-from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.intake.listing import file_ref
-from reportgen.intake.open_part import open_part, remark_changes
-from reportgen.intake.system import Progress
-from reportgen.profile import JobInfo, NodeId, PartRef, Quality, Recorded
+from reportgen.profile import JobInfo, NodeId, PartRef, Quality
 from reportgen.profile.job import FileRef
 from reportgen.profile.system import device_order
-from reportgen.scratch import scratch_folder
-from reportgen.storage import Location, ObjectInfo, read_blocks
+from reportgen.storage import Location, ObjectInfo
 from reportgen.text import format_count
 
 MOST_PROCESSES = 256
@@ -62,7 +53,7 @@ def report_parts(
     for info in sorted(reports, key=lambda item: _order(item.key)):
         files = _files_of(info, objects)
         try:
-            with _opened(location, files) as report:
+            with opened(location, files) as report:
                 processes, n_copying = find_processes(report)
         except ReportgenError as err:
             broken.append(err)
@@ -136,91 +127,7 @@ def _files_of(info: ObjectInfo, objects: Sequence[ObjectInfo]) -> tuple[FileRef,
     return tuple(file_ref(one, NSIGHT_REPORTS.id) for one in files)
 
 
-@contextmanager
-def _opened(location: Location, files: Sequence[FileRef]) -> Iterator[Report]:
-    with ExitStack() as exits:
-        paths = [location.local_path(file.key) for file in files]
-        local = paths[0]
-        if local is None:
-            _refuse_unfinished(location, files[0].key)
-            folder = exits.enter_context(scratch_folder())
-            for file in files:
-                with (folder / PurePosixPath(file.key).name).open("wb") as copy:
-                    copy.writelines(read_blocks(location, file.key, file.size_bytes))
-            local = str(folder / PurePosixPath(files[0].key).name)
-        path = Path(local)
-        is_folder = path.name == TABLE_OF_TEXTS
-        yield exits.enter_context(open_report(path.parent if is_folder else path))
-
-
-def _refuse_unfinished(location: Location, key: str) -> None:
-    """Refuse a database in a bucket that has changes beside it; a local one is refused as well."""
-    filled = []
-    for side in SIDES:
-        with suppress(LocationError):
-            if location.read_range(key + side, 0, 1):
-                filled.append(side)
-    if filled:
-        raise unfinished(PurePosixPath(key).name, filled)
-
-
-def name_of(ref: PartRef) -> str:
-    """Return the path of a part's report: the file, or the folder of Parquet files."""
-    path = PurePosixPath(ref.files[0].key)
-    if path.name != TABLE_OF_TEXTS:
-        return str(path)
-    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
-
-
-def read_report(
-    ref: PartRef, problems: Diagnostics, *, on_progress: Progress | None = None
-) -> tuple[TraceHeader, TraceTables]:
-    """Read the process of a report that a part is; losses are reported to ``problems``."""
-    location, name = open_part(ref), name_of(ref)
-
-    def on_rows(n_rows: int) -> None:
-        if on_progress is not None:
-            on_progress(n_rows, 0)
-
-    try:
-        with _opened(location, ref.files) as report:
-            trace = read_process(report, ref.process, on_rows=on_rows)
-    except ReportgenError as err:
-        problems.add(Quality.FILES_SKIPPED, name)
-        problems.remark(err.message, path=name)
-        return TraceHeader(), build_tables(TraceColumns())
-    if on_progress is not None:
-        on_progress(0, sum(file.size_bytes for file in ref.files))
-    remark_changes(location, problems)
-    _tell_losses(trace, name, problems)
-    return trace.header, trace.tables
-
-
-def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
-    for table, why in sorted(trace.damage.items()):
-        problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
-    problems.add(Quality.VALUES_BROKEN, name, trace.n_numbers_dropped, what=_SAY_NUMBER)
-    if Recorded.MEMORY in trace.header.recorded:
-        problems.remark(_SAY_MEMORY, path=name)
-    if trace.n_graph_runs:
-        problems.remark(_SAY_GRAPHS.format(n=format_count(trace.n_graph_runs)), path=name)
-    if trace.n_beyond:
-        problems.remark(_SAY_BEYOND.format(n=format_count(trace.n_beyond)), path=name)
-
-
 _SAY_PROCESSES = (
     f"It holds more than {MOST_PROCESSES} processes that ran kernels: {{n}} are left out, those of "
     "the highest GPUs and process ids."
 )
-_SAY_NUMBER = (
-    "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
-)
-_SAY_MEMORY = (
-    "Its memory events are allocations of CUDA. A framework that keeps memory for later asks CUDA "
-    "for more than its tensors use."
-)
-_SAY_GRAPHS = (
-    "Runs of whole CUDA graphs that are one operation each: {n}. Their kernels were not recorded; "
-    "nsys profile --cuda-graph-trace=node records them."
-)
-_SAY_BEYOND = "It has too many names or threads to keep apart: {n} times one counts as another."

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from reportgen.formats import Diagnostics, EventFile, FileRole, claim, role_of
+from dataclasses import replace
+
+from reportgen.formats import Diagnostics, EventFile, FileRole, claim, format_of, role_of
+from reportgen.formats.format import Progress
 from reportgen.formats.sagemaker.minute_files import SystemFile
-from reportgen.intake.foreign_timelines import claim_of, from_first_event
+from reportgen.intake.listing import claim_of
 from reportgen.intake.monitoring import is_monitored, read_monitored
 from reportgen.intake.node_clocks import ahead_of, moved_spans, moved_system, on_own_clock
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
 from reportgen.intake.recordings import of_job, without_profiled
 from reportgen.intake.spans import read_spans
-from reportgen.intake.system import Progress, read_system
+from reportgen.intake.system import read_system
 from reportgen.intake.time_range import cut_spans, uncut_extent
 from reportgen.profile import NodeProfile, PartRef, RankTrace, SpanTable
 from reportgen.profile.system import empty_system
@@ -51,7 +54,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     system = of_job(system, ref.recorded)
     whole = system if kept is None else uncut_extent(system, minutes)
     spans = read_spans(timelines, problems, system=whole, job=ref.job, on_progress=on_progress)
-    spans = from_first_event(spans, ref)
+    spans = _from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
     system, spans = without_profiled(system, spans, ref.recorded)
@@ -78,7 +81,7 @@ def read_events(ref: PartRef, problems: Diagnostics | None = None) -> SpanTable:
     location, problems = open_part(ref), problems or Diagnostics()
     extent = uncut_extent(empty_system(), system_files(ref, location))
     spans = read_spans(_event_files(ref, location), problems, system=extent, job=ref.job)
-    spans = from_first_event(spans, ref)
+    spans = _from_first_event(spans, ref)
     spans = spans if ref.kept is None else cut_spans(spans, ref.kept)
     return moved_spans(spans, ahead_of(ref))
 
@@ -106,3 +109,12 @@ def system_files(ref: PartRef, location: Location | None = None) -> list[SystemF
         for file in ref.files
         if (found := claim(file.key)) and role_of(found) is FileRole.SAMPLES
     ]
+
+
+def _from_first_event(spans: SpanTable, ref: PartRef) -> SpanTable:
+    """Return a part's events, counted from the first where their clock means nothing else."""
+    is_counted_so = any(format_of(file.format_id).counts_from_first for file in ref.files)
+    if not is_counted_so or not spans.n_spans:
+        return spans
+    first_ns = spans.start_ns.min()
+    return replace(spans, start_ns=spans.start_ns - first_ns, end_ns=spans.end_ns - first_ns)

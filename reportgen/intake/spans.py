@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import compress
 
 from reportgen.formats import Diagnostics, EventFile, format_of
-from reportgen.intake.open_part import read_file_blocks
+from reportgen.formats.blocks import read_file_blocks
+from reportgen.formats.format import EventReader, Progress
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_marks import close_marks
 from reportgen.intake.span_rows import table_of
 from reportgen.intake.span_store import SpanStore, StoredFile
-from reportgen.intake.system import Progress
 from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
@@ -50,7 +50,7 @@ def _read_all(
     on_progress: Progress | None,
 ) -> None:
     for file, blocks in _blocks(files, problems):
-        read = format_of(file.claim.format_id).read
+        read: EventReader | None = format_of(file.claim.format_id).read
         assert read is not None
         events = read(file, blocks, problems=problems, vocabulary=store.vocabulary)
         stored = StoredFile(

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from reportgen.formats import Diagnostics
+from reportgen.formats.format import Progress
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
 from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
@@ -41,9 +42,6 @@ MAX_THREADS = 8
 
 _SAY_READ = "{n} [file|files] of system metrics of NODE [was|were] read"
 _US_PER_S = 1_000_000
-
-Progress = Callable[[int, int], None]
-"""Told the rows and bytes that were read since the last call."""
 
 BlockReader = Callable[[Sequence[SystemFile], SeriesCodes, Diagnostics], list[RawRows]]
 """Reads some minute files of one node; see ``read_block``."""

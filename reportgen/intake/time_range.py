@@ -1,4 +1,4 @@
-"""Cut a job to a range of time: samples inside it, events that overlap it."""
+"""Cut a job to a range of time: samples inside it, events that overlap it, launched work."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from reportgen.arrays import Instants
-from reportgen.errors import LocationError
+from reportgen.arrays import Integers, select
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.intake.ticks import Rows
-from reportgen.profile import NO_STEP, JobProfile, SpanTable, SystemTable, TimeRange
+from reportgen.profile import JobProfile, RankTrace, SpanTable, SystemTable, TimeRange
+from reportgen.profile.trace_tables import NONE, Codes
 from reportgen.units import NS_PER_S, NS_PER_US
+
+_ALWAYS_NS = 1 << 62
 
 
 def cut_rows(rows: Rows, kept: TimeRange) -> Rows:
@@ -47,46 +49,60 @@ def uncut_extent(system: SystemTable, files: Sequence[SystemFile]) -> SystemTabl
     return replace(system, first_ns=first_s * NS_PER_S, last_ns=end_s * NS_PER_S - 1)
 
 
-StepTimes = tuple[Instants, Instants, Instants]
-"""Number, start and end of some steps, (n,) each, ns UTC."""
-
-
-def numbered_steps(spans: SpanTable) -> StepTimes:
-    """Return the steps of a node that have a number."""
-    steps = spans.steps()
-    steps = steps.where(steps.step != NO_STEP)
-    return steps.step, steps.start_ns, steps.end_ns
-
-
-def range_of_steps(parts: Sequence[StepTimes], *, first: int | None, last: int | None) -> TimeRange:
-    """Return the time from the start of the first to the end of the last wanted step, included.
-
-    ``parts`` are all steps of each node or rank; ``None`` is the first or the last step.
-
-    Raises:
-        LocationError: the job has no such step; the message says which it has.
-    """
-    numbers: list[int] = []
-    starts_ns: list[int] = []
-    ends_ns: list[int] = []
-    for step, start_ns, end_ns in parts:
-        if step.size:
-            numbers += [int(step.min()), int(step.max())]
-        wanted = np.ones(step.shape, dtype=np.bool_)
-        if first is not None:
-            wanted &= step >= first
-        if last is not None:
-            wanted &= step <= last
-        if wanted.any():
-            starts_ns.append(int(start_ns[wanted].min()))
-            ends_ns.append(int(end_ns[wanted].max()))
-    if not starts_ns:
-        seen = f"its steps are {min(numbers)} to {max(numbers)}" if numbers else "it has no steps"
-        wish = f"{'' if first is None else first}:{'' if last is None else last}"
-        raise LocationError(f"The job has no step in --steps {wish}: {seen}.")
-    return TimeRange(from_ns=min(starts_ns), to_ns=max(ends_ns))
-
-
 def cut_job(job: JobProfile, kept: TimeRange) -> JobProfile:
     """Return a job of which only a range will be read."""
     return replace(job, parts=tuple(replace(part, kept=kept) for part in job.parts))
+
+
+def cut_trace(trace: RankTrace, kept: TimeRange) -> RankTrace:
+    """Return a trace of a range, both ends included.
+
+    Calls, steps and moments begin in it, ranges of the host overlap it. GPU operations were
+    launched before its end and end after its start: those launched before it are orphans.
+    """
+    low_ns = -_ALWAYS_NS if kept.from_ns is None else kept.from_ns - trace.origin_ns
+    high_ns = _ALWAYS_NS if kept.to_ns is None else kept.to_ns - trace.origin_ns
+    ops, calls, slices, steps = trace.gpu_ops, trace.calls, trace.slices, trace.steps
+
+    def inside(start_ns: Integers) -> Integers:
+        return np.flatnonzero((start_ns >= low_ns) & (start_ns <= high_ns))
+
+    launched_ns = np.where(ops.launch == NONE, ops.start_ns, calls.start_ns[ops.launch])
+    of_gpu = np.flatnonzero((ops.end_ns > low_ns) & (launched_ns <= high_ns))
+    of_calls = inside(calls.start_ns)
+    of_slices = np.flatnonzero((slices.end_ns >= low_ns) & (slices.start_ns <= high_ns))
+    shadows = trace.shadows
+    of_shadows = np.flatnonzero((shadows.end_ns >= low_ns) & (shadows.start_ns <= high_ns))
+    told = trace.collectives
+    gpu_op = _renumbered(told.gpu_op, of_gpu, ops.start_ns.size)
+    host_slice = _renumbered(told.host_slice, of_slices, slices.start_ns.size)
+    of_told = np.flatnonzero((gpu_op != NONE) | (host_slice != NONE))
+    ops = select(ops, of_gpu)
+    ends_ns = [*ops.end_ns.tolist(), *np.minimum(slices.end_ns[of_slices], high_ns).tolist()]
+    return replace(
+        trace,
+        gpu_ops=replace(
+            ops,
+            launch=_renumbered(ops.launch, of_calls, calls.start_ns.size),
+            collective=_renumbered(ops.collective, of_told, told.gpu_op.size),
+        ),
+        calls=select(calls, of_calls),
+        slices=select(slices, of_slices),
+        shadows=select(shadows, of_shadows),
+        steps=select(steps, np.flatnonzero((steps.start_ns >= low_ns) & (steps.end_ns <= high_ns))),
+        memory=select(trace.memory, inside(trace.memory.time_ns)),
+        syncs=select(trace.syncs, inside(trace.syncs.start_ns)),
+        counters=select(trace.counters, inside(trace.counters.time_ns)),
+        flows=select(trace.flows, inside(trace.flows.start_ns)),
+        collectives=replace(
+            select(told, of_told), gpu_op=gpu_op[of_told], host_slice=host_slice[of_told]
+        ),
+        first_ns=None if trace.first_ns is None else max(trace.first_ns, low_ns),
+        last_ns=max(ends_ns) if ends_ns else None,
+    )
+
+
+def _renumbered(rows: Codes, kept: Integers, n_rows: int) -> Codes:
+    place = np.full(n_rows + 1, NONE, dtype=np.int32)  # the last is ``NONE`` itself
+    place[kept] = np.arange(kept.size)
+    return place[rows]

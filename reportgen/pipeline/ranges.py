@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from reportgen.errors import ConfigError
+import numpy as np
+
+from reportgen.arrays import Instants
+from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, read
-from reportgen.intake.time_range import StepTimes, numbered_steps, range_of_steps
-from reportgen.profile import JobProfile, NodeProfile, PartRef, TimeRange
+from reportgen.profile import NO_STEP, JobProfile, NodeProfile, PartRef, SpanTable, TimeRange
 from reportgen.units import iso_utc, parse_instant
 
 _STEPS = re.compile(r"(\d{1,18})?:(\d{1,18})?")
+
+
+StepTimes = tuple[Instants, Instants, Instants]
+"""Number, start and end of some steps, (n,) each, ns UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +122,42 @@ def apply_range(job: JobProfile, wanted: Wanted) -> tuple[JobProfile, str]:
     begin = "the first step" if first is None else f"step {first}"
     end = "the last step" if last is None else f"step {last}"
     return replace(job, parts=tuple(parts)), f"{begin} to {end}, {format_range(kept)}"
+
+
+def numbered_steps(spans: SpanTable) -> StepTimes:
+    """Return the steps of a node that have a number."""
+    steps = spans.steps()
+    steps = steps.where(steps.step != NO_STEP)
+    return steps.step, steps.start_ns, steps.end_ns
+
+
+def range_of_steps(parts: Sequence[StepTimes], *, first: int | None, last: int | None) -> TimeRange:
+    """Return the time from the start of the first to the end of the last wanted step, included.
+
+    ``parts`` are all steps of each node or rank; ``None`` is the first or the last step.
+
+    Raises:
+        LocationError: the job has no such step; the message says which it has.
+    """
+    numbers: list[int] = []
+    starts_ns: list[int] = []
+    ends_ns: list[int] = []
+    for step, start_ns, end_ns in parts:
+        if step.size:
+            numbers += [int(step.min()), int(step.max())]
+        wanted = np.ones(step.shape, dtype=np.bool_)
+        if first is not None:
+            wanted &= step >= first
+        if last is not None:
+            wanted &= step <= last
+        if wanted.any():
+            starts_ns.append(int(start_ns[wanted].min()))
+            ends_ns.append(int(end_ns[wanted].max()))
+    if not starts_ns:
+        seen = f"its steps are {min(numbers)} to {max(numbers)}" if numbers else "it has no steps"
+        wish = f"{'' if first is None else first}:{'' if last is None else last}"
+        raise LocationError(f"The job has no step in --steps {wish}: {seen}.")
+    return TimeRange(from_ns=min(starts_ns), to_ns=max(ends_ns))
 
 
 def _steps_of(part: PartRef) -> StepTimes:

@@ -8,8 +8,14 @@ import pytest
 
 from reportgen.errors import ConfigError, LocationError
 from reportgen.intake import cut_job, discover, read, read_node
-from reportgen.intake.time_range import numbered_steps, range_of_steps
-from reportgen.pipeline.ranges import apply_range, check_uncut, parse_time, wanted_range
+from reportgen.pipeline.ranges import (
+    apply_range,
+    check_uncut,
+    numbered_steps,
+    parse_time,
+    range_of_steps,
+    wanted_range,
+)
 from reportgen.profile import NodeProfile, RankTrace, TimeRange
 from tests.builders import (
     START_S,

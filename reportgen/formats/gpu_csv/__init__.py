@@ -257,5 +257,5 @@ GPU_TABLES = Format(
     looks_like=lambda head: _header(head) is not None,
     claim_named=_claim_named,
     has_base=_has_base,
-    monitor=_read,
+    read=_read,
 )

@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 import zlib
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from reportgen.formats.decompression import GZIP
 from reportgen.formats.format import Claim, FileRole, Format
+
+if TYPE_CHECKING:
+    from reportgen.formats.kernel_trace.header import TraceHeader
+    from reportgen.formats.kernel_trace.tables import TraceTables
 
 HEAD_BYTES = 256 << 10
 """Looked at of each end of a file: measured headers have up to 0.1 MB."""
@@ -90,6 +95,13 @@ def worker_in_key(key: str) -> str:
     return _STAMP.sub(".", key)
 
 
+def _read(*part: Any, **options: Any) -> tuple[TraceHeader, TraceTables]:
+    """Read a part; the reader is imported where there is a trace."""
+    from reportgen.formats.kineto.reading import read_part
+
+    return read_part(*part, **options)
+
+
 KERNEL_TRACES = Format(
     id="kineto",
     role=FileRole.KERNELS,
@@ -97,4 +109,5 @@ KERNEL_TRACES = Format(
     may_be=_CANDIDATE,
     looks_like=looks_like_trace,
     claim_named=_claim_named,
+    read=_read,
 )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen.formats.decompression import Packing, unpacked, until_blank
+from reportgen.formats.format import Progress
 from reportgen.formats.kernel_trace.columns import TraceColumns
 from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
@@ -17,8 +18,6 @@ from reportgen.formats.kineto.events import decode_exactly, decode_run
 from reportgen.formats.kineto.header import read_header
 from reportgen.formats.kineto.salvage import Losses
 from reportgen.formats.kineto.text import TraceText
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

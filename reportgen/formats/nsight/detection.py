@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
 
 from reportgen.formats.format import Claim, FileRole, Format
+from reportgen.profile import PartRef
+
+if TYPE_CHECKING:
+    from reportgen.formats.kernel_trace.header import TraceHeader
+    from reportgen.formats.kernel_trace.tables import TraceTables
 
 _SQLITE = b"SQLite format 3\0"
 TABLE_OF_TEXTS = "StringIds.parquet"
@@ -23,6 +29,21 @@ def _claim(key: str) -> Claim | None:
     return _claim_named(key) if PurePosixPath(key).name == TABLE_OF_TEXTS else None
 
 
+def name_of(ref: PartRef) -> str:
+    """Return the path of a part's report: the file, or the folder of Parquet files."""
+    path = PurePosixPath(ref.files[0].key)
+    if path.name != TABLE_OF_TEXTS:
+        return str(path)
+    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
+
+
+def _read(*part: Any, **options: Any) -> tuple[TraceHeader, TraceTables]:
+    """Read a part; the reader is imported where there is a report."""
+    from reportgen.formats.nsight.part import read_part
+
+    return read_part(*part, **options)
+
+
 NSIGHT_REPORTS = Format(
     id="nsight",
     role=FileRole.KERNELS,
@@ -30,4 +51,5 @@ NSIGHT_REPORTS = Format(
     may_be=_CANDIDATE,
     looks_like=lambda head: head.startswith(_SQLITE) and _SIGNS.search(head) is not None,
     claim_named=_claim_named,
+    read=_read,
 )

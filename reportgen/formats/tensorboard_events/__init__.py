@@ -185,5 +185,5 @@ TENSORBOARD_EVENTS = Format(
     role=FileRole.MONITORING,
     claims=_claim,
     looks_like=_looks_like,
-    monitor=_read,
+    read=_read,
 )

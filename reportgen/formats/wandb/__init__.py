@@ -249,5 +249,5 @@ WANDB_RUNS = Format(
     role=FileRole.MONITORING,
     claims=_claim,
     looks_like=lambda head: head.startswith(HEADER),
-    monitor=_read,
+    read=_read,
 )

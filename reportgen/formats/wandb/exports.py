@@ -177,12 +177,12 @@ WANDB_EXPORTS = Format(
     looks_like=_looks_like,
     claim_named=partial(_claim_named, "wandb_export"),
     has_base=lambda head: not _Table(next(cells_of(lines_of([head])), [])).found.is_relative,
-    monitor=_read,
+    read=_read,
 )
 WANDB_PARQUET = Format(
     id="wandb_parquet",
     role=FileRole.MONITORING,
     looks_like=lambda head: head.startswith(_PARQUET),
     claim_named=partial(_claim_named, "wandb_parquet"),
-    monitor=_read,
+    read=_read,
 )

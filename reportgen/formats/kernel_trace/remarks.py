@@ -1,4 +1,4 @@
-"""Odd kept events of a kernel trace, in numbers."""
+"""What is said of the tables of a kernel trace: losses of its reader, and odd events in numbers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from reportgen.formats import Diagnostics
+from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.kernel_trace.tables import TraceTables
+from reportgen.formats.kernel_trace.validate import MOST_DEVICES
 from reportgen.profile import Quality
 from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
 from reportgen.text import format_count
@@ -22,6 +23,38 @@ _JITTER_NS = 1_000
 _SAY_ORPHAN = (
     "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
 )
+_SAY_NO_TRACE = "{n} [file holds|files hold] no event of a kernel trace"
+_SAY_DURATION = (
+    "{n} [event has|events have] no duration, one below 0 or one of more than 7 days, and "
+    "[was|were] left out"
+)
+_SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
+_SAY_DEVICES = (
+    f"{{n}} [event is|events are] of a GPU beyond the first {MOST_DEVICES} and [was|were] left out"
+)
+
+
+def tell_empty(tables: TraceTables, key: str, problems: Diagnostics, *, is_empty: bool) -> None:
+    """Say that a file holds no event of a kernel trace; ``is_empty``: nor any byte."""
+    if extent_of(tables) is None:
+        what = "{n} [file was|files were] empty" if is_empty else _SAY_NO_TRACE
+        problems.add(Quality.FILES_SKIPPED, key, what=what)
+
+
+def tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None:
+    """Say which events cannot be."""
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
+    problems.add(Quality.EVENTS_DROPPED, key, tables.beyond_devices, what=_SAY_DEVICES)
+
+
+def extent_of(tables: TraceTables) -> tuple[int, int] | None:
+    """Return the first start and the last end of all timed events; ``None`` without any."""
+    timed = [table for table in (tables.gpu_ops, tables.calls, tables.slices) if n_rows(table)]
+    if not timed:
+        return None
+    first_ns = min(int(table.start_ns.min()) for table in timed)
+    return first_ns, max(int(table.end_ns.max()) for table in timed)
 
 
 def tell_oddities(tables: TraceTables, key: str, problems: Diagnostics) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from reportgen.intake.trace_oddities import crossing_annotations
+from reportgen.formats.kernel_trace.remarks import crossing_annotations
 from reportgen.profile.trace_tables import SliceKind
 from tests.rules.kernels.builders import rank_trace
 
