@@ -6,31 +6,24 @@ origin or from 1970. Patterns are found anywhere in a name, not the whole of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen.errors import ConfigError
 from reportgen.explore import (
     Job,
-    Moments,
-    at_moments,
     charts,
-    functions_at,
-    in_intervals,
-    phases_at,
     selections,
     wait_for_job,
 )
 from reportgen.explore.frames import FRAMEWORK_COLUMNS, SYSTEM_COLUMNS, join_frames
 from reportgen.explore.job import WAIT_S
-from reportgen.explore.selection import Instant, instant_ns, name_filter, rows_named
+from reportgen.explore.selection import Instant, name_filter, rows_named
 from reportgen.explore.statistics import STEP
 from reportgen.profile.spans import LOADER_PROCESS
 from reportgen.storage import training_job
-from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -199,65 +192,6 @@ class PandasFrame:
         )
         return system, _selected(framework, selected_framework_metrics)
 
-    def get_profiler_data_by_step(
-        self, start_step: int, end_step: int, cache_metrics: bool = False
-    ) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return the events of some steps, and the samples from their first start to last end."""
-        del cache_metrics
-        framework = self.job.framework_metrics(steps=(start_step, end_step))
-        if framework.empty:
-            return self.job.system_metrics(nodes=()), framework
-        first_us, last_us = framework["start_time_us"].min(), framework["end_time_us"].max()
-        return self.job.system_metrics(since=first_us, until=last_us), framework
-
-    def convert_datetime_to_timestamp(self, timestamp: Instant) -> int:
-        """Return µs since 1970 of a text such as ``2020-07-01T02:31:58:560123``, or a date."""
-        return instant_ns(timestamp, origin_us=self.job.origin_us) // NS_PER_US
-
-    def get_framework_metrics_by_timesteps(
-        self,
-        timestep_list: Sequence[Instant] = (),
-        selected_framework_metrics: Sequence[str] = (),
-    ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-        """Return the functions that ran at some instants.
-
-        Returns:
-            Time by phase divided by the largest (0-1), µs by function, µs by step phase. Each
-            event counts **once**; the original adds it once per instant that it spans.
-        """
-        moments = at_moments(self._ns(timestep_list))
-        by_phase, by_function, phases = self._sums(moments, selected_framework_metrics)
-        return _to_largest(by_phase), by_function, phases
-
-    def get_framework_metrics_by_begin_and_end_timesteps(
-        self,
-        begin_timestep_list: Sequence[Instant],
-        end_timestep_list: Sequence[Instant],
-        selected_framework_metrics: Sequence[str] = (),
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Return time by phase and by function in some intervals, each to its largest.
-
-        Each event counts **once**; the original adds it once per interval that it meets.
-        """
-        moments = in_intervals(self._ns(begin_timestep_list), self._ns(end_timestep_list))
-        by_phase, by_function, _ = self._sums(moments, selected_framework_metrics)
-        return _to_largest(by_phase), _to_largest(by_function)
-
-    def _ns(self, instants: Sequence[Instant]) -> NDArray[np.int64]:
-        origin_us = self.job.origin_us
-        return np.array([instant_ns(item, origin_us=origin_us) for item in instants], dtype="i8")
-
-    def _sums(self, moments: Moments, selected: Sequence[str]) -> tuple[dict[str, float], ...]:
-        nodes = list(self.job.spans())
-        functions = join_frames([functions_at(spans, moments) for spans in nodes], ())
-        phases = join_frames([phases_at(spans, moments) for spans in nodes], ())
-        if selected:
-            names = list(selected)
-            functions = functions[functions[["function", "process"]].isin(names).any(axis=1)]
-            phases = phases[phases["process"].isin(names)]
-        tables = (functions, "process"), (functions, "function"), (phases, "process")
-        return tuple(frame.groupby(by)["total_us"].sum().to_dict() for frame, by in tables)
-
     if not TYPE_CHECKING:
         __getattr__ = missing
 
@@ -361,11 +295,6 @@ def _selected(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
         return frame
     chosen = frame[["framework_metric", "process"]].isin(list(names)).any(axis=1)
     return frame[chosen].reset_index(drop=True)
-
-
-def _to_largest(values: Mapping[str, float]) -> dict[str, float]:
-    largest = max(values.values(), default=0.0)
-    return {name: value / largest for name, value in values.items()} if largest else dict(values)
 
 
 def _show(figures: Sequence[Figure]) -> None:

@@ -11,7 +11,7 @@ intervals ``start_time_us``, ``end_time_us`` and ``nodeID`` (a node or a worker 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,57 +43,34 @@ Instants = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moments:
-    """When to look: instants, and closed intervals; ns UTC, any order, either may be empty."""
-
-    at_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    start_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    end_ns: Instants = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Cause(Increase):
     """The function whose share of the time rose most, in numbers and in a sentence."""
 
     text: str
 
 
-def at_moments(time_ns: Instants) -> Moments:
-    """Return the moments that are some instants."""
-    return Moments(at_ns=np.asarray(time_ns, dtype=np.int64))
-
-
-def in_intervals(start_ns: Instants, end_ns: Instants) -> Moments:
-    """Return the moments that are some closed intervals."""
-    return Moments(
-        start_ns=np.asarray(start_ns, dtype=np.int64), end_ns=np.asarray(end_ns, dtype=np.int64)
-    )
-
-
-def active_at(spans: SpanTable, moments: Moments) -> NDArray[np.bool_]:
-    """Return an (n,) mask of the events that meet a moment: start <= t <= end, or overlap."""
-    mask = overlaps_any(spans.start_ns, spans.end_ns, moments.start_ns, moments.end_ns)
-    if moments.at_ns.size:
-        mask |= overlaps_any(spans.start_ns, spans.end_ns, moments.at_ns, moments.at_ns)
-    return mask
-
-
-def functions_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the functions that ran at some moments, longest first.
+def functions_at(
+    spans: SpanTable, start_ns: Instants, end_ns: Instants | None = None
+) -> pd.DataFrame:
+    """Return the functions that ran at some instants or in some intervals, longest first.
 
     Steps are no functions, nor are the lives of loader processes.
+
+    Args:
+        spans: events.
+        start_ns, end_ns: closed intervals, or instants where there are no ends; ns UTC, any order.
 
     Returns:
         One row per function (name and phase): ``function``, ``process``, ``count``, ``total_us``
         (sum of full durations), ``mean_us`` (total by count), ``inside_us`` (the part of the
         total that lies in the intervals; NaN for instants), ``share_pct`` (of all totals).
     """
-    return _sums(spans, active_at(spans, moments) & is_function(spans), moments)
+    return _sums(spans, is_function(spans), start_ns, end_ns)
 
 
-def phases_at(spans: SpanTable, moments: Moments) -> pd.DataFrame:
-    """Return the step phases (``Step:ModeKeys.TRAIN``) at some moments; columns as functions."""
-    return _sums(spans, active_at(spans, moments) & is_step(spans), moments)
+def phases_at(spans: SpanTable, start_ns: Instants, end_ns: Instants | None = None) -> pd.DataFrame:
+    """Return the step phases (``Step:ModeKeys.TRAIN``) at some times; see ``functions_at``."""
+    return _sums(spans, is_step(spans), start_ns, end_ns)
 
 
 def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
@@ -102,7 +79,7 @@ def merge_functions(tables: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
     filled = [table for table in tables if len(table)]
     if not filled:
-        return _finished(pd.DataFrame(columns=_SUMMED))
+        return _finished(pd.DataFrame(columns=_SUMMED).astype(dict.fromkeys(_SUMMED[2:], float)))
     whole = pd.concat(filled)
     sums = whole.groupby(["function", "process"], as_index=False, sort=True)
     return _finished(sums[["count", "total_us", "inside_us"]].sum(min_count=1))
@@ -165,10 +142,13 @@ def _sums_of(functions: pd.DataFrame) -> FunctionSums:
     )
 
 
-def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.DataFrame:
+def _sums(
+    spans: SpanTable, rows: NDArray[np.bool_], start_ns: Instants, end_ns: Instants | None
+) -> pd.DataFrame:
     import pandas as pd
 
-    windows = (moments.start_ns, moments.end_ns)
+    windows = (start_ns, start_ns if end_ns is None else end_ns)
+    rows = rows & overlaps_any(spans.start_ns, spans.end_ns, *windows)
     found = event_sums(spans, rows, called=spans.called(), windows=windows)
     inside_ns = np.array([*found.inside_ns.values()], dtype=np.int64)
     return _finished(
@@ -178,7 +158,7 @@ def _sums(spans: SpanTable, rows: NDArray[np.bool_], moments: Moments) -> pd.Dat
                 "process": [process for _, process in found.count],
                 "count": np.array([*found.count.values()], dtype=np.int64),
                 "total_us": np.array([*found.total_ns.values()], dtype=np.int64) / NS_PER_US,
-                "inside_us": inside_ns / NS_PER_US if moments.start_ns.size else np.nan,
+                "inside_us": np.nan if end_ns is None else inside_ns / NS_PER_US,
             }
         )
     )
@@ -200,24 +180,24 @@ def _finished(sums: pd.DataFrame) -> pd.DataFrame:
 
 def functions_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the functions that ran on the same node at some instants; see ``functions_at``."""
-    return _of_rows(job, rows, _instants, functions_at)
+    return _of_rows(job, rows, functions_at, _INSTANT)
 
 
 def phases_at_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the step phases that ran on the same node at some instants; see ``functions_at``."""
-    return _of_rows(job, rows, _instants, phases_at)
+    return _of_rows(job, rows, phases_at, _INSTANT)
 
 
 def functions_in_rows(job: Job, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the functions of the same node that overlap some intervals; see ``functions_at``."""
-    return _of_rows(job, rows, _intervals, functions_at)
+    return _of_rows(job, rows, functions_at, _INTERVAL)
 
 
 def functions_between(job: Job, since: Instant, until: Instant) -> pd.DataFrame:
     """Return the functions that overlap a range of time on all nodes; see ``functions_at``."""
     edges_ns = (instant_ns(end, origin_us=job.origin_us) for end in (since, until))
-    edges = in_intervals(*(np.array([_held(edge_ns)]) for edge_ns in edges_ns))
-    return merge_functions([functions_at(spans, edges) for spans in job.spans()])
+    edges = [np.array([_held(edge_ns)]) for edge_ns in edges_ns]
+    return merge_functions([functions_at(spans, *edges) for spans in job.spans()])
 
 
 def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame:
@@ -237,7 +217,7 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
     tables: list[list[pd.DataFrame]] = [[] for _ in each]
     for spans in job.spans():
         for row, its in zip(each, tables, strict=True):
-            its.extend(_rows_sums(spans, row, _intervals, functions_at, job.origin_us))
+            its.extend(_rows_sums(spans, row, functions_at, _INTERVAL, job.origin_us))
     found = [
         merge_functions(its).nlargest(n, "inside_us").assign(**row[columns].iloc[0])[names]
         for row, its in zip(each, tables, strict=True)
@@ -275,43 +255,30 @@ def _why_none(functions: pd.DataFrame, others: pd.DataFrame, at: str, against: s
     )
 
 
-_MomentsOf = Callable[["pd.DataFrame", int], Moments]
-_SumsAt = Callable[[SpanTable, Moments], "pd.DataFrame"]
+_SumsAt = Callable[..., "pd.DataFrame"]
+_INSTANT, _INTERVAL = ("timestamp_us",), ("start_time_us", "end_time_us")
 
 
-def _of_rows(
-    job: Job, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt
-) -> pd.DataFrame:
+def _of_rows(job: Job, rows: pd.DataFrame, sums_at: _SumsAt, edges: Sequence[str]) -> pd.DataFrame:
     return merge_functions(
         [
             table
             for spans in job.spans()
-            for table in _rows_sums(spans, rows, moments_of, sums_at, job.origin_us)
+            for table in _rows_sums(spans, rows, sums_at, edges, job.origin_us)
         ]
     )
 
 
 def _rows_sums(
-    spans: SpanTable, rows: pd.DataFrame, moments_of: _MomentsOf, sums_at: _SumsAt, origin_us: int
+    spans: SpanTable, rows: pd.DataFrame, sums_at: _SumsAt, edges: Sequence[str], origin_us: int
 ) -> Iterator[pd.DataFrame]:
     for code, worker in enumerate(spans.workers):
         own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
         if len(own):
-            yield sums_at(spans.where(spans.worker == code), moments_of(own, origin_us))
-
-
-def _instants(rows: pd.DataFrame, origin_us: int) -> Moments:
-    return at_moments(_ns(rows["timestamp_us"], origin_us))
-
-
-def _intervals(rows: pd.DataFrame, origin_us: int) -> Moments:
-    return in_intervals(*(_ns(rows[name], origin_us) for name in ("start_time_us", "end_time_us")))
+            edges_ns = ((own[name].to_numpy(dtype="i8") + origin_us) * NS_PER_US for name in edges)
+            yield sums_at(spans.where(spans.worker == code), *edges_ns)
 
 
 def _held(time_ns: int) -> int:
     """Return an instant that int64 holds, and its distance to any other: 146 years from 1970."""
     return min(max(time_ns, -(2**62)), 2**62)
-
-
-def _ns(time_us: pd.Series, origin_us: int) -> NDArray[np.int64]:
-    return np.asarray((time_us.to_numpy(dtype=np.int64) + origin_us) * NS_PER_US)

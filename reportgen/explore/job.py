@@ -22,7 +22,7 @@ from reportgen.explore.frames import (
 from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
-from reportgen.explore.tables import arrow_tables, load_tables
+from reportgen.explore.tables import load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import Diagnostics, FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
@@ -36,7 +36,6 @@ from reportgen.units import NS_PER_S, iso_utc, minute_start_us
 if TYPE_CHECKING:
     import pandas as pd
     from duckdb import DuckDBPyConnection
-    from pyarrow import Table as ArrowTable
 
 logger = logging.getLogger(__name__)
 
@@ -263,20 +262,13 @@ class Job:
         """Return a database with the tables ``system`` and ``framework``, for SQL over large jobs.
 
         Columns are those of the frames with times as numbers: ``time`` and ``start_time``,
-        ``end_time`` are TIMESTAMP in UTC. One node is in memory at a time.
+        ``end_time`` are TIMESTAMP in UTC. One node is in memory at a time. Where pyarrow is
+        installed, ``.table("system").to_arrow_table()`` of it is an Arrow table.
 
         Args:
             path: a file for the database, for jobs larger than memory; in memory by default.
         """
         return load_tables(self._profile.parts, path, origin_us=self.origin_us)
-
-    def to_arrow(self) -> dict[str, ArrowTable]:
-        """Return the tables of ``to_duckdb`` as Arrow tables.
-
-        Raises:
-            ConfigError: pyarrow is not installed; the message says how to.
-        """
-        return arrow_tables(self.to_duckdb())
 
     def python_profiles(self) -> PythonProfiles:
         """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""

@@ -87,7 +87,7 @@ class Notebook:
             "waits": len(waits(self.loader)),
             "set-ups": len(initialization_times(self.loader)),
             "workers": len(worker_times(self.loader)),
-            "python profiles": len(self.job.python_profiles().all),
+            "python profiles": len(self.job.python_profiles().table),
         }
         return tuple(kind for kind in NOT_RECORDED if not n_found[kind])
 

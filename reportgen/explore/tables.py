@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reportgen.errors import ConfigError
 from reportgen.explore.frames import framework_frame, system_frame
 from reportgen.explore.traces import events_of
 from reportgen.intake import read_samples
@@ -13,7 +12,6 @@ from reportgen.profile import PartRef
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyarrow import Table as ArrowTable
 
 _SCHEMAS = {
     "system": (
@@ -58,15 +56,3 @@ def load_tables(parts: Sequence[PartRef], path: str, *, origin_us: int) -> DuckD
             connection.execute(_INSERTS[table], {"origin": origin_us})
             connection.unregister("frame")
     return connection
-
-
-def arrow_tables(connection: DuckDBPyConnection) -> dict[str, ArrowTable]:
-    """Return the tables of a database as Arrow tables; ``ConfigError`` where pyarrow is missing."""
-    try:
-        import pyarrow as pa  # noqa: F401
-    except ImportError as err:
-        raise ConfigError(
-            "Arrow tables need pyarrow, which is not installed.",
-            hint="Install it with: pip install 'make-profiler-report[arrow]'",
-        ) from err
-    return {table: connection.table(table).to_arrow_table() for table in _SCHEMAS}

@@ -100,60 +100,6 @@ def test_a_range_of_time_cuts_both_frames(
     assert (len(only), len(none)) == (len(cut_system), 0)
 
 
-def test_steps_cut_both_frames(pandas_frame: PandasFrame) -> None:
-    system, framework = pandas_frame.get_profiler_data_by_step(5, 9)
-
-    assert framework["step"].between(5, 9).all()
-    assert (
-        system["timestamp_us"]
-        .between(framework["start_time_us"].min(), framework["end_time_us"].max())
-        .all()
-    )
-    nothing = pandas_frame.get_profiler_data_by_step(10**9, 10**9 + 1)
-    assert [len(frame) for frame in nothing] == [0, 0]
-
-
-def test_what_ran_at_some_instants_counts_each_event_once(
-    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
-    system, framework = frames
-    is_idle = (system["dimension"] == "GPUUtilization") & (system["value"] <= 10)
-    moments = system.loc[is_idle, ["timestamp", "timestamp_us"]].iloc[100:160]
-    by_phase, by_function, phases = pandas_frame.get_framework_metrics_by_timesteps(
-        moments["timestamp"].tolist()
-    )
-
-    expected: dict[str, int] = {}
-    for event in framework.itertuples():
-        inside = (moments["timestamp_us"] >= event.start_time_us) & (
-            moments["timestamp_us"] <= event.end_time_us
-        )
-        if inside.any() and "Step:" not in event.process:
-            lasted = event.end_time_us - event.start_time_us
-            expected[event.framework_metric] = expected.get(event.framework_metric, 0) + lasted
-    assert by_function == pytest.approx(expected)
-    assert max(by_phase.values()) == 1.0
-    assert set(phases) <= {TRAIN, "Step:ModeKeys.EVAL"}
-
-
-def test_what_ran_in_some_intervals(
-    pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
-) -> None:
-    _, framework = frames
-    steps = framework[framework["process"] == TRAIN].iloc[3:6]
-    by_phase, by_function = pandas_frame.get_framework_metrics_by_begin_and_end_timesteps(
-        steps["start_time"].tolist(), steps["end_time"].tolist()
-    )
-
-    assert max(by_phase.values()) == max(by_function.values()) == 1.0
-    assert not any(name.startswith("Step:") for name in by_function)
-    assert pandas_frame.convert_datetime_to_timestamp("2020-07-01T02:31:58:560123") == (
-        1_593_570_718_560_123
-    )
-    with pytest.raises(ConfigError, match="'yesterday' is no time"):
-        pandas_frame.convert_datetime_to_timestamp("yesterday")
-
-
 def test_the_parts_of_a_job_add_up(frames: tuple[pd.DataFrame, pd.DataFrame]) -> None:
     found = PandasFrameAnalysis(*frames).get_job_statistics()
     parts = [found[name] for name in ("initialization", "training_loop_duration", "finalization")]
@@ -273,7 +219,7 @@ def test_what_is_not_here_is_a_sentence(
         with pytest.raises(ConfigError, match=said):
             wrong()
     reader = MetricsReader(pandas_frame.path)
-    for its, name in ((reader, "get_events"), (TrainingJob("x/y"), "describe_training_job")):
+    for its, name in ((reader, "get_events"), (pandas_frame, "get_profiler_data_by_step")):
         with pytest.raises(AttributeError, match=f"has no {name}; it has .*from-smdebug"):
             getattr(its, name)
     with pytest.raises(ImportError, match=r"has no Heatmap; use .*charts\.heatmap"):

@@ -22,7 +22,9 @@ from sample_data.spec import NAMED_JOBS
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA
 
 GPU, CPU = "GPUUtilization", "CPUUtilization"
-JOBS = [*NAMED_JOBS, *ORACLE_JOBS]
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_data"
+OTHERS = ("kernel_traces", "tensorflow_training")
+JOBS = [*NAMED_JOBS, *OTHERS, *ORACLE_JOBS]
 _RECORDED = {text.partition(".")[0] for text in NOT_RECORDED.values()}
 
 
@@ -51,6 +53,8 @@ def run(name: str, **parameters: object) -> tuple[dict[str, Any], dict[str, Any]
 def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Job:
     if request.param in ORACLE_JOBS:
         return reportgen.open(str(SHARED_DATA / "oracle" / request.param))
+    if request.param in OTHERS:
+        return reportgen.open(str(SAMPLES / request.param))
     folder = tmp_path_factory.mktemp("jobs")
     return reportgen.open(str(make_job(NAMED_JOBS[request.param], output=folder)))
 
@@ -75,6 +79,12 @@ def is_missing(shown: Any) -> bool:
     return isinstance(shown, str) and shown.partition(".")[0] in _RECORDED
 
 
+def training(events: pd.DataFrame) -> pd.DataFrame:
+    """The steps of training, in traces those of no mode."""
+    train = events[events["process"] == "Step:ModeKeys.TRAIN"]
+    return train if len(train) else events[events["process"] == "Step:ModeKeys.GLOBAL"]
+
+
 def inside(samples: pd.DataFrame, steps: pd.DataFrame) -> pd.DataFrame:
     """The samples within steps of their node."""
     kept = np.zeros(len(samples), dtype=bool)
@@ -89,7 +99,7 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
     system, framework = job.system_metrics(), job.framework_metrics()
     gpu, cpu = (system[system["dimension"] == name] for name in (GPU, CPU))
     steps = framework[framework["process"].str.startswith("Step:")]
-    train = steps[steps["process"].str.endswith("TRAIN")]
+    train = training(steps)
     loop = (train["start_time_us"].min(), train["end_time_us"].max())
     gpu_loop, cpu_loop = (its[its["timestamp_us"].between(*loop)] for its in (gpu, cpu))
     lasted = steps["end_time_us"] - steps["start_time_us"]
@@ -139,12 +149,16 @@ def test_every_count_and_every_sentence_is_that_of_the_frames(job: Job) -> None:
             assert isinstance(found, str) == (expected == 0 or cell_id == "slow-steps"), cell_id
 
     system, framework = job.system_metrics(), job.framework_metrics()
-    train = framework[framework["process"] == "Step:ModeKeys.TRAIN"]
+    train = training(framework)
     if not is_missing(shown["phases"]):
         lasted_us = names["job_phases"]["duration_us"]
-        assert lasted_us.iloc[0] == train["start_time_us"].min() - system["timestamp_us"].min()
+        first_us = min(
+            system["timestamp_us"].min() if len(system) else framework["start_time_us"].min(),
+            train["start_time_us"].min(),
+        )
+        assert lasted_us.iloc[0] == train["start_time_us"].min() - first_us
         assert lasted_us.iloc[1] == train["end_time_us"].max() - train["start_time_us"].min()
-        row = names["step_times"].set_index("process").loc["Step:ModeKeys.TRAIN"]
+        row = names["step_times"].set_index("process").loc[train["process"].iloc[0]]
         assert row["p50_us"] == np.median(train["end_time_us"] - train["start_time_us"])
     if not is_missing(shown["bottlenecks"]):
         n_told = [

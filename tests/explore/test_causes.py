@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reportgen.explore import at_moments, cause_of, compare, functions_at, in_intervals, phases_at
+from reportgen.explore import cause_of, compare, functions_at, phases_at
 from reportgen.explore.causes import describe_cause
 from reportgen.profile import SpanTable
 from tests.builders import known, span_table
@@ -18,13 +18,13 @@ START_S = 1_000.0
 
 
 def at(*times_s: float):
-    return at_moments(np.array([round((START_S + t) * 1e9) for t in times_s], dtype=np.int64))
+    return (np.array([round((START_S + t) * 1e9) for t in times_s], dtype=np.int64),)
 
 
 def within(*intervals_s: tuple[float, float]):
     edges = np.array(intervals_s, dtype=float).reshape(-1, 2)
     ns = np.rint((START_S + edges) * 1e9).astype(np.int64)
-    return in_intervals(ns[:, 0], ns[:, 1])
+    return ns[:, 0], ns[:, 1]
 
 
 def spans(*rows: tuple[str, str, float, float]) -> SpanTable:
@@ -42,16 +42,16 @@ THREE = spans(
 
 
 def test_steps_are_phases_and_no_functions() -> None:
-    found = phases_at(THREE, at(1.0))
+    found = phases_at(THREE, *at(1.0))
 
     assert found["process"].tolist() == ["Step:ModeKeys.TRAIN"]
     assert found["total_us"].tolist() == [8e6]
 
 
 def test_without_events_or_moments_the_tables_are_empty() -> None:
-    assert functions_at(spans(), at(1.0)).empty
-    assert functions_at(THREE, at()).empty
-    assert functions_at(THREE, within()).empty
+    assert functions_at(spans(), *at(1.0)).empty
+    assert functions_at(THREE, *at()).empty
+    assert functions_at(THREE, *within()).empty
 
 
 def _many(name: str, n_events: int, duration_s: float, start_s: float):
@@ -70,8 +70,8 @@ def test_the_function_whose_share_rose_most_is_the_cause() -> None:
         *_many("log", 12, 0.1, 100.0),
         *_many("conv", 12, 0.3, 100.0),
     )
-    slow = functions_at(table, within((0.0, 50.0)))
-    usual = functions_at(table, within((99.0, 150.0)))
+    slow = functions_at(table, *within((0.0, 50.0)))
+    usual = functions_at(table, *within((99.0, 150.0)))
     cause = known(cause_of(slow, usual, at="in slow steps", against="in normal ones"))
     joined = compare(slow, usual)
 
@@ -88,8 +88,8 @@ def test_the_function_whose_share_rose_most_is_the_cause() -> None:
 
 def test_a_function_that_is_as_long_as_ever_but_runs_at_no_other_time_is_a_cause() -> None:
     table = spans(*_many("GetNext", 12, 0.4, 0.0), *_many("conv", 12, 0.4, 100.0))
-    slow = functions_at(table, within((0.0, 50.0)))
-    usual = functions_at(table, within((99.0, 150.0)))
+    slow = functions_at(table, *within((0.0, 50.0)))
+    usual = functions_at(table, *within((99.0, 150.0)))
     cause = known(cause_of(slow, usual, at="a", against="b"))
 
     assert cause.text == "GetNext takes 100.0 % of the time of all functions a and 0.0 % b."
@@ -109,8 +109,8 @@ def test_no_cause_is_named_on_thin_evidence(
         *_many("GetNext", n_others // 2 + n_others % 2, 0.1, 100.0),
         *_many("conv", n_others // 2 + n_others % 2, 0.1, 100.0),
     )
-    slow = functions_at(table, within((0.0, 50.0)))
-    usual = functions_at(table, within((99.0, 150.0)))
+    slow = functions_at(table, *within((0.0, 50.0)))
+    usual = functions_at(table, *within((99.0, 150.0)))
     if n_others % 2:
         usual = usual.assign(count=[n_others // 2, n_others // 2 + 1])
 
@@ -158,7 +158,7 @@ def test_why_no_cause_is_named_is_said(slow: Any, usual: Any, said: str) -> None
         *(row for name, n, length_s in slow for row in _many(name, n, length_s, 0.0)),
         *(row for name, n, length_s in usual for row in _many(name, n, length_s, 100.0)),
     )
-    sides = functions_at(table, within((0.0, 50.0))), functions_at(table, within((99.0, 150.0)))
+    sides = functions_at(table, *within((0.0, 50.0))), functions_at(table, *within((99.0, 150.0)))
 
     assert describe_cause(*sides, at="in slow steps", against="in the others") == (
         f"{said}; no cause is named."
@@ -168,11 +168,11 @@ def test_why_no_cause_is_named_is_said(slow: Any, usual: Any, said: str) -> None
 def test_the_life_of_a_loader_process_is_no_function() -> None:
     table = spans(("DataLoaderWorker", "worker", 0, 9), ("Forward", "conv", 1, 2))
 
-    assert functions_at(table, within((0.0, 9.0)))["function"].tolist() == ["conv"]
+    assert functions_at(table, *within((0.0, 9.0)))["function"].tolist() == ["conv"]
 
 
 def test_a_function_that_ran_on_one_side_only_stays_in_the_comparison() -> None:
-    joined = compare(functions_at(THREE, at(6.5)), functions_at(THREE, at(4.5)))
+    joined = compare(functions_at(THREE, *at(6.5)), functions_at(THREE, *at(4.5)))
 
     assert joined["function"].tolist() == ["GetNext", "conv"]
     assert joined["factor"].isna().all()
@@ -189,7 +189,7 @@ def test_sums_equal_a_slow_recount(
     names = [f"f{index % 3}" for index in range(len(events))]
     table = spans(*(("P", name, *event) for name, event in zip(names, events, strict=True)))
     moments = at(*(edge[0] for edge in intervals)) if as_moments else within(*intervals)
-    found = functions_at(table, moments).set_index("function")
+    found = functions_at(table, *moments).set_index("function")
 
     expected: dict[str, list[tuple[int, int]]] = {}
     for name, (start, end) in zip(names, events, strict=True):

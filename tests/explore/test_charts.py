@@ -11,10 +11,10 @@ import pytest
 from plotly.graph_objects import Figure
 
 import reportgen
-from reportgen.explore import Job, charts, compare, functions_at, in_intervals
+from reportgen.explore import Job, charts, compare, functions_at
 from tests.builders import START_S, span_table, timeline_lines, write_system, write_timeline
 
-NOTHING, WHOLE = span_table([]), in_intervals(np.array([0]), np.array([10**12]))
+NOTHING, WHOLE = span_table([]), (np.array([0]), np.array([10**12]))
 TRAIN = "Step:ModeKeys.TRAIN"
 
 
@@ -101,7 +101,7 @@ def test_of_many_steps_the_longest_are_drawn_and_the_chart_says_so(tmp_path: Pat
 
 def test_what_has_nothing_to_show_says_so(job: Job) -> None:
     system, framework = job.system_metrics().iloc[:0], job.framework_metrics().iloc[:0]
-    joined = compare(functions_at(NOTHING, WHOLE), functions_at(NOTHING, WHOLE))
+    joined = compare(functions_at(NOTHING, *WHOLE), functions_at(NOTHING, *WHOLE))
     for figure in (
         charts.heatmap(system, origin_us=0),
         charts.utilization_histogram(system),
@@ -128,7 +128,7 @@ def test_a_long_series_keeps_its_extremes(tmp_path: Path) -> None:
 
 def test_functions_of_one_name_are_told_apart_by_their_phase() -> None:
     spans = span_table([("A", "f", 10.0, 11.0), ("B", "f", 10.0, 12.0), ("B", "g", 10.0, 10.5)])
-    joined = compare(functions_at(spans, WHOLE), functions_at(spans, WHOLE))
+    joined = compare(functions_at(spans, *WHOLE), functions_at(spans, *WHOLE))
     slow, normal = charts.comparison(joined, sides=("slow", "normal")).data
 
     assert set(slow.y) == {"f · A", "f · B", "g"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import threading
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError, PlaceError
-from reportgen.explore import causes, functions_at, in_intervals, selections, wait_for_job
+from reportgen.explore import causes, functions_at, selections, wait_for_job
 from reportgen.explore import job as job_module
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,
@@ -119,7 +118,7 @@ def test_an_event_is_called_by_its_layer_then_by_its_argument_name(tmp_path: Pat
     assert shown == ["conv1", "__inference_7", "conv1", "12", "call"]
     assert len(job.framework_metrics(names="conv1")) == 2
     [spans] = job.spans(names="conv1")
-    told = functions_at(spans, in_intervals(np.array([0]), np.array([2**62])))
+    told = functions_at(spans, np.array([0]), np.array([2**62]))
     assert told[["function", "count", "total_us"]].to_numpy().tolist() == [["conv1", 2, 3e6]]
     assert set(spans.names) == {"FunctionRun", "call", "conv1"}
 
@@ -203,15 +202,6 @@ def test_a_job_is_a_database(job: Path, tmp_path: Path) -> None:
         ((n_samples, first),) = samples
         assert (n_samples, events) == (60, [(4,)])
         assert first == datetime.fromtimestamp(START_S + 5, UTC).replace(tzinfo=None)
-
-
-def test_arrow_tables_come_or_say_what_to_install(job: Path) -> None:
-    opened = reportgen.open(str(job))
-    if importlib.util.find_spec("pyarrow") is None:
-        with pytest.raises(ConfigError, match=r"make-profiler-report\[arrow\]"):
-            opened.to_arrow()
-    else:
-        assert opened.to_arrow()["system"].num_rows == 60
 
 
 def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path: Path) -> None:
@@ -307,7 +297,7 @@ def test_a_job_is_opened_by_its_name(job: Path, monkeypatch: pytest.MonkeyPatch)
     assert (opened.name, len(opened.system_metrics()), len(opened.latest().system)) == (
         "bert-7", 60, 60,
     )  # fmt: skip
-    assert opened.python_profiles().all == ()
+    assert opened.python_profiles().table.empty
     assert asked == ["sagemaker:eu-west-1/bert-7"]
 
 

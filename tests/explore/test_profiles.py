@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reportgen.explore.profiles import PythonProfiles, describe_own_time, top_functions
+from reportgen.explore.profiles import PythonProfiles, describe_own_time
 from reportgen.formats.python_profile.names import profile_key
 from reportgen.formats.python_profile.reading import read_profiles
 from tests.builders import known
@@ -96,7 +96,7 @@ def test_functions_equal_pstats_and_are_merged(tmp_path: Path) -> None:
     functions, problems = profiles.functions()
 
     assert problems == ()
-    assert len(profiles.all) == 3
+    assert len(profiles.table) == 3
     truth = pstats.Stats(*(str(tmp_path / name / "python_stats") for name in names))
     expected = truth.stats  # type: ignore[attr-defined]  # not in the stubs
     assert len(functions) == len(expected)
@@ -105,25 +105,25 @@ def test_functions_equal_pstats_and_are_merged(tmp_path: Path) -> None:
         assert (row.primitive_calls, row.calls) == (primitive, calls)
         assert row.own_s == pytest.approx(own_s)
         assert row.cumulative_s == pytest.approx(cumulative_s)
-    assert top_functions(functions, n=1)["function"].tolist() == ["busy"]
-    assert top_functions(functions, by="calls", n=1)["calls"].tolist()[0] >= 6
+    assert functions["function"].iloc[0] == "busy"
+    assert functions["calls"].max() >= 6
 
 
-def test_profiles_are_selected_by_step_time_mode_phase_and_node(tmp_path: Path) -> None:
-    dump(
-        tmp_path / folder(f"prestepzero-*-start-{T}", f"train-0-stepstart-{T + 1}") / "python_stats"
-    )
+def test_profiles_are_listed_by_node_and_time(tmp_path: Path) -> None:
+    before = folder(f"prestepzero-*-start-{T}", f"train-0-stepstart-{T + 1}")
+    dump(tmp_path / before / "python_stats")
     for k in range(4):
         start, end = f"train-{k}-stepstart-{T + 10 * k}", f"train-{k}-stepend-{T + 10 * k + 5}"
         dump(tmp_path / folder(start, end, node=f"{k % 2}-algo-1") / "python_stats")
     profiles = PythonProfiles(str(tmp_path))
+    table = profiles.table
 
-    assert len(profiles.table()) == 5
-    assert len(profiles.select(steps=(1, 2))) == 2
-    assert len(profiles.select(start_mode="prestepzero")) == 1
-    assert len(profiles.select(end_phase="stepend", node="1-algo-1")) == 2
-    assert len(profiles.select(times_us=(T + 10, T + 25))) == 2
-    assert profiles.select(profiler="pyinstrument") == ()
+    assert table["start_step"].fillna(-1).tolist() == [0, 2, 1, 3, -1]
+    assert table["node"].tolist() == [*["0-algo-1"] * 2, *["1-algo-1"] * 2, "27-algo-1"]
+    assert (table["end_time_us"] - table["start_time_us"]).tolist() == [5, 5, 5, 5, 1]
+    functions, _ = profiles.functions(table[table["start_mode"] == "prestepzero"])
+    assert functions.loc[functions["function"] == "busy", "calls"].tolist() == [2]
+    assert PythonProfiles(str(tmp_path / before / "python_stats")).table.empty
 
 
 def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Path) -> None:
@@ -136,12 +136,12 @@ def test_profiles_that_cover_slow_batches_name_what_is_no_training(tmp_path: Pat
     between = pd.DataFrame({"start_time_us": [1_060], "end_time_us": [1_099]})
 
     found = profiles.covering(slow, origin_us=origin_us)
-    assert [item.interval.start.step for item in found] == [0, 2]  # both edges count
-    assert profiles.covering(between, origin_us=origin_us) == ()
+    assert found["start_step"].tolist() == [0, 2]  # both edges count
+    assert profiles.covering(between, origin_us=origin_us).empty
     functions, _ = profiles.functions(found)
     assert functions.loc[functions["function"] == "busy", "calls"].tolist() == [4]
     assert "busy (" in describe_own_time(functions)
-    nothing, _ = profiles.functions(())
+    nothing, _ = profiles.functions(found.iloc[:0])
     assert describe_own_time(nothing) == "There is no Python profile for this window."
 
 
