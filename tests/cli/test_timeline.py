@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from reportgen.cli.timeline import command
 from reportgen.errors import ConfigError, ReportgenError, WouldOverwriteError
-from tests.builders import known, write_end_marker, write_system
+from tests.builders import write_end_marker, write_system
 from tests.index.test_read import save
 from tests.s3_server import Bucket
 from tests.traces import BASE_NS, START_US, kernel, launch, ranked, small_events, write_trace
@@ -80,7 +80,6 @@ def test_findings_of_a_saved_report_are_markers_and_can_be_zoomed_to(tmp_path: P
     save(tmp_path / "saved", report)
     times = [item.finding for item in report.findings if item.finding.where.start_s is not None]
     assert times
-    known(times[0].where.start_s)
     write_system(tmp_path / "job", {"gpu0": [50.0] * 1000, "cpu0": [20.0] * 1000})
     write_end_marker(tmp_path / "job")
     answer = timeline(

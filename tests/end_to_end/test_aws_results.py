@@ -205,7 +205,7 @@ def test_broken_and_missing_results_are_told_and_the_rest_is_there(tmp_path: Pat
     page = (tmp_path / "profiler-report.html").read_text()
     assert "BatchSize.json is missing" in page
 
-    again = run_command("profiler-report", "--output", "again", cwd=tmp_path)
+    again = run_command("profiler-report", "--output", "again", "--format", "json", cwd=tmp_path)
     assert again.code == 0, again.stderr
     same = (tmp_path / "again/profiler-report/StepOutlier.json").read_bytes()
     assert same == (tmp_path / "profiler-report/StepOutlier.json").read_bytes()
@@ -216,7 +216,7 @@ def test_raw_data_win_over_results_beside_them(input_bound_job: Path, tmp_path: 
     shutil.copytree(input_bound_job / "profiler-output", job / "profiler-output")
     shutil.copytree(SHARED_DATA / "aws-reports/cpu-only", job / "rule-output/profiler-reports")
 
-    run = run_command(job, "--rules", "LowGPUUtilization", cwd=tmp_path)
+    run = run_command(job, "--rules", "LowGPUUtilization", "--format", "json", cwd=tmp_path)
 
     assert run.code == 0, run.stderr
     report = json.loads((tmp_path / "profiler-report/report.json").read_text())

@@ -64,7 +64,7 @@ def test_a_single_file_of_several_ranks_may_be_reported_beside_itself(tmp_path: 
 def test_a_single_trace_may_be_reported_beside_itself(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace.json", trace_text())
 
-    run = run_command("trace.json", cwd=tmp_path)
+    run = run_command("trace.json", *SUMMARY, cwd=tmp_path)
 
     assert run.code == 0, run.stderr
     assert report_of(tmp_path)["job"]["name"] == "trace"

@@ -67,7 +67,9 @@ def test_events_without_system_metrics_are_enough(tmp_path: Path) -> None:
     ]
     write_timeline(tmp_path / "job", timeline_lines(rows), end_s=START_S + 120)
 
-    report, _ = report_of(tmp_path / "job", tmp_path / "out")
+    run = run_command(tmp_path / "job", "-o", "out", "--format", "json", cwd=tmp_path)
+    assert run.code == 0, run.stderr
+    report = json.loads((tmp_path / "out" / "profiler-report" / "report.json").read_text())
 
     assert report["summary"]["training_loop_duration_in_seconds"] == 119.5
     assert report["rules"]["StepOutlier"]["status"] == "ok"

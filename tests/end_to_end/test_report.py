@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -15,7 +12,6 @@ import pytest
 from reportgen.rules.registry import SAMPLED_RULES
 from tests.end_to_end.command import Run, run_command
 from tests.schemas import assert_valid
-from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.notebook
 
@@ -36,7 +32,9 @@ def test_the_report_is_made_and_only_its_path_is_on_stdout(made: tuple[Path, Run
         "profiler-report.html",
         "profiler-report.ipynb",
     ]
-    n_files = len(SAMPLED_RULES) + 1
+    report = json.loads((output / "profiler-report" / "report.json").read_text())
+    assert {rule.id for rule in SAMPLED_RULES} >= set(report["rules"]) > {"StepOutlier"}
+    n_files = len(report["rules"]) + 1
     assert len(list((output / "profiler-report").glob("*.json"))) == n_files
     assert assert_valid(output / "profiler-report") == n_files
 
@@ -60,19 +58,6 @@ def test_the_planted_fault_is_the_first_finding(made: tuple[Path, Run]) -> None:
     shares = [report["summary"][f"{part}_pct"] for part in
               ("initialization", "training_loop", "finalization")]  # fmt: skip
     assert round(sum(shares), 6) == 100
-
-
-def test_equal_input_gives_equal_results(
-    made: tuple[Path, Run], input_bound_job: Path, tmp_path: Path
-) -> None:
-    output, _ = made
-    run = run_command(input_bound_job, "--output", tmp_path, cwd=tmp_path)
-
-    assert (run.code, run.stderr) == (0, "")
-    for path in sorted((output / "profiler-report").iterdir()):
-        assert (tmp_path / "profiler-report" / path.name).read_bytes() == path.read_bytes()
-    for name in ("profiler-report.html", "profiler-report.ipynb"):
-        assert (tmp_path / name).read_bytes() == (output / name).read_bytes()
 
 
 def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
@@ -109,23 +94,6 @@ def test_an_edited_notebook_makes_the_page_again_and_is_never_lost(
     refused = run_command(input_bound_job, cwd=tmp_path)
     assert (refused.code, "was edited" in refused.stderr) == (2, True)
     assert nbformat.read(str(tmp_path / "profiler-report.ipynb"), as_version=4) == kept
-
-
-@pytest.mark.parametrize("end", [">&-", "| true", ">/dev/full"])
-def test_a_stdout_that_is_gone_does_not_unmake_the_report(
-    end: str, made: tuple[Path, Run], tmp_path: Path
-) -> None:
-    results = made[0] / "profiler-report"
-    command = [sys.executable, "-m", "reportgen", str(results), "--output", str(tmp_path)]
-    script = f"set -o pipefail; {shlex.join(command)} {end}"
-
-    done = subprocess.run(
-        ["bash", "-c", script], capture_output=True, text=True, check=False, cwd=ROOT
-    )
-
-    assert "Traceback" not in done.stderr
-    assert (tmp_path / "profiler-report.html").is_file()
-    assert done.returncode == (1 if end == ">/dev/full" else 0), done.stderr
 
 
 def test_a_cell_of_an_edited_notebook_that_fails_is_shown_with_its_error(

@@ -99,7 +99,8 @@ def test_results_of_sagemaker_give_the_same_report_from_a_bucket_as_from_disk(
     shutil.copytree(SHARED_DATA / "aws-reports" / "cpu-only", job / AWS_LEVELS)
     s3.put_folder(job, "runs/my-job")
     for place, output in ((str(job / level), "disk"), (f"{s3.url}/runs/my-job/{level}", "bucket")):
-        run = run_command(place.removesuffix("/."), "--output", tmp_path / output, cwd=tmp_path)
+        args = (place.removesuffix("/."), "--output", tmp_path / output)
+        run = run_command(*args, *SUMMARY, cwd=tmp_path)
         assert (run.code, run.stderr) == (0, "")
     assert files_of(tmp_path / "disk") == files_of(tmp_path / "bucket")
 

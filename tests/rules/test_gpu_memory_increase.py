@@ -199,7 +199,7 @@ def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
     # 150 samples: too few for SageMaker, and three minutes. The level rises by 0.2 a sample.
     memory = [20.0 + 0.2 * index for index in range(150)]
     result = run(RULE, node(memory, interval_s=1.2))
-    known(finding(result, "MEM-2"))
+    assert finding(result, "MEM-2")
 
     assert result.counters == Counters(datapoints=150)
     assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(10.0, rel=0.08)

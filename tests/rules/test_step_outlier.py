@@ -384,10 +384,8 @@ def test_what_ran_in_slow_steps_counts_each_event_once() -> None:
         "Forward": pytest.approx(100 * 0.9 / 100.9),
     }
     shown = rows_of(result, "outlier_general")
-    assert [(row["part"], row["time_s"]) for row in shown] == [
-        ("DataLoaderWorker", 100.0),
-        ("Forward", 0.9),
-    ]
+    # The life of a loader process runs beside the loop.
+    assert [(row["part"], row["time_s"]) for row in shown] == [("Forward", 0.9)]
 
 
 def test_functions_in_slow_steps_are_compared_with_those_in_the_others() -> None:

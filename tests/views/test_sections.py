@@ -145,7 +145,8 @@ def test_a_rule_that_did_not_look_shows_dashes_instead_of_zeros(busy):
 
 def test_a_remedy_is_shown_only_of_a_check_with_findings(busy):
     found = {item.rule for item in busy.findings}
-    assert {row.rule_id for row in rule_rows(busy) if row.advice} == found
+    advised = {row.rule_id for row in rule_rows(busy) if row.advice}
+    assert set() < advised <= found
 
 
 @pytest.mark.parametrize(
