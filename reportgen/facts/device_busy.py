@@ -36,7 +36,7 @@ _COMMUNICATION = re.compile(
     re.IGNORECASE,
 )
 """Names in published traces (docs/definitions.md, Communication kernels)."""
-FINE_BINS = 1_500
+MOST_FINE_BINS = 1_500
 """Minimum number of bins that are measured, at most ten times as many: the drawn bins join them."""
 MOST_BINS = 300
 """Drawn bins are 120 to 300 (docs/definitions.md, Utilization over time)."""
@@ -350,7 +350,7 @@ class Use:
 
 def fine_use(busy: Union, window: Window, *, origin_ns: int, node: str, device: str) -> FineUse:
     """Return the busy time of a device in fine bins over a window."""
-    width_ns = int(10 ** max(floor(log10(max(window.length_ns / FINE_BINS, 1))), 0))
+    width_ns = int(10 ** max(floor(log10(max(window.length_ns / MOST_FINE_BINS, 1))), 0))
     first = (origin_ns + window.start_ns) // width_ns
     last = (origin_ns + window.end_ns) // width_ns
     edge_ns = np.arange(first, last + 2, dtype=np.int64) * width_ns - origin_ns

@@ -20,11 +20,11 @@ from reportgen.facts.starving import IDLES_RATIO, USUAL_PCT, WORKS_PCT
 from reportgen.facts.steps import WARM_UP_STEPS, steps_of
 from reportgen.profile import SeriesKind, SpanTable, SystemTable
 
-LEAST_STEPS = 5
+LEAST_LOADED_STEPS = 5
 """The median of fewer steps says little about the others."""
 FASTEST_PCT = 10
 """The percentile of the lengths of steps that stands for an undisturbed one."""
-LEAST_TICKS = 10
+LEAST_LOAD_TICKS = 10
 """The mean of fewer samples says little about a stretch of time."""
 FLAT_RATIO = usage.NETWORK_BUSY_PCT / 100
 """A rate that is in the median as close to its own maximum as a busy network is flat: it has
@@ -85,9 +85,9 @@ def input_load_of(
     is_within = overlaps_any(system.tick_ns, system.tick_ns, *waits)
     first_ns, last_ns = loop_ns or (waits[0].min(initial=0), waits[1].max(initial=0))
     in_loop = (system.tick_ns >= first_ns) & (system.tick_ns <= last_ns)
-    if int(is_within.sum()) < LEAST_TICKS:
+    if int(is_within.sum()) < LEAST_LOAD_TICKS:
         is_within = in_loop
-    if int(is_within.sum()) < LEAST_TICKS:
+    if int(is_within.sum()) < LEAST_LOAD_TICKS:
         return ()
     waited_ns = int((waits[1] - waits[0]).sum())
     return (replace(_load(system, is_within, in_loop), waited_ns=waited_ns),)
@@ -111,7 +111,7 @@ def crowded_loss_ns(system: SystemTable, spans: SpanTable) -> int:
         is_late = np.arange(steps.n_steps) >= WARM_UP_STEPS
         free_ns, crowded = steps.cycle_ns[~is_crowded], steps.where(is_crowded & is_late)
         usual_ns = np.percentile(steps.cycle_ns, FASTEST_PCT)
-        if free_ns.size >= LEAST_STEPS:
+        if free_ns.size >= LEAST_LOADED_STEPS:
             usual_ns = np.median(free_ns)
         losses[steps.worker] += float((crowded.cycle_ns - usual_ns).sum())
         is_within |= overlaps_any(system.tick_ns, system.tick_ns, crowded.start_ns, crowded.next_ns)
@@ -150,14 +150,14 @@ def _load(system: SystemTable, is_within: Mask, in_loop: Mask) -> InputLoad:
 def _pace_ratio(rate: Floats, is_within: Mask, in_loop: Mask) -> float:
     """Return the mean rate in the loop by that in its waits; 0 where the loop stands for them."""
     waiting, every = (rate[its & np.isfinite(rate)] for its in (is_within, in_loop))
-    is_known = LEAST_TICKS <= waiting.size < every.size and waiting.mean() > 0
+    is_known = LEAST_LOAD_TICKS <= waiting.size < every.size and waiting.mean() > 0
     return min(float(every.mean() / waiting.mean()), 1.0) if is_known else 0.0
 
 
 def _flat_ratio(system: SystemTable, is_within: Mask, in_loop: Mask) -> float:
     received = usage.input_bytes_per_s(system)
     is_known = np.isfinite(received)
-    if int((is_within & is_known).sum()) < LEAST_TICKS:
+    if int((is_within & is_known).sum()) < LEAST_LOAD_TICKS:
         return 0.0
     middle = float(np.median(received[is_within & is_known]))
     every = received[(is_within | in_loop) & is_known]

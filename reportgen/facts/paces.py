@@ -14,19 +14,19 @@ from reportgen.merging import sum_by_key
 from reportgen.profile import SpanTable
 from reportgen.profile.spans import TRAINING_PHASES
 
-LEAST_STEPS = 10
+LEAST_PACE_STEPS = 10
 """With fewer steps of a worker its pace is chance."""
 LEAST_EXTRA_RATIO = 0.03
 """A worker whose extra time is below 3 % of the loop does not hold up the others noticeably."""
-SAME_LENGTH_RATIO = 0.02
+EQUAL_PACE_RATIO = 0.02
 """Steps whose medians differ by at most 2 % end together: the workers wait for each other."""
 CHANCE_DEVIATIONS = 3.0
-"""Of equal workers each is the slower one in half of the steps; more by three deviations is no
-chance."""
+"""Of equal workers each is the slower one in half of the steps, and of ranks that take turns each
+is last as often; more by three standard deviations is no chance: one of a thousand exceeds them."""
 FASTEST_PCT = 10
 """The percentile that stands for undisturbed passes: a slow worker is slow in these as well, one
 that lacks a core now and then is not."""
-N_BLOCKS = 10
+N_PACE_BLOCKS = 10
 """A stretch of a job, in which a worker may be slow, is one or several tenths of its steps."""
 FAR_MORE = 1.2
 """A stretch counts if it costs this factor more than the steady part of being slow."""
@@ -206,7 +206,7 @@ def _trainings(every: Sequence[Pace]) -> Iterator[list[Pace]]:
 
 def _straggler_of(every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
     paces = main_paces(every)
-    if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_STEPS:
+    if len(paces) < 2 or min(pace.step.count for pace in paces) < LEAST_PACE_STEPS:
         return None
     always, stretch = _find(paces, every, above_pct), _stretch_of(paces, above_pct)
     for_a_time = _find(stretch, stretch, above_pct) if stretch else None
@@ -218,9 +218,9 @@ def _straggler_of(every: Sequence[Pace], above_pct: float) -> LaggingWorker | No
 def _stretch_of(paces: Sequence[Pace], above_pct: float) -> list[Pace]:
     """Return the paces in the tenths of the steps in which one worker lags most; none if in all."""
     number, forward_ns = _matched(paces)
-    if number.size < 2 * LEAST_STEPS:
+    if number.size < 2 * LEAST_PACE_STEPS:
         return []
-    n_blocks = min(N_BLOCKS, number.size // LEAST_STEPS)
+    n_blocks = min(N_PACE_BLOCKS, number.size // LEAST_PACE_STEPS)
     blocks = np.array_split(np.arange(number.size), n_blocks)
     usual_ns = np.sort(forward_ns, axis=0)[(len(paces) - 1) // 2]
     longer = np.stack([np.median(forward_ns[:, its] / usual_ns[its], axis=1) for its in blocks]) - 1
@@ -253,7 +253,7 @@ def _within(pace: Pace, first: int, last: int) -> Pace:
 
 
 def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> LaggingWorker | None:
-    by_forward = min(pace.forward.count for pace in paces) >= LEAST_STEPS
+    by_forward = min(pace.forward.count for pace in paces) >= LEAST_PACE_STEPS
 
     def lengths(pace: Pace) -> Lengths:
         return pace.forward if by_forward else pace.step
@@ -290,7 +290,7 @@ def _find(paces: Sequence[Pace], every: Sequence[Pace], above_pct: float) -> Lag
         usual_ns=usual_ns,
         extra_ns=extra_ns,
         extra_ratio=extra_ratio,
-        is_waited_for=max(step_ns) <= (1 + SAME_LENGTH_RATIO) * min(step_ns),
+        is_waited_for=max(step_ns) <= (1 + EQUAL_PACE_RATIO) * min(step_ns),
     )
 
 
@@ -298,7 +298,7 @@ def _end_together(every: Sequence[Pace]) -> bool:
     """Return whether all workers take equally long for as many steps, whatever lies in these."""
     counts = sum_by_key({pace.worker: pace.step.count} for pace in every)
     cycles_ns = [pace.loop_ns / counts[pace.worker] for pace in every]
-    return max(cycles_ns) <= (1 + SAME_LENGTH_RATIO) * min(cycles_ns)
+    return max(cycles_ns) <= (1 + EQUAL_PACE_RATIO) * min(cycles_ns)
 
 
 def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float, otherwise: float) -> float:
@@ -310,7 +310,7 @@ def _saved_ratio(paces: Sequence[Pace], is_slow: Mask, faster: float, otherwise:
     Edge cases: 0 where the slow workers are not slower in clearly more than half of the steps.
     """
     number, forward_ns = _matched(paces)
-    if number.size < LEAST_STEPS:
+    if number.size < LEAST_PACE_STEPS:
         return otherwise
     is_last = forward_ns[is_slow].max(axis=0) > np.median(forward_ns[~is_slow], axis=0)
     if is_last.mean() - 0.5 < CHANCE_DEVIATIONS * 0.5 / np.sqrt(number.size):

@@ -15,14 +15,12 @@ from reportgen.arrays import Floats, Integers
 from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.steps import PhaseSteps, steps_of
-from reportgen.facts.trend import trend_of
+from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import Memo, fact
 
 N_BLOCKS = 12
 """Blocks of equally many steps whose medians are compared; the first is warm-up and left out."""
-AGREEMENT_FROM = 0.7
-"""Kendall's tau of the medians at which they clearly rise."""
 JUMP_RATIO = 1.2
 """All blocks behind a jump are a fifth above all before it: no scatter of medians does that."""
 AT_ONCE_RATIO = 0.8

@@ -21,7 +21,7 @@ from reportgen.arrays import Floats, Integers, Mask
 
 MAX_POINTS = 400
 """Pairs grow with the square; longer series are cut to medians of equal blocks first."""
-USUAL_PCT = 40.0
+BASE_PCT = 40.0
 LOW_PCT = 10.0
 """The usual value is the 40th percentile, because up to half of the values may be high ones. The
 distance of both percentiles is one standard deviation of normal values (1.03)."""
@@ -30,9 +30,12 @@ STRIDE = 16
 MEDIAN_FACTOR = 2
 """A step of more than twice the median is slow; one of exactly that is normal."""
 SLOW_FROM_DEVIATIONS = 4.0
-SLOW_FROM_RATIO = 0.05
+DRIFT_FROM_RATIO = 0.05
 """A cycle is slow when it exceeds the usual one by four deviations, which plain scatter hardly ever
 does, and by 5 %, below which the difference is not worth a search."""
+AGREEMENT_FROM = 0.7
+"""Kendall's tau from which a series clearly rises: of eight points in random order, the fewest that
+are judged, less than one in a hundred reaches it (docs/rules.md)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,19 +75,19 @@ def usual_of(values: Floats) -> Floats:
     than two windows has one usual value.
     """
     if values.size < 2 * WINDOW:
-        return np.full(values.shape, np.percentile(values, USUAL_PCT))
+        return np.full(values.shape, np.percentile(values, BASE_PCT))
     windows = np.lib.stride_tricks.sliding_window_view(values, WINDOW)[::STRIDE]
     middles = np.arange(windows.shape[0]) * STRIDE + (WINDOW - 1) / 2
-    return np.interp(np.arange(values.size), middles, np.percentile(windows, USUAL_PCT, axis=1))
+    return np.interp(np.arange(values.size), middles, np.percentile(windows, BASE_PCT, axis=1))
 
 
 def scatter_of(excess: Floats) -> float:
     """Return how far (n,) values less the usual ones scatter where they are not high, >= 0."""
-    usual, low = np.percentile(excess, (USUAL_PCT, LOW_PCT))
+    usual, low = np.percentile(excess, (BASE_PCT, LOW_PCT))
     return float(usual - low)
 
 
-def excess_of(values: Floats, *, least_ratio: float = SLOW_FROM_RATIO) -> tuple[Floats, Mask]:
+def excess_of(values: Floats, *, least_ratio: float = DRIFT_FROM_RATIO) -> tuple[Floats, Mask]:
     """Return by how much (n,) values exceed the usual one at their time, and which are high.
 
     High ones exceed the usual one by ``SLOW_FROM_DEVIATIONS`` and by ``least_ratio`` of it.

@@ -20,13 +20,13 @@ from reportgen.rules import kit
 from reportgen.text import format_ns, write
 from reportgen.units import NS_PER_S
 
-MOST_FUNCTIONS = 12
+MOST_LISTED_FUNCTIONS = 12
 LISTED_FROM_RATIO = 0.01
 """So many functions are listed, those that differ by 1 % of the extra time or more, by the size of
 the difference; the others hardly matter."""
 FILLS_RATIO = 0.5
 """A cause explains more than half of the extra time."""
-LEAST_TICKS = 3
+LEAST_DIP_TICKS = 3
 """With fewer samples inside windows their mean is chance."""
 HEAVIER_BY_PCT = 20.0
 """The host clearly works harder when its busiest core gains this many percentage points."""
@@ -149,7 +149,7 @@ def dip_text(found: Contrast) -> str:
     gpu, core = (found.loads.get(gauge) for gauge in (Gauge.GPU, Gauge.CORE))
     if gpu is None or gpu.inside is None or gpu.outside is None:
         return ""
-    if gpu.n_inside < LEAST_TICKS:
+    if gpu.n_inside < LEAST_DIP_TICKS:
         text = """Only {gpu.n_inside:count sample} lie in them: too few to know the use of the
             GPUs."""
         return write(text, gpu=gpu)
@@ -220,7 +220,7 @@ def exhibits_of(
 
 def _largest(found: Sequence[Difference]) -> list[Difference]:
     differing = [item for item in found if abs(item.excess_ratio) >= LISTED_FROM_RATIO]
-    largest = sorted(differing, key=lambda item: -abs(item.excess_ratio))[:MOST_FUNCTIONS]
+    largest = sorted(differing, key=lambda item: -abs(item.excess_ratio))[:MOST_LISTED_FUNCTIONS]
     return [item for item in differing if item in largest]
 
 

@@ -84,7 +84,7 @@ SLOWER = replace(
         (nvidia-smi -q -d CLOCK,PERFORMANCE). If they are equal, its inputs are larger: balance
         shards, tables, sequence lengths or layers.""",
 )
-ALIKE_RATIO = 0.02
+EQUAL_COUNTS_RATIO = 0.02
 """Numbers of kernels that differ by less are equal: steps at the edge of a recording do."""
 NO_GPU = kit.Message(
     id="ACT-4",
@@ -500,7 +500,7 @@ def _times_as_long(
     counts = {(rank.rank, at): n for rank in ranks for at, n in rank.n_computing.items()}
     n_own = counts.pop((worst.rank, worst.device))
     n_others = sum(counts.values())
-    if abs(n_own * len(counts) - n_others) >= ALIKE_RATIO * n_others:
+    if abs(n_own * len(counts) - n_others) >= EQUAL_COUNTS_RATIO * n_others:
         return None
     others_ns = sum(item.compute_ns for item in rows) - worst.compute_ns
     return (worst.compute_ns / n_own) / (others_ns / n_others)

@@ -16,6 +16,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts.intervals import union_of
+from reportgen.facts.paces import CHANCE_DEVIATIONS
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import NodeProfile, SpanSource, SpanTable
 from reportgen.profiler_config import ProfilingKind
@@ -26,9 +27,6 @@ from reportgen.units import NS_PER_S
 
 NEGOTIATE = "NEGOTIATE_"
 MOST_REPORTED = 3
-CHANCE_DEVIATIONS = 3.0
-"""A rank is last more often than chance explains at this many standard deviations: of a thousand
-ranks that take turns by chance one exceeds them."""
 CHEAP_PCT = 5.0
 """A smaller share of the time is a reading, not a fault: it is not worth a search."""
 

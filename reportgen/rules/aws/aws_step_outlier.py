@@ -19,6 +19,8 @@ from reportgen.rules.aws.breakdown import breakdown_details
 from reportgen.rules.aws.details import Counted
 from reportgen.units import NS_PER_S
 
+STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
+"""In AWS's order."""
 BINS = 100
 STDDEV_DIGITS = 2
 """AWS rounds ``stddev`` in its JSON; the exhibits have all digits."""

@@ -22,15 +22,15 @@ from reportgen.results import (
 from reportgen.results.charts import boxes, floats, histogram
 from reportgen.rules.aws.aws_max_initialization_time import AWS_END, phases_exhibit, phases_of
 from reportgen.rules.aws.aws_overall_system_usage import usage_rows, usage_tables
+from reportgen.rules.aws.aws_step_outlier import STATISTICS
 from reportgen.rules.aws.bottleneck_tables import DURING, slices
 from reportgen.rules.aws.breakdown import exhibits_of_members, numbers_of
 from reportgen.rules.aws.details import LAST_TIMESTAMP, MEMORY_SUFFIX
 from reportgen.text import device_label
 
-MOST_LINES = 8
+_MOST_GPUS = 8
 """More GPUs than this cannot be distinguished in one histogram."""
 _MOST_COUNTED = 2**63
-_STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
 _IDLE_PCT = 10.0
 """The default of ``gpu_threshold`` of SageMaker's bottleneck rules."""
 _MARKS = frozenset(field.name for field in fields(Box))
@@ -129,7 +129,7 @@ def _workloads(details: Details) -> Iterator[Exhibit]:
         yield histogram(
             "workloads",
             PCT_EDGES[: AWS_N_BINS + 1],
-            groups[:MOST_LINES],
+            groups[:_MOST_GPUS],
             title="Samples by GPU utilization",
             caption="As SageMaker writes it: samples of 99 and 100 % are missing.",
             unit="%",
@@ -189,7 +189,7 @@ def _steps(details: Details) -> Iterator[Exhibit]:
         ExhibitKind.TABLE,
         title="Step durations by training process",
         caption=kept,
-        columns=list(columns("worker", "outliers", _STATISTICS)),
+        columns=list(columns("worker", "outliers", STATISTICS)),
     )
     yield exhibit(
         "step_percentiles",

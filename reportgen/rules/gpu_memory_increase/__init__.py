@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from reportgen import results
+from reportgen.facts.trend import AGREEMENT_FROM
 from reportgen.facts.usage import enough_samples
 from reportgen.rules import kit
 from reportgen.rules.aws.details import counted
@@ -17,9 +18,6 @@ from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMem
 from reportgen.text import device_label, format_place, part_of
 from reportgen.units import NS_PER_S
 
-AGREEMENT_FROM = 0.7
-"""A trend is reported with at least this agreement in rank (Kendall's tau): of eight minutes in
-random order, the fewest that are judged, less than one in a hundred reaches it."""
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
 

@@ -25,7 +25,7 @@ ABOUT = About(
     section=Section(id="gpu-time", title="GPU time budget", order=20),
     first_picture="budget",
 )
-LEAST_TICKS = 2
+LEAST_BUDGET_TICKS = 2
 """One tick has no length."""
 LEAST_TOLD_PCT = 1.0
 """A part below this share is hardly worth the effort to win it back."""
@@ -45,7 +45,7 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(len(node.gpus) for node in nodes),
         n_samples=max((node.n_ticks for node in nodes if node.gpus), default=0),
-        patience=LEAST_TICKS - 1,
+        patience=LEAST_BUDGET_TICKS - 1,
     )
     if reason and not ranks:
         return Outcome(missing=reason)

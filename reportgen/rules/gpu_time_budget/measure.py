@@ -44,9 +44,9 @@ LEAST_UNUSED_TICKS = 100
 """Fewer samples do not show that the job never uses a GPU: it may be held up."""
 LEAST_STRETCH_TICKS = 2
 """One idle sample does not show how long a GPU idled."""
-MOST_STRETCHES = 200
+MOST_SAMPLED_STRETCHES = 200
 """The longest of each node are kept, as many as a chart can show; all count."""
-N_BLOCKS = 1_000
+N_DATA_BLOCKS = 1_000
 """Without steps the time of a node is kept in this many equal blocks."""
 
 Codes = NDArray[np.int8]
@@ -137,7 +137,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
         n_ticks=system.n_ticks,
         has_steps=steps_ns is not None,
         has_events=part.spans.n_spans > 0,
-        stretches=tuple(stretches[:MOST_STRETCHES]),
+        stretches=tuple(stretches[:MOST_SAMPLED_STRETCHES]),
         data=tuple(data),
     )
 
@@ -231,7 +231,11 @@ def _rows(part: NodeProfile, length_ns: Instants) -> Rows:
     if steps:
         return "steps", steps.start_ns, steps.duration_ns
     tick_ns = part.system.tick_ns
-    edges = np.arange(N_BLOCKS + 1) * int(tick_ns[-1] + length_ns[-1] - tick_ns[0]) // N_BLOCKS
+    edges = (
+        np.arange(N_DATA_BLOCKS + 1)
+        * int(tick_ns[-1] + length_ns[-1] - tick_ns[0])
+        // N_DATA_BLOCKS
+    )
     return "blocks", tick_ns[0] + edges[:-1], np.diff(edges)
 
 

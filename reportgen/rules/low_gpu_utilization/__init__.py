@@ -16,7 +16,7 @@ from reportgen.rules.aws.details import counted
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.low_gpu_utilization import texts
 from reportgen.rules.low_gpu_utilization.measure import (
-    LOST_RATIO,
+    LONG_EDGE_RATIO,
     GpuUse,
     IdleEdge,
     NodeGpus,
@@ -32,7 +32,7 @@ LONG_NS, LONG_RATIO, VERY_LONG_NS = 150 * NS_PER_S, 0.15, 20 * NS_PER_MINUTE
 """Before and after the training all GPUs idle. Up to a minute is the start of an ordinary job. Its
 end, in which the model is saved and uploaded, is told from the same cost on as its start (rule
 MaxInitializationTime). A GPU that idles while others work has no such reason."""
-CHEAP_RATIO = 0.05
+LITTLE_REST_RATIO = 0.05
 """GPUs that rest for less of all their time at work swing in some minutes only: the 5th percentile
 over all of it is no rest."""
 PHASES_RATIO = 0.1
@@ -43,7 +43,7 @@ MOST_RATIO = 0.5
 MOST_IN_STEPS_PCT = 105.0
 """A GPU that worked for longer than the steps took, beyond rounding, works outside of them as well:
 kernels run behind the host, and steps say nothing about the GPU."""
-RARE_RATIO = 0.1
+RARE_FAULT_RATIO = 0.1
 """A fault in less than a tenth of the judged minutes is mentioned, but no warning."""
 HOST_BUSY_PCT = 70.0
 """From this mean of all cores on the host has no room: BatchSize's threshold."""
@@ -177,7 +177,7 @@ def _idle_edge(
     share = sum(each.pct for _, each in found) / 100 / len(every)
     return message.finding(
         measured=edge.pct,
-        threshold=100 * LOST_RATIO,
+        threshold=100 * LONG_EDGE_RATIO,
         where=kit.stretch(worst.node, worst.gpu, edge.start_ns, edge.end_ns),
         severity=kit.cost_severity(share),
         share=share,
@@ -230,8 +230,8 @@ def _finding(
     shares = (its.work_ns.size / gpu.judged_minutes for its, gpu in zip(faults, gpus, strict=True))
     lost = [1 - gpu.work_mean_pct / 100 if is_low else gpu.rested_ratio for gpu in gpus]
     wasted = sum(lost) / len(every)
-    cheap_ratio = PHASES_RATIO if all(gpu.rests_in_steps for gpu in gpus) else CHEAP_RATIO
-    is_rare = max(shares) < RARE_RATIO or (not is_low and wasted < cheap_ratio)
+    cheap_ratio = PHASES_RATIO if all(gpu.rests_in_steps for gpu in gpus) else LITTLE_REST_RATIO
+    is_rare = max(shares) < RARE_FAULT_RATIO or (not is_low and wasted < cheap_ratio)
     words: dict[str, Any] = {
         "measured": fault.lowest_pct,
         "threshold": params.threshold_p95 if is_low else params.threshold_p5,
@@ -267,7 +267,7 @@ def _is_held_up(gpu: GpuUse, params: Params) -> bool:
 
 
 def _waits_for_host(gpu: GpuUse) -> bool:
-    return gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= RARE_RATIO
+    return gpu.hot_when_idle_pct >= HOST_BOUND_PCT and gpu.idle_ratio >= RARE_FAULT_RATIO
 
 
 def _are_used(gpus: Sequence[tuple[str, str, float]], params: Params) -> list[bool]:

@@ -18,7 +18,7 @@ from reportgen.rules.aws.details import Violations
 from reportgen.rules.kit import col, derived, patience, percentage, row, window
 from reportgen.units import NS_PER_S
 
-LOST_RATIO = 0.05
+LONG_EDGE_RATIO = 0.05
 """A GPU that idles for this share of the recording before its work, or after it, is reported."""
 START_NS = 15 * NS_PER_S
 END_NS = 30 * NS_PER_S
@@ -264,7 +264,7 @@ def _work_of(
 
 def _edge(time_ns: Instants, first: int, last: int, *, least_ns: int) -> IdleEdge | None:
     length_ns, whole_ns = int(time_ns[last] - time_ns[first]), int(time_ns[-1] - time_ns[0])
-    if length_ns <= max(least_ns, LOST_RATIO * whole_ns):
+    if length_ns <= max(least_ns, LONG_EDGE_RATIO * whole_ns):
         return None
     pct = 100 * length_ns / whole_ns
     return IdleEdge(pct=pct, start_ns=int(time_ns[first]), end_ns=int(time_ns[last]))

@@ -11,7 +11,7 @@ import numpy as np
 from reportgen import results
 from reportgen.arrays import Floats
 from reportgen.facts.resample import ThinCurve, align, thin
-from reportgen.facts.trend import trend_of
+from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.base import Outcome
 from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, row, table
@@ -74,8 +74,6 @@ GPU_ROOM = Message(
 N_PARTS, N_START_PARTS, LEAST_IN_PART = 16, 2, 5
 """The job in equal parts; the first ones hold its start, in which a framework fills its cache. A
 part of fewer samples is that of one of them."""
-AGREEMENT_FROM = 0.7
-"""Of eight parts in random order less than one in a hundred agrees as much (docs/rules.md)."""
 GROWS_FROM_POINTS = 10.0
 """Caches of batches of unequal length grow by less; chosen: a tenth of the memory."""
 

@@ -16,7 +16,7 @@ from reportgen.rules.base import Outcome
 from reportgen.text import write
 from reportgen.units import NS_PER_S, pct_of
 
-LEAST_STEPS = 4
+LEAST_GROWTH_STEPS = 4
 """Three steps in a row that all grow are the fewest that are hardly chance."""
 MOST_POINTS = 600
 MOST_FINDINGS = 2
@@ -157,7 +157,11 @@ def _growth(curve: MemoryCurve, limit_pct: float) -> Iterator[results.Finding]:
         (FRAGMENTING, curve.reserved_at_steps, curve.peak_reserved_bytes or 0.0),
     ):
         grown_bytes = _grown(at_steps)
-        if grown_bytes is None or at_steps.size < LEAST_STEPS or (np.diff(at_steps) <= 0).any():
+        if (
+            grown_bytes is None
+            or at_steps.size < LEAST_GROWTH_STEPS
+            or (np.diff(at_steps) <= 0).any()
+        ):
             continue
         share_pct = pct_of(grown_bytes, peak_bytes)
         if share_pct >= limit_pct:

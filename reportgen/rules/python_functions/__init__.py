@@ -27,7 +27,7 @@ MOST_NAMED = 3
 LEAST_PART = 0.5
 """A profile speaks for the time before a forward pass if that is half of what, besides loading
 and the model, it holds; else most of it may have run elsewhere."""
-MOST_FUNCTIONS = 25
+MOST_PYTHON_FUNCTIONS = 25
 MOST_PROFILES = 200
 MOST_STAGES = 20
 
@@ -195,8 +195,8 @@ def _exhibits(job: NodeProfiles, between: Sequence[ProfileSum]) -> Iterator[resu
                 {TIMES}""",
         )
     pairs = [(stage, item) for stage in job.stages[:MOST_STAGES] for item in _longest(stage)]
-    caption = f"""In each stage the first {MOST_FUNCTIONS} by own and by cumulative time; profiles
-        of the same stage are added up. {TIMES}"""
+    caption = f"""In each stage the first {MOST_PYTHON_FUNCTIONS} by own and by cumulative time;
+        profiles of the same stage are added up. {TIMES}"""
     names = [stage.stage for stage, _ in pairs]
     stages = results.column("stage", "", names, type=results.ColumnType.TEXT)
     columns = [stages, *kit.columns_of(pairs, _InStage)]
@@ -229,8 +229,8 @@ def _by_own(functions: Sequence[FunctionSum]) -> list[FunctionSum]:
 def _longest(stage: ProfileSum) -> Iterator[FunctionSum]:
     """Yield the first functions by own or cumulative time, by cumulative time."""
     by_cumulative = sorted(stage.functions, key=lambda item: (-item.cumulative_s, item.function))
-    chosen = {item.function for item in _by_own(stage.functions)[:MOST_FUNCTIONS]}
-    chosen |= {item.function for item in by_cumulative[:MOST_FUNCTIONS]}
+    chosen = {item.function for item in _by_own(stage.functions)[:MOST_PYTHON_FUNCTIONS]}
+    chosen |= {item.function for item in by_cumulative[:MOST_PYTHON_FUNCTIONS]}
     return (item for item in by_cumulative if item.function in chosen)
 
 

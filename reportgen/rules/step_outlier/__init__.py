@@ -27,7 +27,7 @@ from reportgen.rules.step_outlier.measure import (
 )
 from reportgen.text import join_names, mode_word, plural, write
 
-MOST_NUMBERS = 8
+MOST_SLOW_NUMBERS = 8
 FAIR_SHARE_FACTOR = 2
 """A worker with more than twice its fair share of outliers is named: chance spreads them evenly."""
 
@@ -81,7 +81,7 @@ LONG_BETWEEN = replace(
     advice="""Compare these times with what the script does between steps now and then: logging,
         metrics, callbacks, saving, garbage collection. Do it less often or in its own thread.""",
 )
-MOST_SLOW_RATIO = 0.2
+MOST_RANDOM_RATIO = 0.2
 """A few long steps (``HANDFUL``) are single pauses, a matter of LongPause. Where more than a fifth
 of all steps is slow, there are two kinds of steps, and neither is an exception."""
 MOST_OF_ALL = " {named} has most of the outliers of all training processes."
@@ -178,7 +178,7 @@ def _random(job: NodeSteps) -> Finding | None:
         (its.extra_ns / item.loop_ns, its)
         for item in job.series
         for its in item.random
-        if HANDFUL < its.n_slow <= MOST_SLOW_RATIO * its.n_steps
+        if HANDFUL < its.n_slow <= MOST_RANDOM_RATIO * its.n_steps
         and its.extra_ns >= kit.CHEAP_RATIO * max(item.loop_ns, 1)
     ]
     if not costly:
@@ -210,7 +210,7 @@ def _random(job: NodeSteps) -> Finding | None:
         its=worst,
         mark=_mark(worst.worker, [item.worker for item in job.series]),
         crowd=" while other programs use the cores" * is_crowded,
-        numbers=join_names([str(step) for step in worst.steps], most=MOST_NUMBERS),
+        numbers=join_names([str(step) for step in worst.steps], most=MOST_SLOW_NUMBERS),
         why=f"{LATE * is_late}{CROWDED * is_crowded}{f' {hint.text}' if hint else ''}",
         others=write(MOST_OF_ALL, named=named) if named else _others(list(dict.fromkeys(same))),
         named=named,

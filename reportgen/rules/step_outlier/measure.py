@@ -25,16 +25,15 @@ from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import PackedTable
 from reportgen.results.packed_columns import pack
-from reportgen.rules.aws.aws_step_outlier import CountedSteps, counted_series
+from reportgen.rules.aws.aws_step_outlier import STATISTICS, CountedSteps, counted_series
 from reportgen.rules.base import param
 from reportgen.rules.kit import AWS_DEFAULTS, col, concat, count, derived, merge, merged, row
 from reportgen.rules.step_outlier.use import UseInSteps, use_in_steps
 from reportgen.units import NS_PER_S
 
 MODES = ("TRAIN", "EVAL", "PREDICT", "GLOBAL")
-STATISTICS = ("mean", "max", "p99", "p95", "p50", "min")
 MOST_MEDIAN_OUTLIERS = 2_000
-MOST_MARKS = 400
+MOST_STEP_MARKS = 400
 """More step numbers than this have no room on a time axis."""
 LEAST_OF_PAUSES = 20
 """With fewer steps of a phase no pause is known (``LongPause.min_steps``)."""
@@ -130,7 +129,7 @@ class StepSeries:
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
-        marks: steps at even distances in order of time, at most MOST_MARKS of them.
+        marks: steps at even distances in order of time, at most MOST_STEP_MARKS of them.
         during_outliers, functions, other_functions: work of the worker during its outliers, and
             functions that overlap its outliers and its other steps; empty with few outliers.
     """
@@ -334,7 +333,7 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
         contrast = contrast_of(
             part, windows, usual, worker=steps.worker, usual_ns=rows.size * usual_ns
         )
-        some = others[:: -(-others.size // MOST_MARKS)]
+        some = others[:: -(-others.size // MOST_STEP_MARKS)]
         yield RandomSlow(
             worker=steps.worker,
             word=phase_word(steps.phase),
@@ -369,6 +368,6 @@ def listed(steps: PhaseSteps, p50_s: float) -> tuple[SlowStep, ...]:
 def _marks(steps: PhaseSteps) -> PhaseSteps:
     """Return steps at even distances in order of time, always with the first and the last."""
     ordered = steps.where(np.lexsort((steps.step, steps.start_ns)))
-    stride = -(-ordered.n_steps // (MOST_MARKS - 1))
+    stride = -(-ordered.n_steps // (MOST_STEP_MARKS - 1))
     last = ordered.n_steps - 1
     return ordered.where(np.unique(np.append(np.arange(0, last + 1, stride), last)))

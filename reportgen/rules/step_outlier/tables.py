@@ -21,14 +21,14 @@ from reportgen.rules.step_outlier.use import UseInSteps, exhibits_of_use
 from reportgen.text import format_ns, plural, write
 from reportgen.units import NS_PER_S
 
-MOST_LINES = 8
+MOST_STEP_LINES = 8
 """More lines than this cannot be distinguished in one chart; then they become one."""
 SECONDS_DIGITS = 6
 PACE_DIGITS = 4
 TIME_DIGITS = 3
 LEAST_STEPS_PER_BIN = 10
 """Fewer, and one step more or less in a bin would look like a change of pace."""
-MOST_BINS = 120
+MOST_PACE_BINS = 120
 LEAST_BINS = 3
 _PREFIX = "outlier_"
 _DURING = " during slow steps"
@@ -176,7 +176,7 @@ def _histogram(series: Sequence[StepSeries]) -> Exhibit:
 def _over_time(series: Sequence[StepSeries]) -> Exhibit:
     lines, names = [item.buckets for item in series], _line_names(series)
     caption = ""
-    if len(lines) > MOST_LINES:
+    if len(lines) > MOST_STEP_LINES:
         caption = f"Minimum, mean and maximum over {len(lines)} training processes and phases. "
         lines, names = [join_lines(lines)], ["all workers"]
     found = lay_over(lines)
@@ -274,7 +274,7 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
     width_ns = power_of_two(
         max(
             LEAST_STEPS_PER_BIN * max(item.reach_ns // item.n_steps for item in main),
-            (end_ns - start_ns) // MOST_BINS,
+            (end_ns - start_ns) // MOST_PACE_BINS,
             *(item.buckets.width_ns for item in main),
         )
     )
@@ -283,7 +283,7 @@ def _pace_over_time(main: Sequence[StepSeries], batch_size: int | None) -> Itera
         return
     names, rates = [item.worker for item in main], [_rates(item, edge_ns) for item in main]
     remark = ""
-    if len(main) > MOST_LINES:
+    if len(main) > MOST_STEP_LINES:
         mean = np.ma.masked_invalid(rates).mean(axis=0).filled(np.nan)
         names, rates = ["mean of the workers"], [np.round(mean, PACE_DIGITS)]
         remark = f" Mean of {plural(len(main), 'training process', 'training processes')}."
