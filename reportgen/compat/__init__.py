@@ -23,7 +23,7 @@ _INSTEAD = {
     "MergedTimeline": "the command `reportgen timeline`",
     "MetricsHistogram": "reportgen.explore.charts.utilization_histogram",
     "PyinstrumentAnalysis": _PROFILES,
-    "StepHistogram": "reportgen.explore.charts.step_histogram",
+    "StepHistogram": "reportgen.explore.charts.duration_histogram",
     "StepTimelineChart": "reportgen.explore.charts.window",
     "cProfileAnalysis": _PROFILES,
 }

@@ -249,12 +249,13 @@ class TimelineCharts:
         Raises:
             ConfigError: there is no such sample.
         """
-        if not indexes or not 0 <= min(indexes) <= max(indexes) < len(self._ticks_us):
+        places, n_ticks = np.atleast_1d(np.asarray(indexes, dtype=np.int64)), len(self._ticks_us)
+        if not places.size or places.min() < 0 or places.max() >= n_ticks:
             raise ConfigError(
-                f"{list(indexes)} are no places of samples.",
-                hint=f"The longest series of the chart has {len(self._ticks_us):,}.",
+                f"{places.tolist()} are no places of samples.",
+                hint=f"The longest series of the chart has {n_ticks:,}.",
             )
-        begin_us, end_us = (self._ticks_us[edge(indexes)] for edge in (min, max))
+        begin_us, end_us = self._ticks_us[places.min()], self._ticks_us[places.max()]
         events = self._job.framework_metrics(since=begin_us, until=end_us)
         events = events[events["process"] != LOADER_PROCESS]
         is_step = events["process"].str.startswith(STEP)

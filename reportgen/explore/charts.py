@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from reportgen.explore.job import Job
 
 __all__ = [
-    "comparison", "duration_histogram", "heatmap", "shares", "step_histogram",
-    "utilization_histogram", "window",
+    "comparison", "duration_histogram", "heatmap", "shares", "utilization_histogram", "window",
 ]  # fmt: skip
 
 N_BINS = 50
@@ -127,17 +126,6 @@ def utilization_histogram(
     chosen = samples[samples["dimension"] == dimension]
     groups = chosen["value"].groupby(chosen[by], sort=True)
     return _histogram(f"{dimension}: how often", groups, high=100.0, unit="%")
-
-
-def step_histogram(events: pd.DataFrame, *, by: str = "process") -> Figure:
-    """Draw how often each step duration was seen, in 50 bins from 0 to the longest.
-
-    Args:
-        events: a FRAMEWORK frame; its step events count.
-        by: ``process`` for the modes of training, ``nodeID`` for the workers.
-    """
-    steps = events[events["process"].str.startswith(STEP)]
-    return duration_histogram(steps, by=by, title="Step durations: how often")
 
 
 def duration_histogram(events: pd.DataFrame, *, by: str, title: str) -> Figure:

@@ -22,6 +22,7 @@ from reportgen.explore.frames import (
 from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
+from reportgen.explore.selections import events_extent_us
 from reportgen.explore.tables import load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import Diagnostics, FileRole, claim, role_of
@@ -31,7 +32,7 @@ from reportgen.profile import PartRef, Quality, Series, SourceNote, SpanTable, T
 from reportgen.profile.job import FileRef
 from reportgen.storage import is_job_name, training_job
 from reportgen.text import format_duration
-from reportgen.units import NS_PER_S, iso_utc, minute_start_us
+from reportgen.units import NS_PER_S, NS_PER_US, iso_utc, minute_start_us
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -306,17 +307,11 @@ class Job:
 
     def _no_events(self) -> str:
         """Return why an answer has no events."""
-        tables = [table for table in self.spans_on_its_clock() if table.n_spans]
-        if not tables:
+        edges_us = events_extent_us(self)
+        if edges_us is None:
             return "No events: none were recorded."
-        first, last = (
-            iso_utc(edge)
-            for edge in (
-                min(int(table.start_ns.min()) for table in tables),
-                max(int(table.end_ns.max()) for table in tables),
-            )
-        )
-        n_events = sum(table.n_spans for table in tables)
+        first, last = (iso_utc(edge_us * NS_PER_US) for edge_us in edges_us)
+        n_events = sum(table.n_spans for table in self.spans_on_its_clock())
         return f"No event fits: the job has {n_events:,} from {first} to {last}."
 
     def _minutes_s(self) -> list[int]:

@@ -14,11 +14,14 @@ import pandas as pd
 import pytest
 
 import reportgen
+from reportgen import views
 from reportgen.assets import notebook_path
-from reportgen.explore import Job
+from reportgen.explore import Job, statistics
 from reportgen.explore.notebook import NOT_RECORDED
+from reportgen.pipeline import Options, make_report
 from sample_data.make import make_job
 from sample_data.spec import NAMED_JOBS
+from tests.builders import Quiet
 from tests.shared_data import ORACLE_JOBS, SHARED_DATA
 
 GPU, CPU = "GPUUtilization", "CPUUtilization"
@@ -209,6 +212,24 @@ def test_every_count_of_the_loader_is_that_of_the_frames(job: Job) -> None:
         is_batch = names["times"]["batch_time_s"].notna()
         n_gaps = (names["times"]["is_epoch_gap"] | names["times"]["is_unrecorded"])[is_batch].sum()
         assert n_batches + n_gaps == is_batch.sum()
+
+
+def test_the_first_answers_are_those_of_the_page(input_bound_job: Path, tmp_path: Path) -> None:
+    options = Options(path=str(input_bound_job), output=tmp_path, formats=frozenset())
+    report = make_report(options, Quiet()).report
+    _, names = run("interactive_analysis", job_path=str(input_bound_job))
+
+    lasted_s = names["job_phases"]["duration_us"] / 1e6
+    assert lasted_s.tolist() == [
+        report.summary.initialization_in_seconds,
+        report.summary.training_loop_duration_in_seconds,
+        report.summary.finalization_in_seconds,
+    ]
+    page = views.frame(report, "OverallSystemUsage", "sample_counts").set_index("device")
+    for samples, prefix in ((names["system"], ""), (names["in_loop"], "loop_")):
+        ours = statistics.low_samples(samples).set_index("device")
+        for name in ("samples", "at_zero", "below_50"):
+            assert ours[name].to_dict() == page[f"{prefix}{name}"].to_dict()
 
 
 def test_the_parameters_are_thresholds(input_bound_job: Path) -> None:

@@ -52,8 +52,9 @@ def test_the_histogram_counts_every_sample_and_the_last_bin_holds_100(job: Job) 
     assert (found["gpu0"][0], found["gpu0"][1], found["gpu0"][49]) == (48, 24, 48)
 
 
-def test_the_step_histogram_reaches_to_the_longest_step(job: Job) -> None:
-    (bars,) = charts.step_histogram(job.framework_metrics()).data
+def test_the_histogram_of_durations_reaches_to_the_longest_step(job: Job) -> None:
+    steps = job.framework_metrics(processes="Step.*")
+    (bars,) = charts.duration_histogram(steps, by="process", title="Steps").data
 
     assert bars.x[-1] + bars.width == 4_000.0
     assert (sum(bars.y), bars.y[-1]) == (10, 1)
@@ -105,7 +106,7 @@ def test_what_has_nothing_to_show_says_so(job: Job) -> None:
     for figure in (
         charts.heatmap(system, origin_us=0),
         charts.utilization_histogram(system),
-        charts.step_histogram(framework),
+        charts.duration_histogram(framework, by="process", title="Steps"),
         charts.shares(framework, by="process", value="step", title="Steps"),
         charts.comparison(joined, sides=("slow", "normal")),
         charts.window(job, since=START_S, until=START_S + 9, events=[], dimensions=[]),

@@ -87,7 +87,7 @@ def test_what_was_not_recorded_is_said_with_the_command_that_records_it(tmp_path
         "events", "steps", "functions", "waits", "set-ups", "workers", "python profiles",
     )  # fmt: skip
     assert show.table(slow, of="gpu, steps", none="No step is slow.") == NOT_RECORDED["steps"]
-    steps = charts.step_histogram(show.framework)
+    steps = charts.duration_histogram(show.framework, by="process", title="Steps")
     for again in (show.chart(steps, of="gpu, steps"), show.text("All is well.", of="steps")):
         assert again == "No steps were recorded."  # how to record them was said
     assert "reportgen record -- python train.py" in NOT_RECORDED["steps"]
