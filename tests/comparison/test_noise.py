@@ -36,10 +36,10 @@ def test_two_runs_with_noise_of_hundreds_of_steps_do_not_differ() -> None:
                 lasting(rng, 1000, memory=0.95, spread=0.05),
             )
         )
-        for _ in range(100)
+        for _ in range(50)
     ]
 
-    assert ends.count(Verdict.NO_DIFFERENCE) >= 98
+    assert ends.count(Verdict.NO_DIFFERENCE) >= 49
 
 
 def test_three_percent_are_found_through_noise_that_is_soon_forgotten() -> None:
@@ -51,10 +51,10 @@ def test_three_percent_are_found_through_noise_that_is_soon_forgotten() -> None:
                 1.03 * lasting(rng, 1000, memory=0.5, spread=0.05),
             )
         )
-        for _ in range(100)
+        for _ in range(50)
     ]
 
-    assert ends.count(Verdict.SLOWER) >= 95
+    assert ends.count(Verdict.SLOWER) >= 47
 
 
 def run(inside_ms: np.ndarray, wait_ms: float) -> Report:
@@ -91,14 +91,14 @@ def burst_run(rng: np.random.Generator, *, wait_ms: float) -> Report:
 
 def test_bursts_of_slow_input_are_found_and_bursts_of_both_runs_are_no_difference() -> None:
     rng = np.random.default_rng(8)
-    runs = [[burst_run(rng, wait_ms=wait_ms) for wait_ms in (0.0, 3.0, 3.0)] for _ in range(30)]
+    runs = [[burst_run(rng, wait_ms=wait_ms) for wait_ms in (0.0, 3.0, 3.0)] for _ in range(15)]
 
     slower = [compare(before, after).verdict for before, after, _ in runs]
     same = [compare(after, again).verdict for _, after, again in runs]
     faster = [compare(after, before).verdict for before, after, _ in runs]
 
-    assert slower.count(Verdict.SLOWER) == faster.count(Verdict.FASTER) >= 20
-    assert same.count(Verdict.NO_DIFFERENCE) >= 29
+    assert slower.count(Verdict.SLOWER) == faster.count(Verdict.FASTER) >= 10
+    assert same.count(Verdict.NO_DIFFERENCE) >= 14
 
 
 def test_waiting_that_grows_because_the_gpu_got_faster_is_no_slowdown() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,61 +11,10 @@ import pytest
 from reportgen.errors import LocationError
 from reportgen.storage import open_location, s3
 from tests.fuzz.attacks import MOST_MIB, MOST_S, run_measured
-from tests.s3_server import serve_in_background
+from tests.storage.odd_store import XML, Store, serving
 
 TOKEN = "token-of-this-session"
 CLAIMED_BYTES = 1 << 40
-
-_XML = "application/xml"
-
-
-class Store(BaseHTTPRequestHandler):
-    """A store that answers every request as ``respond`` says."""
-
-    protocol_version = "HTTP/1.1"
-
-    def respond(self) -> None:
-        """Answer a GET or a HEAD; a store that says nothing else can do nothing."""
-        self.answer(501)
-
-    def do_GET(self) -> None:
-        try:
-            self.respond()
-        except OSError:  # the reader has enough
-            self.close_connection = True
-
-    do_HEAD = do_GET  # noqa: N815  # as the base class calls it
-
-    def answer(self, code: int, content: bytes = b"", **headers: object) -> None:
-        self.send_response(code)
-        for name, value in ({"Content_Length": len(content)} | headers).items():
-            self.send_header(name.replace("_", "-"), str(value))
-        self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else content)
-
-    def answer_without_end(self, code: int, first: bytes, block: bytes) -> None:
-        self.send_response(code)
-        self.send_header("Content-Type", _XML)
-        self.send_header("Connection", "close")
-        self.end_headers()
-        self.wfile.write(first)
-        while True:
-            self.wfile.write(block)
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-
-@contextmanager
-def serving(store: type[Store]) -> Iterator[int]:
-    """Start a store on this machine and yield its port."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), store)
-    serve_in_background(server)
-    try:
-        yield server.server_address[1]
-    finally:
-        server.shutdown()
-        server.socket.close()
 
 
 def reach(port: int, monkeypatch: pytest.MonkeyPatch, **others: str) -> None:
@@ -98,13 +44,13 @@ def test_a_redirect_to_another_host_gets_no_session_token(
     class Stranger(Store):
         def respond(self) -> None:
             strange.append(str(self.headers))
-            self.answer(200, b"<ListBucketResult></ListBucketResult>", Content_Type=_XML)
+            self.answer(200, b"<ListBucketResult></ListBucketResult>", Content_Type=XML)
 
     class Redirecting(Store):
         def respond(self) -> None:
             token = self.headers.get("x-amz-security-token", "")
             if is_open_to_strangers and not token:
-                self.answer(200, b"<ListBucketResult></ListBucketResult>", Content_Type=_XML)
+                self.answer(200, b"<ListBucketResult></ListBucketResult>", Content_Type=XML)
                 return
             signed.append(token)
             self.answer(307, Location=f"http://{host}:{port_of_stranger}{self.path}")
@@ -134,7 +80,7 @@ class Claiming(Store):
                 f"<Size>{self.listed_bytes}</Size></Contents>"
             )
             page = f"<ListBucketResult><IsTruncated>false</IsTruncated>{item}</ListBucketResult>"
-            self.answer(200, page.encode(), Content_Type=_XML)
+            self.answer(200, page.encode(), Content_Type=XML)
             return
         headers: dict[str, Any] = {
             "Content_Length": CLAIMED_BYTES,

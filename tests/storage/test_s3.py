@@ -10,11 +10,10 @@ from pathlib import Path
 import pytest
 
 from reportgen import intake
-from reportgen.errors import EXIT_FAILED, ConfigError, LocationError, PlaceError
+from reportgen.errors import LocationError, PlaceError
 from reportgen.profile import Quality, RankTrace
 from reportgen.storage import open_location, read_blocks
 from reportgen.storage.s3_access import region_of
-from reportgen.store import RemoteOutput
 from tests.builders import START_S, system_line, timeline_lines, write_minute, write_timeline
 from tests.s3_server import Bucket
 from tests.traces import ranked
@@ -22,15 +21,6 @@ from tests.traces import ranked
 pytestmark = pytest.mark.slow
 
 BIG = bytes(range(256)) * 4_000
-
-
-def fails(bucket: Bucket, key: str) -> LocationError:
-    with pytest.raises(LocationError) as info:
-        open_location(bucket.url).read_bytes(key)
-    assert info.value.exit_code == EXIT_FAILED
-    assert "SECRET" not in str(info.value)
-    assert "http" not in str(info.value)
-    return info.value
 
 
 def two_minutes(s3: Bucket, folder: Path) -> list[str]:
@@ -52,14 +42,6 @@ def test_keys_of_all_pages_are_listed_in_order_with_sizes_and_versions(s3: Bucke
     assert open_location(f"{s3.url}/job").read_bytes(found[0].key) == b"{}"
 
 
-def test_the_beginning_of_an_object_is_read_alone(s3: Bucket) -> None:
-    s3.put("x", BIG)
-    s3.put("empty", b"")
-    assert open_location(s3.url).read_range("x", 0, 300) == BIG[:300]
-    with pytest.raises(LocationError, match="is empty"):
-        open_location(s3.url).read_range("empty", 0, 300)
-
-
 def test_many_objects_come_in_the_order_of_their_keys(s3: Bucket) -> None:
     keys = [f"{number:03}" for number in range(100)]
     for key in keys:
@@ -72,41 +54,6 @@ def test_the_region_of_a_bucket_is_asked_from_the_store(
 ) -> None:
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     assert region_of(s3.name) == "eu-central-1"
-
-
-def test_a_connection_that_drops_in_the_middle_loses_no_byte(s3: Bucket) -> None:
-    s3.put("x", BIG)
-    s3.trouble.drops_midway = 2
-    assert open_location(s3.url).read_bytes("x") == BIG
-    assert s3.trouble.drops_midway == 0
-
-
-def test_a_store_that_asks_to_slow_down_is_asked_again(s3: Bucket) -> None:
-    s3.put("x", BIG)
-    s3.trouble.says_slow_down = 3
-    assert open_location(s3.url).read_bytes("x") == BIG
-    assert s3.trouble.says_slow_down == 0
-
-
-def test_a_store_that_never_recovers_is_named_with_the_action(s3: Bucket) -> None:
-    s3.put("x", b"x")
-    s3.trouble.says_slow_down = 1_000
-    error = fails(s3, "x")
-    assert isinstance(error, PlaceError)
-    assert f"slow down (s3:GetObject on {s3.url}/x)" in error.message
-
-
-def test_no_bucket_of_that_name(s3: Bucket) -> None:
-    with pytest.raises(PlaceError, match="There is no bucket s3://no-such-bucket"):
-        open_location("s3://no-such-bucket/job")
-
-
-def test_access_denied_names_action_and_resource(s3: Bucket) -> None:
-    s3.put("x", b"x")
-    s3.trouble.denies = "GET"
-    assert fails(s3, "x").message == f"Access denied: s3:GetObject on {s3.url}/x."
-    with pytest.raises(PlaceError, match=rf"Access denied: s3:ListBucket on {s3.url}\."):
-        open_location(s3.url).list()
 
 
 def test_an_object_that_changed_is_read_as_it_is_now_and_named(s3: Bucket, tmp_path: Path) -> None:
@@ -134,14 +81,6 @@ def test_an_object_that_vanished_is_named_and_the_others_are_read(
     (note,) = [note for note in node.notes if Quality.FILES_SKIPPED in note.counts]
     assert note.path == first.removeprefix("job/")
     assert note.text == "1 file cannot be read (vanished)."
-
-
-def test_a_denied_object_stops_the_run_instead_of_missing(s3: Bucket, tmp_path: Path) -> None:
-    two_minutes(s3, tmp_path)
-    (part,) = intake.discover(f"{s3.url}/job").parts
-    s3.trouble.denies = "GET"
-    with pytest.raises(PlaceError, match="Access denied: s3:GetObject"):
-        intake.read_node(part)
 
 
 @pytest.mark.parametrize("name", ["run", "run/rank0.json.gz"])
@@ -221,20 +160,17 @@ def test_job_name_and_source_are_those_of_the_address(s3: Bucket, tmp_path: Path
     assert (info.name, info.source) == ("job", f"{s3.url}/job/profiler-output/")
 
 
-def test_a_report_may_not_go_into_raw_data(s3: Bucket, tmp_path: Path) -> None:
-    two_minutes(s3, tmp_path)
-    with pytest.raises(ConfigError, match="lies in the raw data of a job"):
-        RemoteOutput(f"{s3.url}/job/profiler-output")
-
-
 def test_a_part_of_an_object_is_read_and_blocks_make_the_whole(s3: Bucket) -> None:
     s3.put("big", BIG)
+    s3.put("empty", b"")
     location = open_location(s3.url)
     assert location.read_range("big", 1_000, 5) == BIG[1_000:1_005]
     assert location.read_range("big", len(BIG) - 3, 50) == BIG[-3:]
     assert b"".join(read_blocks(location, "big", len(BIG), block_bytes=300_000)) == BIG
     with pytest.raises(LocationError):
         location.read_range("gone", 0, 5)
+    with pytest.raises(LocationError, match="is empty"):
+        location.read_range("empty", 0, 300)
 
 
 def test_kernel_traces_are_read_from_a_bucket(s3: Bucket) -> None:

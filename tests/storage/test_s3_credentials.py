@@ -288,10 +288,10 @@ def test_a_report_of_local_files_needs_no_boto3(tmp_path: Path, input_bound_job:
         "main()\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", code, str(input_bound_job), "--output", str(tmp_path / "out")],
+        [sys.executable, "-c", code, input_bound_job, "-o", tmp_path / "out", "--format", "md"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert run.returncode == 0, run.stderr
-    assert (tmp_path / "out" / "profiler-report.html").is_file()
+    assert (tmp_path / "out" / "profiler-report.md").is_file()
