@@ -12,15 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.explore.statistics import STEP
-from reportgen.facts.loader import INITIALIZE, asking_processes, too_many_steps
+from reportgen.facts.loader import INITIALIZE, asking_processes, loaders_of, too_many_steps
 from reportgen.facts.trend import MEDIAN_FACTOR
-from reportgen.profile.spans import LOADER_PROCESS
+from reportgen.profile.spans import LOADER_PROCESS, TENSORFLOW_FETCH
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OUTLIER_FACTOR = float(MEDIAN_FACTOR)
 _ASKED = ["node_id", "asked_by"]
+_CHAIN = [*_ASKED, "kind", "loader"]
 
 
 def initializations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -103,20 +104,42 @@ def batch_times(frame: pd.DataFrame, framework: pd.DataFrame | None = None) -> p
     Returns:
         One row per call, by training process and start: the columns of the frame and
         ``previous_batch_start`` (UTC text, empty for the first), ``batch_time_s`` (NaN for the
-        first), ``is_epoch_gap``: an iterator was set up in between, so that the time spans
-        validation or a new epoch and is no outlier; ``is_unrecorded``: too many steps began in
-        between for one batch, so other calls were not recorded.
+        first), ``is_epoch_gap``: an iterator was set up, or another loader asked in between, so
+        that the time spans validation or a new epoch and is no outlier; ``is_unrecorded``: too
+        many steps began in between for one batch, so other calls were not recorded.
     """
     calls = waits(frame)
     calls["asked_by"] = asking_processes(*(calls[name].to_numpy() for name in ("pid", "worker_id")))
+    calls["kind"] = calls["framework_metric"].where(calls["process"] != TENSORFLOW_FETCH, "")
+    calls["loader"] = _loaders(frame, calls)
     calls = calls.sort_values([*_ASKED, "start_time_us", "end_time_us"], ignore_index=True)
-    groups = calls.groupby(_ASKED, sort=False)
+    calls["place"] = np.arange(len(calls))
+    calls = calls.sort_values([*_CHAIN, "start_time_us", "end_time_us"], ignore_index=True)
+    groups = calls.groupby(_CHAIN, sort=False)
     before_us = groups["start_time_us"].shift()
     calls["previous_batch_start"] = groups["start_time"].shift().fillna("")
     calls["batch_time_s"] = (calls["start_time_us"] - before_us) / 1e6
-    calls["is_epoch_gap"] = _set_up_between(initialization_times(frame), calls, before_us)
+    is_gap = _set_up_between(initialization_times(frame), calls, before_us)
+    n_between = groups["place"].diff()
+    is_next = n_between.notna().to_numpy()
+    is_gap |= is_next & too_many_steps(n_between.fillna(0).to_numpy(dtype=np.int64), is_next)
+    calls["is_epoch_gap"] = is_gap
     calls["is_unrecorded"] = _unrecorded(calls, framework)
-    return calls.drop(columns="asked_by")
+    return calls.drop(columns=["asked_by", "kind", "loader", "place"])
+
+
+def _loaders(frame: pd.DataFrame, calls: pd.DataFrame) -> NDArray[np.int64]:
+    """Return (n,) which loader of its node made the batch of each call: ``facts.loaders_of``."""
+    lives, set_up = worker_times(frame), initialization_times(frame)
+    found = np.zeros(len(calls), dtype=np.int64)
+    for node, rows in calls.groupby("node_id", sort=False):
+        own = lives[lives["node_id"] == node]
+        found[calls.index.get_indexer(rows.index)] = loaders_of(
+            (rows["pid"].to_numpy(), rows["start_time_us"].to_numpy()),
+            tuple(own[name].to_numpy() for name in ("pid", "start_time_us", "end_time_us")),
+            set_up.loc[set_up["node_id"] == node, "start_time_us"].to_numpy(),
+        )
+    return found
 
 
 def batch_outliers(

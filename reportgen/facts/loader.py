@@ -141,6 +141,40 @@ def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
     return np.where(worker_id >= 0, -1, pid)
 
 
+def loaders_of(
+    calls: tuple[Integers, Instants],
+    lives: tuple[Integers, Instants, Instants],
+    set_up: Instants,
+) -> Integers:
+    """Return (n,) which of the loaders that live side by side made the batch of each wait.
+
+    A loader is the loader processes that began after the same set-up. One that begins after
+    another has ended goes on in its place, as in the next epoch; persistent ones of training and
+    validation live side by side. 0 is the only one, and where no process is known.
+
+    Args:
+        calls: (n,) process id that was written with each wait, and its start.
+        lives: (m,) process id, start and end of each loader process.
+        set_up: when iterators were set up.
+    """
+    pid, started, ended = lives
+    number = np.searchsorted(np.sort(set_up), started, side="right")
+    place, busy_until = dict[int, int](), list[int]()
+    for code, its in sorted(rows_by_code(number), key=lambda one: int(started[one[1]].min())):
+        begins, ends = int(started[its].min()), int(ended[its].max())
+        free = [at for at, until in enumerate(busy_until) if until <= begins]
+        place[code] = free[0] if free else len(busy_until)
+        busy_until[place[code] : place[code] + 1] = [ends]
+    found = np.zeros(calls[0].shape, dtype=np.int64)
+    places = np.array([place[code] for code in number.tolist()], dtype=np.int64)
+    for code, its in rows_by_code(pid):
+        own = its[np.argsort(started[its], kind="stable")]
+        asked = np.flatnonzero(calls[0] == code)
+        last = np.searchsorted(started[own], calls[1][asked], side="right") - 1
+        found[asked] = np.where(last >= 0, places[own[np.maximum(last, 0)]], 0)
+    return found
+
+
 def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:
     """Return where unusually many steps between two waits show that waits were not recorded.
 

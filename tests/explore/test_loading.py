@@ -107,6 +107,30 @@ def test_a_gap_between_epochs_is_no_outlier(frame: pd.DataFrame) -> None:
     assert slow["worker_id"].tolist() == [2]
 
 
+def test_two_persistent_loaders_of_one_process_never_chain(tmp_path: Path) -> None:
+    rows = [
+        event(INIT, f"{MULTI}.__init__", 0.0, 0.1),
+        event(INIT, f"{MULTI}.__init__", 1.0, 0.1),
+        event(WORKER, WORKER, 0.0, 60.0, os_pid=60),
+        event(WORKER, WORKER, 1.0, 59.0, os_pid=80),
+        *(
+            event(ITER, f"{MULTI}::GetNext", 2.0 + k, 0.01, worker_id=0, os_pid=60)
+            for k in range(40)
+        ),
+        *(
+            event(ITER, f"{MULTI}::GetNext", at + k / 10, 0.01, worker_id=0, os_pid=80)
+            for at in (12.3, 32.3)
+            for k in range(4)
+        ),
+    ]
+    write_timeline(tmp_path, timeline_lines(rows))
+    frame = reportgen.open(str(tmp_path)).dataloader_metrics()
+
+    batches = loading.only_batches(loading.batch_times(frame))["batch_time_s"].round(6)
+    # Training goes on behind a validation, and a validation behind training: no batch is there.
+    assert batches.value_counts().to_dict() == {1.0: 37, 0.1: 6}
+
+
 def test_where_calls_were_not_recorded_is_no_batch(tmp_path: Path) -> None:
     train = "Step:ModeKeys.TRAIN"
     rows = [

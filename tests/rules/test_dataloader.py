@@ -575,6 +575,40 @@ def test_a_batch_lies_between_two_requests_whichever_loader_process_made_it() ->
     assert (own["batches"], own["p50_s"]) == (11, 1.0)
 
 
+def life(begin: float, end: float, pid: int) -> tuple[Any, ...]:
+    return ("DataLoaderWorker", "DataLoaderWorker", START_S + begin, START_S + end, {"os_pid": pid})
+
+
+def test_two_loaders_of_one_process_never_chain() -> None:
+    # Training asks each second; the persistent loader of validation ten times a second, twice.
+    rows = [
+        setup(-2, workers=1, pinned=True),
+        setup(-1, workers=1, pinned=True),
+        life(-2, 60, 60),
+        life(-1, 60, 80),
+        *(fetch(k, 0.01, worker_id=0, pid=60) for k in range(40)),
+        *(fetch(at + k / 10, 0.02, worker_id=0, pid=80) for at in (10.3, 30.3) for k in range(4)),
+    ]
+    result = judged(rows, cores=4)
+    (own,) = rows_of(result, "batch_times")
+
+    # Each validation lies between two batches of training, and 20 of these between validations.
+    assert (own["batches"], own["p50_s"], own["epoch_gaps"]) == (39 + 7 - 3, 1.0, 3)
+    assert result.exhibit("slow_batches") is None
+    assert own["slow_waits"] == 0
+
+
+@pytest.mark.parametrize(("other", "n_slow"), [(FETCH, 4), ("Single::GetNext", 0)])
+def test_waits_are_slow_by_the_usual_one_of_their_iterator(other: str, n_slow: int) -> None:
+    rows = [fetch(k, 0.01) for k in range(40)]
+    for k in range(4):
+        phase, _, start, end, more = fetch(100 + k, 0.05)
+        rows.append((phase, other, start, end, more))
+    (own,) = rows_of(judged(rows, cores=4), "batch_times")
+
+    assert own["slow_waits"] == n_slow
+
+
 def test_where_most_waits_take_nothing_none_is_a_multiple_of_the_median() -> None:
     rows = [fetch(begin, 0.01 if begin % 5 == 0 else 0.0) for begin in range(20)]
     result = judged(rows, cores=4)

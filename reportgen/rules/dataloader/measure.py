@@ -21,6 +21,7 @@ from reportgen.facts.samples import means, totals_of, training_loop_ns
 from reportgen.facts.steps import unrecorded_of
 from reportgen.facts.trend import from_median
 from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
+from reportgen.profile.spans import TENSORFLOW_FETCH
 from reportgen.rules.base import param
 from reportgen.rules.dataloader import tables
 from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
@@ -362,11 +363,15 @@ def _life_times(processes: SpanTable) -> Iterator[tables.LifeTimes]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Times:
-    """Batches or waits of one training process, (n,) each: start, end, and the loader process."""
+    """Batches or waits of one training process, (n,) each: start, end, and the loader process.
+
+    ``chain`` is the type of iterator and the loader that made the batches: each has a usual time.
+    """
 
     start_ns: Integers
     end_ns: Integers
     loader: Integers
+    chain: Integers
 
     @property
     def lasted_ns(self) -> Integers:
@@ -377,31 +382,53 @@ class _Times:
         return float(np.median(self.lasted_ns)) if self.start_ns.size else 0.0
 
     @property
+    def usual_ns(self) -> Floats:
+        found = np.zeros(self.start_ns.shape)
+        for _, rows in merging.rows_by_code(self.chain):
+            found[rows] = np.median(self.lasted_ns[rows])
+        return found
+
+    @property
     def is_slow(self) -> Mask:
-        return from_median(self.lasted_ns)
+        found = np.zeros(self.start_ns.shape, dtype=bool)
+        for _, rows in merging.rows_by_code(self.chain):
+            found[rows] = from_median(self.lasted_ns[rows])
+        return found
 
 
 def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
     """Return the batch times of the training process that waited, one row of ``waits`` at least."""
     spans, worker = part.spans, waits.worker[0]
-    asked_by = loading.asking_processes(waits.os_pid, waits.worker_id)
-    order = np.lexsort((waits.end_ns, waits.start_ns, asked_by))
-    waits, pid = waits.where(order), asked_by[order]
-    start_ns, loader = waits.start_ns, waits.worker_id
     set_up_ns, step_ns = (
         np.sort(its.start_ns[its.worker == worker])
         for its in (spans.where(loader_rows(spans).initialize), spans.steps())
     )
-    is_same = pid[1:] == pid[:-1]
+    lives = spans.where(loader_rows(spans).process & (spans.worker == worker))
+    asked_by = loading.asking_processes(waits.os_pid, waits.worker_id)
+    chain = merging.joint_codes(
+        asked_by,
+        np.where(waits.in_phases((TENSORFLOW_FETCH,)), -1, waits.name),
+        loading.loaders_of(
+            (waits.os_pid, waits.start_ns), (lives.os_pid, lives.start_ns, lives.end_ns), set_up_ns
+        ),
+    )
+    place = np.argsort(np.lexsort((waits.end_ns, waits.start_ns, asked_by)), kind="stable")
+    order = np.lexsort((waits.end_ns, waits.start_ns, chain))
+    waits, chain = waits.where(order), chain[order]
+    start_ns, loader = waits.start_ns, waits.worker_id
+    is_same = chain[1:] == chain[:-1]
     is_gap = is_same & (np.diff(np.searchsorted(set_up_ns, start_ns, side="right")) > 0)
+    # The process asked other loaders meanwhile: it validated, or trained again.
+    is_gap |= is_same & loading.too_many_steps(np.diff(place[order]), is_same)
     n_steps = np.diff(np.searchsorted(step_ns, start_ns))
     is_unrecorded = is_same & ~is_gap & loading.too_many_steps(n_steps, is_same & ~is_gap)
     at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
-    calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader)
+    calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader, chain=chain)
     times = _Times(
         start_ns=start_ns[at],
         end_ns=start_ns[at + 1],
         loader=loader[at + 1],
+        chain=chain[at],
     )
     own, is_slow = spans.where(spans.worker == worker), times.is_slow
     samples = _samples(part.system, times)
@@ -425,21 +452,21 @@ def _slowest(
     spans: SpanTable, times: _Times, samples: tuple[Floats, Integers] | None = None
 ) -> Iterator[tables.Slow]:
     """Yield the slowest of the process with these events, the longest first."""
-    slow, median_ns = np.flatnonzero(times.is_slow), times.median_ns
+    slow, usual_ns = np.flatnonzero(times.is_slow), times.usual_ns
     slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
     use_pct = np.full((slow.size, len(DEVICES)), np.nan)
     if samples is not None:
         use_pct = means(samples[0][slow], samples[1][slow])
     is_in = overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[slow], times.end_ns[slow])
     functions = spans.where(is_in & is_function(spans))
-    columns = (of[slow].tolist() for of in (times.start_ns, times.end_ns, times.loader))
-    for start_ns, end_ns, loader, use in zip(*columns, use_pct.tolist(), strict=True):
+    columns = (of[slow].tolist() for of in (times.start_ns, times.end_ns, times.loader, usual_ns))
+    for start_ns, end_ns, loader, usual, use in zip(*columns, use_pct.tolist(), strict=True):
         yield tables.Slow(
             worker=spans.workers[spans.worker[0]],
             start_ns=start_ns,
             end_ns=end_ns,
             functions=_longest(functions, start_ns, end_ns),
-            factor_of_median=(end_ns - start_ns) / median_ns,
+            factor_of_median=(end_ns - start_ns) / usual,
             loader_worker=loader if loader >= 0 else None,
             **dict(zip(DEVICES, use, strict=True)),
         )
