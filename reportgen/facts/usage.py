@@ -14,11 +14,8 @@ from reportgen.facts.samples import (
     count_where,
     idle_edges,
     mean_of,
-    mean_of_present,
-    means,
     present_values,
     sum_of,
-    totals_of,
 )
 from reportgen.profile import SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -192,10 +189,16 @@ def while_at_work(system: SystemTable) -> Mask:
 
 
 def unused_ratio(system: SystemTable) -> float:
-    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any."""
-    use_pct = means(*totals_of(in_use(system), system.n_ticks))
-    mean_pct = mean_of_present(use_pct[while_at_work(system)])
-    return 0.0 if mean_pct is None else 1 - mean_pct / 100
+    """Return how much of the time of the GPUs in use is unused at work, 0-1; 0 without any.
+
+    Each counts from its first work to its last: one that stopped is another fault.
+    """
+    used_pct, n_ticks = 0.0, 0
+    for use in in_use(system):
+        works = np.flatnonzero(use >= IDLE_BELOW_PCT)
+        known = present_values(use[works[0] : works[-1] + 1] if works.size else use)
+        used_pct, n_ticks = used_pct + float(known.sum()), n_ticks + known.size
+    return 1 - used_pct / (100 * n_ticks) if n_ticks else 0.0
 
 
 def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:

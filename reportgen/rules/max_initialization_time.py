@@ -204,13 +204,13 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
 def _begun_ns(part: NodeProfile) -> int | None:
     """Return when the training of a node began, if the numbers of its steps can say it.
 
-    Steps before the first recorded one took as long as the others do. A counter that an earlier run
-    began has no room for them since the first sample.
+    Steps before the first recorded one took as long as the others do, slow ones among them. A
+    counter that an earlier run began has no room for them since the first sample.
     """
     steps = part.spans.training_steps()
     phases = {steps.phases[code] for code in np.unique(steps.phase).tolist()}
     begun = [
-        int(its.start_ns[0]) - int(its.step[0]) * int(np.median(its.cycle_ns))
+        int(its.start_ns[0]) - int(its.step[0]) * int(its.cycle_ns.mean())
         for its in steps_of(part.spans)
         if its.phase in phases and its.step[0] > NO_STEP
     ]

@@ -16,6 +16,7 @@ from reportgen.facts.usage import (
     low_used_gpus,
     samples_by_gpu,
     starvation_of,
+    unused_ratio,
     used_gpus,
     used_throughout,
     windows_at_work,
@@ -152,3 +153,11 @@ def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(
     limit: float, least: float
 ) -> None:
     assert busy_from(limit, busy_pct=90, floor_bytes_per_s=10e6) == least
+
+
+def test_a_gpu_that_stopped_leaves_nothing_unused_afterwards() -> None:
+    system = system_table(
+        {"gpu0": [0.0, 80.0, 80.0, 80.0, 80.0, 0.0], "gpu1": [0.0, 40.0, 40.0, 0.0, 0.0, 0.0]}
+    )
+
+    assert unused_ratio(system) == pytest.approx(1 - (4 * 0.8 + 2 * 0.4) / 6)

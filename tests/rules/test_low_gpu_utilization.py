@@ -354,6 +354,17 @@ def test_what_follows_the_last_work_of_all_gpus_is_told_from_the_cost_of_a_start
     assert (of_cause(result, Cause.GPU_STOPPED) is not None) == is_told
 
 
+def test_a_stop_costs_its_part_of_the_time_in_which_others_work() -> None:
+    # Of two GPUs, one works for 20 of 60 intervals; both begin and end the job idle.
+    rest = [0.0] * 40
+    values = [*rest, *[95.0] * 61, *rest], [*rest, *[95.0] * 21, *[0.0] * 40, *rest]
+    found = of_cause(run(RULE, node(gpu0=values[0], gpu1=values[1]), **SMALL), Cause.GPU_STOPPED)
+
+    assert found is not None
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx((40 + 40 + 40) / 2 / 100, abs=0.01)
+
+
 @pytest.mark.parametrize(("n_idle", "is_told"), [(5, False), (6, True)])
 def test_half_a_minute_alone_is_a_stop_where_others_go_on(n_idle: int, is_told: bool) -> None:
     values = [95.0] * 90 + [0.0] * n_idle

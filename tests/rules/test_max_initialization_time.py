@@ -211,6 +211,24 @@ def test_the_number_of_the_first_recorded_step_shows_when_the_training_began(
         assert ("Earlier steps were not recorded" in found.text) is (first > 0)
 
 
+def test_steps_that_were_not_recorded_were_slow_as_often_as_the_others() -> None:
+    # Each tenth step takes 11 s: 100 steps before the first recorded one took 200 s, not 100.
+    rows = step_rows([1.0] * 100, every_s=2.0, start_s=START_S + 350, first=100)
+    rows = [
+        (
+            *row[:2],
+            START_S + 350 + 20 * (at // 10) + at % 10,
+            START_S + 351 + 20 * (at // 10) + at % 10 + 10 * (at % 10 == 9),
+            row[4],
+        )
+        for at, row in enumerate(rows)
+    ]
+    found = finding(run(RULE, node(rows, cores=1, duration_s=600)), "INIT-1")
+
+    assert found is not None
+    assert found.measured == pytest.approx(150, abs=2)
+
+
 def test_a_long_job_without_steps_is_told_with_its_length() -> None:
     reason = known(run(RULE, node([], cores=1, duration_s=150), threshold=2).reason)
 

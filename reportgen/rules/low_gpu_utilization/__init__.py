@@ -121,7 +121,7 @@ def _findings(gpus: Sequence[GpuUse], params: Params) -> Iterator[results.Findin
         yield _unused(unused, known, params)
     for message, found in ((texts.STOPPED, ended), (texts.BEGAN_LATE, late)):
         if found:
-            yield _idle_edge(message, found, gpus)
+            yield _idle_edge(message, found, used, len(gpus))
     if low:
         yield _under_used(low, used, params)
     if swings:
@@ -171,10 +171,23 @@ def _later_than_others(used: Sequence[GpuUse]) -> list[tuple[GpuUse, IdleEdge]]:
 
 
 def _idle_edge(
-    message: kit.Message, found: Sequence[tuple[GpuUse, IdleEdge]], every: Sequence[GpuUse]
+    message: kit.Message,
+    found: Sequence[tuple[GpuUse, IdleEdge]],
+    used: Sequence[GpuUse],
+    n_gpus: int,
 ) -> results.Finding:
+    """Return the finding on an idle start or end: what it costs of the time in which GPUs work.
+
+    Where all of them have an idle end, it counts as well.
+    """
     worst, edge = max(found, key=lambda pair: (pair[1].length_ns, pair[0].gpu))
-    share = sum(each.pct for _, each in found) / 100 / len(every)
+    edges = [each for _, each in found]
+    first_ns = min(gpu.start_ns for gpu in used)
+    last_ns = max(gpu.end_ns for gpu in used)
+    if len(found) == len(used):
+        last_ns = max([last_ns, *(each.end_ns for each in edges)])
+    idle_ns = sum(min(each.end_ns, last_ns) - max(each.start_ns, first_ns) for each in edges)
+    share = idle_ns / (n_gpus * max(last_ns - first_ns, 1))
     return message.finding(
         measured=edge.pct,
         threshold=100 * LONG_EDGE_RATIO,
@@ -183,14 +196,14 @@ def _idle_edge(
         share=share,
         gpu=worst,
         edge=edge,
-        concerned=_concerned(worst, [gpu for gpu, _ in found], every),
+        concerned=_concerned(worst, [gpu for gpu, _ in found], n_gpus),
     )
 
 
-def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], every: Sequence[GpuUse]) -> str:
+def _concerned(worst: GpuUse, gpus: Sequence[GpuUse], n_gpus: int) -> str:
     others = [(gpu.node, gpu.gpu) for gpu in gpus if gpu is not worst]
     also = f" (also {format_places(others)})" if others else ""
-    return part_of(len(gpus), len(every), "GPU") + also
+    return part_of(len(gpus), n_gpus, "GPU") + also
 
 
 def _under_used(gpus: Sequence[GpuUse], every: Sequence[GpuUse], params: Params) -> results.Finding:
@@ -241,7 +254,7 @@ def _finding(
         "gpu": worst,
         "fault": fault,
         "params": params,
-        "concerned": _concerned(worst, gpus, every),
+        "concerned": _concerned(worst, gpus, len(every)),
     }
     return message.finding(**(words | values))
 
