@@ -12,7 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.byte_planes import from_planes, in_planes, summed
+from reportgen.byte_planes import in_planes
 from reportgen.compression import gzipped, unpacked
 from reportgen.errors import FormatError
 from reportgen.masking import json_without_secrets
@@ -20,16 +20,9 @@ from reportgen.masking import json_without_secrets
 FILE = "Timeline.bin"
 ANY_VERSION = b"RGTL"
 MAGIC = ANY_VERSION + b"0003"
-FLOWS = ("flow", "from_lane", "from_start", "to_lane", "to_start")
-EVENTS = ("start", "duration", "row", "name", "detail", "flow")
-RUNS = ("start", "duration", "row", "name", "count", "busy")
-VALUES = ("time", "value")
 PER_UNIT = 1_000
 """Values of counters are whole numbers of thousandths."""
-_RISING = ("start", "time", "from_start")
-"""Columns of differences, the first from the begin of their block."""
 _GZIP_WBITS = 31
-_NUMBER_BYTES = 8
 _DEEPEST_LANE = 16
 _MOST_TEXTS_BYTES = 64_000_000
 _MOST_ROWS_OF_BLOCK, _MOST_ROWS = 1 << 20, 1 << 20
@@ -74,7 +67,7 @@ def assemble(header: Mapping[str, Any], blocks: Sequence[bytes]) -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class TimelineFile:
-    """A file as it was read; blocks are unpacked when they are asked for."""
+    """A file as it was read; texts are unpacked when asked for, other blocks by the page."""
 
     header: Mapping[str, Any]
     content: memoryview
@@ -84,30 +77,6 @@ class TimelineFile:
         with _readable(f"its {name} are damaged"):
             packed = self._block(self.header[name], most_bytes=_MOST_TEXTS_BYTES)
             return msgspec.json.decode(packed, type=list[str])
-
-    def columns(self, block: Mapping[str, Any], names: Sequence[str]) -> dict[str, Numbers]:
-        """Return the columns of a block of strips, values or arrows, times summed up."""
-        n_bytes = block["n"] * _NUMBER_BYTES
-        with _readable("a block is damaged"):
-            planes = self._block(block["at"], most_bytes=n_bytes * len(names))
-            if len(planes) != n_bytes * len(names):
-                raise ValueError(f"{len(planes)} bytes")
-        places = range(0, len(planes), n_bytes) if n_bytes else [0] * len(names)
-        columns = {
-            name: from_planes(planes[at : at + n_bytes], "<i8").astype(np.int64, copy=False)
-            for name, at in zip(names, places, strict=True)
-        }
-        for name in columns.keys() & set(_RISING):
-            columns[name] = summed(columns[name]) + block["from"]
-        if "to_start" in columns:
-            columns["to_start"] += columns["from_start"]
-        return columns
-
-    def named(self, names: Sequence[str], codes: Numbers) -> list[str]:
-        """Return the names of strips, of which ``texts`` returned all."""
-        if codes.size and not 0 <= codes.min() <= codes.max() < len(names):
-            raise _unreadable("a block is damaged (it has a name that is not among its names)")
-        return [names[code] for code in codes.tolist()]
 
     def _block(self, at: Sequence[int], *, most_bytes: int) -> bytes:
         first, length = at
