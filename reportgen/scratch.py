@@ -5,26 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
-_PREFIX = "reportgen-scratch-"
-_LONGEST_WAIT_S, _PAUSE_S = 1.0, 0.01
-"""For another run to make its folder, which takes milliseconds."""
+_PREFIX, _UNLOCKED = "reportgen-scratch-", ".reportgen-new"
 
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
     """Yield a new folder in TMPDIR; remove it at the end, and those of runs that were killed."""
-    with ExitStack() as exits:
-        place = Path(tempfile.gettempdir())
-        with alone_in(place):
-            for path in place.glob(f"{_PREFIX}*"):
-                if is_left(path):
-                    shutil.rmtree(path, ignore_errors=True)
-            folder = exits.enter_context(new_folder(place, _PREFIX))
+    place = Path(tempfile.gettempdir())
+    for path in filter(is_left, place.glob(f"{_PREFIX}*")):
+        shutil.rmtree(path, ignore_errors=True)
+    with new_folder(place, _PREFIX) as folder:
         yield folder
 
 
@@ -32,38 +26,21 @@ def scratch_folder() -> Iterator[Path]:
 def new_folder(place: Path, prefix: str, suffix: str = "") -> Iterator[Path]:
     """Make a folder that is in use, and remove it at the end.
 
-    Its name is known before it is there: an interrupt may come between the two.
+    It gets its name when it is locked, so that nobody takes it for a leftover; a kill of whatever
+    kind ends the lock. Both names are known before they are there: an interrupt may come between.
     """
-    folder = place / f"{prefix}{os.urandom(8).hex()}{suffix}"
+    mark = os.urandom(8).hex()
+    unlocked, folder = place / f".{mark}{_UNLOCKED}", place / f"{prefix}{mark}{suffix}"
     try:
-        folder.mkdir(mode=0o700)
-        with in_use(folder):
+        unlocked.mkdir(mode=0o700)
+        with _opened(unlocked) as handle:
+            if handle is not None:
+                _lock(handle)
+            unlocked.rename(folder)
             yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def alone_in(output: Path) -> Iterator[None]:
-    """Wait until no other run makes or removes staging folders here, and keep others from it.
-
-    Without that, a folder that another run has made and not yet locked looks like a leftover. Who
-    holds the lock for longer is no run of ours (``flock DIR make-profiler-report``): it goes on.
-    """
-    ends_at = time.monotonic() + _LONGEST_WAIT_S
-    with _opened(output) as handle:
-        while handle is not None and not _lock(handle) and time.monotonic() < ends_at:
-            time.sleep(_PAUSE_S)
-        yield
-
-
-@contextmanager
-def in_use(folder: Path) -> Iterator[None]:
-    """Keep a folder from being taken for a leftover; a kill ends that, whatever kind of kill."""
-    with _opened(folder) as handle:
-        if handle is not None:
-            _lock(handle)
-        yield
+        for path in (unlocked, folder):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 @contextmanager

@@ -21,7 +21,6 @@ from reportgen.profile.trace_tables import (
     Shadows,
     Steps,
     SyncEvents,
-    TraceTable,
     empty_table,
     n_rows,
 )
@@ -147,11 +146,5 @@ class RankTrace:
     @property
     def n_events(self) -> int:
         """Return how many events the tables hold."""
-        tables: tuple[TraceTable, ...] = (
-            self.gpu_ops,
-            self.calls,
-            self.slices,
-            self.syncs,
-            self.memory,
-        )
-        return sum(map(n_rows, tables))
+        n_events = n_rows(self.gpu_ops) + n_rows(self.calls) + n_rows(self.slices)
+        return n_events + n_rows(self.syncs) + n_rows(self.memory)

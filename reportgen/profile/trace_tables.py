@@ -10,12 +10,18 @@ float64: up to 250 ns where a file counts microseconds since 1970 with decimals 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
+from reportgen.arrays import Table
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 Times = NDArray[np.int64]
 Codes = NDArray[np.int32]
@@ -280,71 +286,27 @@ class Counters:
     value: NDArray[np.float64]
 
 
-TraceTable = (
-    GpuOps
-    | HostCalls
-    | HostSlices
-    | Shadows
-    | Steps
-    | MemoryEvents
-    | CollectiveArgs
-    | SyncEvents
-    | Flows
-    | Counters
-)
-Table = TypeVar(
-    "Table",
-    GpuOps,
-    HostCalls,
-    HostSlices,
-    Shadows,
-    Steps,
-    MemoryEvents,
-    CollectiveArgs,
-    SyncEvents,
-    Flows,
-    Counters,
-)
-
-
-def n_rows(table: TraceTable) -> int:
+def n_rows(table: DataclassInstance) -> int:
     """Return the number of rows of a table of a trace."""
     return len(getattr(table, fields(table)[0].name))
 
 
-_NARROW = {
-    "kind": np.int8,
-    "device_type": np.int8,
-    "is_overrun": np.bool_,
-    "value": np.float64,
+_TYPES: Mapping[object, type[np.generic]] = {
+    "Times": np.int64,
+    "Numbers": np.int64,
+    "Codes": np.int32,
+    "NDArray[np.int8]": np.int8,
+    "NDArray[np.bool_]": np.bool_,
+    "NDArray[np.float64]": np.float64,
 }
-_CODES = {
-    "device",
-    "name",
-    "launch",
-    "collective",
-    "shape",
-    "annotation",
-    "thread",
-    "input_type",
-    "input_dims",
-    "input_values",
-    "dtype",
-    "group",
-    "group_ranks",
-    "gpu_op",
-    "host_slice",
-    "from_thread",
-    "to_thread",
-    "track",
-}
+"""The type of a column by its annotation."""
 
 
-def column_dtype(name: str) -> type[np.generic]:
-    """Return the dtype of a column: codes and rows are int32, times and numbers int64."""
-    return _NARROW.get(name, np.int32 if name in _CODES else np.int64)
+def column_types(kind: type[DataclassInstance]) -> dict[str, type[np.generic]]:
+    """Return the types of the columns of a table."""
+    return {item.name: _TYPES[item.type] for item in fields(kind)}
 
 
 def empty_table(kind: type[Table]) -> Table:
     """Return a table without rows."""
-    return kind(**{item.name: np.empty(0, dtype=column_dtype(item.name)) for item in fields(kind)})
+    return kind(**{name: np.empty(0, dtype=dtype) for name, dtype in column_types(kind).items()})

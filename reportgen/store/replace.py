@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
@@ -19,7 +19,7 @@ import msgspec
 from reportgen.errors import WouldOverwriteError, writing
 from reportgen.plain_files import read_entry
 from reportgen.results.timeline_file import ANY_VERSION
-from reportgen.scratch import alone_in, is_left, new_folder
+from reportgen.scratch import is_left, new_folder
 from reportgen.store.directory import INPUT_FILE, OUTPUT_FOLDER, REPORT_FILE, TIMELINE_FILE
 
 OUTPUT_NOTEBOOK = "profiler-report.ipynb"
@@ -146,9 +146,10 @@ def open_staging(output: Path) -> Iterator[Staging]:
     with ExitStack() as exits:
         with writing(output, action=f"write in {output}"):
             output.mkdir(parents=True, exist_ok=True)
-            with alone_in(output):
-                clean_up(output, OUTPUT_FOLDER)
-                folder = exits.enter_context(new_folder(output, _PREFIX, _SUFFIX))
+            put_back(output)
+            for leftover in _leftovers(output):
+                shutil.rmtree(leftover, ignore_errors=True)
+            folder = exits.enter_context(new_folder(output, _PREFIX, _SUFFIX))
         yield Staging(folder=folder, output=output)
 
 
@@ -182,22 +183,16 @@ def _replace_folder(new: Path, target: Path, old: Path) -> None:
         raise
 
 
-def clean_up(output: Path, results: str) -> None:
-    """Remove the staging folders of runs that were killed, and put back what they moved aside."""
-    put_back(output, results)
-    for leftover in _leftovers(output):
-        shutil.rmtree(leftover, ignore_errors=True)
-
-
-def put_back(output: Path, results: str = OUTPUT_FOLDER) -> None:
-    """Put back the ``results`` of a run that was killed before its new ones were in their place.
+def put_back(output: Path) -> None:
+    """Put back the results of a run that was killed before its new ones were in their place.
 
     Their page is still there. Raises ``OSError`` where nothing can be renamed.
     """
     for leftover in _leftovers(output):
         aside = leftover / ASIDE
-        if aside.is_dir() and not (output / results).exists():
-            aside.rename(output / results)
+        if aside.is_dir() and not (output / OUTPUT_FOLDER).exists():
+            with suppress(FileNotFoundError):  # another run was first
+                aside.rename(output / OUTPUT_FOLDER)
 
 
 def _leftovers(output: Path) -> list[Path]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import threading
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from reportgen import scratch
 from reportgen.errors import OutputError, WouldOverwriteError
-from reportgen.scratch import in_use
 from reportgen.store import check_replaceable, open_staging, publish_staging
 
 OUR_PAGE = '<!DOCTYPE html><head><meta name="generator" content="make-profiler-report 0.1.0">'
@@ -71,18 +67,19 @@ def test_a_failure_leaves_the_old_report_and_no_leftovers(tmp_path: Path) -> Non
 def test_a_run_that_begins_beside_another_spares_its_folder_from_the_first_moment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    others: list[threading.Thread] = []
+    lock, others = scratch._lock, list[Path]()
 
-    def use_while_another_begins(folder: Path) -> AbstractContextManager[None]:
+    def lock_when_another_has_come_and_gone(handle: int) -> bool:
         if not others:
-            others.append(threading.Thread(target=stage, args=(tmp_path,)))
-            others[0].start()
-            others[0].join(0.2)
-        return in_use(folder)
+            others.append(tmp_path)
+            stage(tmp_path)
+        return lock(handle)
 
-    monkeypatch.setattr(scratch, "in_use", use_while_another_begins)
+    monkeypatch.setattr(scratch, "_lock", lock_when_another_has_come_and_gone)
     with open_staging(tmp_path) as staging:
-        others[0].join()
+        assert others
+        assert staging.folder.is_dir()
+        stage(tmp_path)
         assert staging.folder.is_dir()
 
 
@@ -99,16 +96,6 @@ def test_an_interrupt_as_soon_as_the_folder_is_there_leaves_none(
     with pytest.raises(KeyboardInterrupt):
         stage(tmp_path)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_lock_that_somebody_else_holds_is_not_waited_for(tmp_path: Path) -> None:
-    handle = os.open(tmp_path, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        stage(tmp_path)
-    finally:
-        os.close(handle)
-    assert (tmp_path / "profiler-report.html").is_file()
 
 
 def test_leftovers_of_a_killed_run_are_removed(tmp_path: Path) -> None:

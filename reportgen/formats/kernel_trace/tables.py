@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from reportgen.arrays import Table
 from reportgen.formats.columns import ABSENT, Columns
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace import validate
@@ -210,15 +211,13 @@ def _memory(raw: Columns) -> trace_tables.MemoryEvents:
     return _table(trace_tables.MemoryEvents, raw)
 
 
-def _table(kind: type[trace_tables.Table], raw: Columns) -> trace_tables.Table:
+def _table(kind: type[Table], raw: Columns) -> Table:
     """Return columns as a table; those that nothing needs are dropped."""
     if not raw:
         return trace_tables.empty_table(kind)
-    columns = {item.name: raw.pop(item.name) for item in fields(kind)}
+    types = trace_tables.column_types(kind)
+    columns = {name: raw.pop(name) for name in types}
     raw.clear()
     return kind(
-        **{
-            name: column.astype(trace_tables.column_dtype(name), copy=False)
-            for name, column in columns.items()
-        }
+        **{name: column.astype(types[name], copy=False) for name, column in columns.items()}
     )
