@@ -157,7 +157,7 @@ def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(
 
 def test_a_gpu_that_stopped_leaves_nothing_unused_afterwards() -> None:
     system = system_table(
-        {"gpu0": [0.0, 80.0, 80.0, 80.0, 80.0, 0.0], "gpu1": [0.0, 40.0, 40.0, 0.0, 0.0, 0.0]}
+        {"gpu0": [0.0] * 4 + [80.0] * 4 + [0.0], "gpu1": [0.0] * 4 + [40.0] * 2 + [0.0] * 3}
     )
 
     assert unused_ratio(system) == pytest.approx(1 - (4 * 0.8 + 2 * 0.4) / 6)
