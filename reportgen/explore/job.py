@@ -172,7 +172,7 @@ class Job:
             for part in self._parts(nodes, kept)
         ]
         found = join_frames(frames, SYSTEM_COLUMNS)
-        if found.empty and (kept or metrics or dimensions or types or nodes):
+        if found.empty and _is_cut(kept, metrics, dimensions, types, nodes):
             logger.warning("%s", self._no_samples())
         return found
 
@@ -211,7 +211,7 @@ class Job:
             )
         ]
         found = join_frames(frames, FRAMEWORK_COLUMNS)
-        if found.empty and (since or until or steps or names or processes or nodes):
+        if found.empty and _is_cut(since, until, steps, names, processes, nodes):
             logger.warning("%s", self._no_events())
         return found
 
@@ -343,6 +343,12 @@ class Job:
             if n_kept + spans.n_spans <= _MOST_KEPT_SPANS:
                 self._spans[key] = spans
         return spans if part.kept is None else cut_spans(spans, part.kept)
+
+
+def _is_cut(*asked: object) -> bool:
+    """Return whether a part was asked for; nothing, by an empty list of nodes, is none."""
+    wants_none = isinstance(asked[-1], list | tuple) and not asked[-1]
+    return any(part is not None for part in asked) and not wants_none
 
 
 def open_job(path: str, *, name: str | None = None, cycle: int = 1) -> Job:

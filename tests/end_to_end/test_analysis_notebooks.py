@@ -1,4 +1,7 @@
-"""The notebooks for analysis by hand: copied by the command, run on a sample job as they are."""
+"""The notebooks for analysis by hand: copied by the command, run in a kernel as they are.
+
+``tests/explore/test_analysis_notebooks.py`` runs their cells on jobs of every kind.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,6 @@ import pytest
 from reportgen.explore.notebook import NOT_RECORDED
 from tests.builders import START_S, write_system
 from tests.end_to_end.command import run_command
-from tests.shared_data import SHARED_DATA, needs_shared_data
-
-TRACES = Path(__file__).resolve().parents[2] / "sample_data" / "kernel_traces"
 
 FILES = {
     "interactive": "interactive_analysis.ipynb",
@@ -97,23 +97,3 @@ def test_what_was_not_recorded_is_said_in_the_place_of_tables_and_charts(
     assert NOT_RECORDED["functions" if name == "interactive" else "waits"] in text
     assert "Empty DataFrame" not in text
     assert "Nothing was recorded that this chart shows" not in json.dumps(notebook.cells)
-
-
-@pytest.mark.notebook
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["interactive", "dataloader"])
-def test_a_notebook_runs_on_kernel_traces(name: str, tmp_path: Path) -> None:
-    notebook = executed(name, TRACES, tmp_path)
-    outputs = json.dumps([cell.get("outputs", []) for cell in notebook.cells])
-
-    assert "enumerate(DataLoader)" in outputs
-    assert "rank 1 steps" in outputs
-
-
-@pytest.mark.notebook
-@pytest.mark.slow
-@needs_shared_data
-@pytest.mark.parametrize("name", ["interactive", "dataloader"])
-@pytest.mark.parametrize("job", ["a_healthy_1gpu", "b_cpu_bottleneck", "e_two_nodes_straggler"])
-def test_a_notebook_runs_on_other_jobs(name: str, job: str, tmp_path: Path) -> None:
-    executed(name, SHARED_DATA / "oracle" / job, tmp_path)

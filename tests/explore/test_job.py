@@ -179,7 +179,10 @@ def test_an_empty_answer_says_why(job: Path, caplog: pytest.LogCaptureFixture) -
     )
     caplog.clear()
     opened.system_metrics(metrics="gpu0")
+    opened.system_metrics(nodes=())
     assert not caplog.messages
+    opened.system_metrics(until=0)
+    assert caplog.messages == [no_sample]
 
 
 def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
