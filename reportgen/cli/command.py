@@ -118,28 +118,28 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--communication",
     metavar="REGEX",
-    help="Kernels whose name it finds are communication, besides NCCL and its like.",
+    help="Kernels with a matching name count as communication too, like those of NCCL.",
 )
 @click.option(
     "--usd-per-gpu-hour",
     metavar="X",
-    help="Price of an hour of one GPU: the GPU time budget is also given in money.",
+    help="Price of one GPU for an hour: the GPU time budget also shows costs.",
 )
 @click.option(
     "--usd-per-kwh",
     metavar="X",
-    help="Price of a kilowatt-hour: the energy of the GPUs is also given in money.",
+    help="Price of a kilowatt-hour: the report also shows the cost of the GPUs' energy.",
 )
 @click.option(
     "--pue",
     metavar="X",
-    help="Power usage effectiveness of the data centre, by which the cost of energy is multiplied.",
+    help="Power usage effectiveness of the data centre: a factor of the cost of energy.",
 )
 @click.option(
     "--link-gb-per-s",
     metavar="X",
-    help="Bandwidth of a GPU's link in one direction, in GB/s: collectives are given as shares of "
-    "it, too.",
+    help="Bandwidth of a GPU's link in one direction, in GB/s: the report shows which share of it "
+    "collectives reach.",
 )
 @click.option(
     "--gpu-peak",
@@ -150,8 +150,8 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--params",
     metavar="N",
-    help="Parameters of the model, 7e9: with --tokens-per-step the MFU of traces without sizes of "
-    "inputs.",
+    help="Parameters of the model, such as 7e9: with --tokens-per-step they give the MFU of traces "
+    "without sizes of inputs.",
 )
 @click.option(
     "--tokens-per-step",
@@ -161,7 +161,7 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--attention",
     metavar="LAYERS,WIDTH,LENGTH",
-    help="Layers, width and length of a sequence, to count attention, too: 32,4096,2048.",
+    help="Layers, width and sequence length, such as 32,4096,2048: the MFU counts attention too.",
 )
 @click.option("--rules", metavar="ID,ID", default="", help="Run only these rules.")
 @click.option(
@@ -191,27 +191,29 @@ class _Severity(click.Choice[str]):
     default="html,ipynb",
     show_default=True,
     metavar="FORMAT,…",
-    help="Files to make: html, ipynb, md (a summary for pull requests and assistants); json alone: "
-    "the results, which are always written.",
+    help="Files to make: html, ipynb, md (a summary for pull requests and assistants). The results "
+    "(json) are always written; json alone makes nothing else.",
 )
 @click.option(
     "--timeline",
     type=click.Choice(["auto", "all", "off"]),
     default="auto",
     show_default=True,
-    help="Events of the timeline: auto keeps all of them where the page can carry them, else those "
-    "around what matters.",
+    help="Events of the timeline: auto keeps all of them if they fit into the page, else those of "
+    "the median and slowest step and of findings.",
 )
-@click.option("--from", "since", metavar="T", help="Look at T and later: ISO 8601, Unix seconds.")
-@click.option("--to", "until", metavar="T", help="Look at T and earlier.")
-@click.option("--steps", metavar="A:B", help="Look at the time of steps A to B, both included.")
+@click.option(
+    "--from", "since", metavar="T", help="Report the time from T on: ISO 8601, Unix seconds."
+)
+@click.option("--to", "until", metavar="T", help="Report the time up to T.")
+@click.option("--steps", metavar="A:B", help="Report the time of steps A to B, both included.")
 @cycle_option
 @click.option(
     "--utc-offset",
     "utc_offset_s",
     type=UtcOffsetType(),
     metavar="+HH:MM",
-    help="How far times that name no zone, as those of nvidia-smi, are ahead of UTC.",
+    help="How far ahead of UTC times without a zone are, such as those of nvidia-smi.",
 )
 @click.option(
     "--init-notebook",
@@ -242,15 +244,15 @@ class _Severity(click.Choice[str]):
 @click.option(
     "--cache",
     metavar="DIR|off",
-    help="off: read the input again although the output folder holds the report of the same input, "
-    "of which otherwise only the page is made again. A folder has no effect any more.",
+    help="off: read the input again. Otherwise, if the output folder holds a report of the same "
+    "input, only its page is made again. A folder has no effect.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@click.option("--force", is_flag=True, help="Replace edited notebooks and files of others.")
+@click.option("--force", is_flag=True, help="Replace edited notebooks and files of other programs.")
 @click.option(
     "--fail-on",
     type=_Severity(_WORST_FIRST),
-    help="Exit with 3 when there is a finding at least this bad; the report is made anyway.",
+    help="Exit with 3 if a finding has this severity or a higher one; the report is made anyway.",
 )
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")

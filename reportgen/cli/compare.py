@@ -43,7 +43,8 @@ EXIT_NOT_COMPARABLE = 4
     "conditions",
     multiple=True,
     metavar="CONDITION",
-    help='Exit with 3 if it is met: "step_mean > +3%", "finding:new:critical". Repeatable.',
+    help='Exit with 3 if this condition is met: "step_mean > +3%", "finding:new:critical". '
+    "Repeatable.",
 )
 @click.option(
     "--allow-different",

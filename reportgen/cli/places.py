@@ -44,7 +44,7 @@ cycle_option = click.option(
     type=click.IntRange(min=1),
     default=1,
     metavar="K",
-    help="Look at the K-th newest cycle of schedule(repeat=...) of torch.profiler, not the newest.",
+    help="Report the K-th newest cycle of torch.profiler's schedule(repeat=...), not the newest.",
 )
 """The option of every command that reads kernel traces of a job that has ended."""
 

@@ -39,7 +39,7 @@ class RanksType(click.ParamType[frozenset[int]]):
     "--output",
     required=True,
     metavar="FILE",
-    help="The file or s3://bucket/name to write, packed if it ends in .gz; - is standard output.",
+    help="The file or s3://bucket/name to write, compressed if it ends in .gz; - is stdout.",
 )
 @click.option(
     "--format",
@@ -55,7 +55,9 @@ class RanksType(click.ParamType[frozenset[int]]):
     "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
 )
 @click.option(
-    "--around", metavar="FINDING", help="Show the time of a finding, named by its id, and around."
+    "--around",
+    metavar="FINDING",
+    help="Show the time of a finding, named by its id, and as much before and after.",
 )
 @click.option(
     "--report",

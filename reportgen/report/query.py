@@ -56,7 +56,9 @@ def ask(report: Report, what: str = "") -> Answer:
     found = questions.get(what.strip().lower())
     if found is None:
         names = [name for name, *_ in _contents(report)]
-        raise _unknown(what, names, noun="part of the report", hint="Ask without it for a list.")
+        raise _unknown(
+            what, names, noun="part of the report", hint="Leave it out for a list of all parts."
+        )
     return found()
 
 

@@ -104,7 +104,7 @@ def counts_of_unlooked(report: Report) -> list[str]:
         for rule_id, entry in report.rules.items()
         if entry.status is Status.SKIPPED
     )
-    said = {NOT_RECORDED: NOT_RECORDED, TOO_FEW: TOO_FEW}
+    said = {NOT_RECORDED: NOT_RECORDED, TOO_FEW: f"with {TOO_FEW}"}
     said[DOES_NOT_APPLY] = verb(words[DOES_NOT_APPLY], "do not apply", DOES_NOT_APPLY)
     return [f"{words[word]} {text}" for word, text in said.items() if words[word]]
 

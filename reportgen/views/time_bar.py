@@ -28,7 +28,7 @@ _UNTOLD_FROM_PCT = 50.0
 """Where most of the time was not measured, the rest says little about the job."""
 _UNRECORDED_FROM_RATIO = 0.5
 """GPUs at work for this share of the time outside the recorded loop also train in it."""
-_NOT_MEASURED = "was not measured: too much to judge it."
+_NOT_MEASURED = "was not measured, which is too much to judge the rest."
 _S_PER_HOUR = 3600
 _WHOLE_HOURS_FROM = 100
 

@@ -67,7 +67,7 @@ def test_the_verdict_is_the_top_finding_in_a_sentence(busy):
     assert verdict.lead == (
         "The most important of 5 findings (1 critical, 2 warnings, 2 info). "
         "Removing the cause could make training at most 1.49× faster. "
-        "1 check failed. Not checked: 1 not recorded, 1 too few data."
+        "1 check failed. Not checked: 1 not recorded, 1 with too few data."
     )
 
 
@@ -127,7 +127,9 @@ def test_a_quiet_section_is_folded_unless_a_card_leads_to_it(busy):
 
 
 def test_all_checks_say_how_many_ended_how(busy):
-    said = "1 failed, 3 found something, 9 found nothing wrong, 1 not recorded, 1 too few data."
+    said = (
+        "1 failed, 3 found something, 9 found nothing wrong, 1 not recorded, 1 with too few data."
+    )
     assert said in views.section(busy, "rules-summary").blocks[0].html
 
 
@@ -166,7 +168,7 @@ def test_a_skipped_rule_says_how_to_record_what_it_lacks(code, word):
     listed = views.section(report, "not-recorded")
     assert 'id="step-durations"' in _html(listed)
     assert "Because." in _html(listed)
-    words = {ReasonCode.TOO_FEW_SAMPLES: "too few data", ReasonCode.NO_GPU: "does not apply"}
+    words = {ReasonCode.TOO_FEW_SAMPLES: "with too few data", ReasonCode.NO_GPU: "does not apply"}
     assert listed.said == f"1 {words.get(code, 'not recorded')}"
 
 

@@ -172,7 +172,10 @@ def test_a_job_that_works_is_not_told_of_losses():
 def test_a_job_that_was_hardly_measured_is_not_told_of_work_or_losses():
     picture = picture_of(budget_report({"busy_high": 10.0, "not_measured": 990.0}))
     assert picture is not None
-    assert picture.says == "99.0 % of the GPUs' time was not measured: too much to judge it."
+    assert (
+        picture.says
+        == "99.0 % of the GPUs' time was not measured, which is too much to judge the rest."
+    )
 
 
 def test_without_gpus_the_picture_is_where_an_iteration_goes():

@@ -16,9 +16,9 @@ from reportgen.views.status import MILDEST_FIRST, counts_of_unlooked, rule_state
 from reportgen.views.values import ABSENT
 
 _LEAD = (
-    "Each check with its findings and SageMaker's counters. Each check counts in a separate "
-    "way, so compare a counter between runs of a job, not between checks. A check may have "
-    "findings although its counters are 0: the findings do not follow SageMaker's conditions alone."
+    "Each check with its findings and SageMaker's counters. The counters of different checks "
+    "have different units: compare them between runs of a job, not between checks. A check may "
+    "have findings although its counters are 0, because they use more than SageMaker's conditions."
 )
 
 
