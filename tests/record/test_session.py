@@ -59,7 +59,9 @@ def card(out: Path) -> dict[str, Any]:
     return found
 
 
-def test_a_recording_is_a_job_that_the_report_reads(tmp_path: Path) -> None:
+def test_a_recording_is_a_job_for_the_report_and_for_analysis_by_hand(
+    tmp_path: Path,
+) -> None:
     out = tmp_path / "out"
     with running(tmp_path):
         until(lambda: n_ticks(out) > 4, "five ticks")
@@ -75,13 +77,7 @@ def test_a_recording_is_a_job_that_the_report_reads(tmp_path: Path) -> None:
         "1 file of system metrics of node-1 was read."
     ]
 
-
-def test_a_recording_opens_for_analysis_by_hand(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with running(tmp_path):
-        until(lambda: n_ticks(out) > 4, "five ticks")
     frame = reportgen.open(str(out)).system_metrics()
-
     assert list(frame.columns) == [
         "timestamp", "timestamp_us", "value", "system_metric", "dimension", "nodeID", "type",
     ]  # fmt: skip
