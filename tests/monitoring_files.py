@@ -78,14 +78,15 @@ def wandb_log(records: list[bytes], *, magic: bytes = b":W&B\xe1\xbe\x00") -> by
     """Return the file of some records: chunks with checksums in blocks of 32 KiB."""
     out = bytearray(magic)
     for record in records:
-        rest, first = record, True
-        while first or rest:
+        at, first = 0, True
+        while first or at < len(record):
             left = BLOCK_BYTES - len(out) % BLOCK_BYTES
             if left < 7:
                 out += bytes(left)
                 left = BLOCK_BYTES
-            piece, rest = rest[: left - 7], rest[left - 7 :]
-            kind = (2 if first else 3) if rest else (1 if first else 4)
+            piece = record[at : at + left - 7]
+            at += left - 7
+            kind = (2 if first else 3) if at < len(record) else (1 if first else 4)
             checksum = zlib.crc32(bytes([kind]) + piece)
             out += struct.pack("<IHB", checksum, len(piece), kind) + piece
             first = False

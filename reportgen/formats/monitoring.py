@@ -160,7 +160,7 @@ class LoggedNumbers:
         return time_ns, values[is_real][order]
 
 
-MOST_NAMES = 64
+MOST_NAMES = 256
 """Series of one file that are kept: throughput, MFU and counters of steps."""
 
 

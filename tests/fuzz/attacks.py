@@ -22,6 +22,7 @@ from tests.fuzz import samples
 from tests.fuzz.attacks_nsight import CANARIES, NSIGHT_ATTACKS
 from tests.fuzz.attacks_saved import ATTACKS_ON_SAVED
 from tests.fuzz.attacks_text import TEXT_ATTACKS
+from tests.fuzz.monitored import ATTACKS_ON_MONITORED
 from tests.traces import Event, header, kernel, launch, small_events, span
 
 MOST_S = 20.0
@@ -484,7 +485,7 @@ ATTACKS: Mapping[str, Callable[[Path], Path]] = {
         aws_nested,
         *NSIGHT_ATTACKS.values(), *TEXT_ATTACKS.values(),
     )
-} | dict(ATTACKS_ON_SAVED)  # fmt: skip
+} | dict(ATTACKS_ON_SAVED) | dict(ATTACKS_ON_MONITORED)  # fmt: skip
 
 
 _FAMILY = "from reportgen.cli.family import main; raise SystemExit(main())"

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -33,6 +33,7 @@ from tests.fuzz.damage import (
     minute_bytes,
     timeline_bytes,
 )
+from tests.fuzz.monitored import FORMATS_OF_MONITORS
 from tests.fuzz.mutations import mutate_bytes, mutate_json, mutate_values
 from tests.fuzz.recordings import write_recording
 from tests.fuzz.saved_values import saved_values
@@ -495,6 +496,10 @@ def recording(folder: Path, chance: Random) -> Case:
     return _of_job(write_recording(folder, chance))
 
 
+def _monitored(build: Callable[[Path, Random], Path], folder: Path, chance: Random) -> Case:
+    return Case(path=build(folder, chance))
+
+
 FORMATS: Mapping[str, Builder] = {
     "known": known_damage,
     "minute": wild_minute,
@@ -518,6 +523,7 @@ FORMATS: Mapping[str, Builder] = {
     "keras": keras_timeline,
     "horovod-tree": horovod_tree,
     "recorder": recording,
+    **{name: partial(_monitored, build) for name, build in FORMATS_OF_MONITORS.items()},
 }
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
@@ -529,6 +535,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "reports": ("saved", "aws"),
     "reports behind the schema": ("saved-values",),
     "recordings": ("recorder",),
+    "other monitors": tuple(FORMATS_OF_MONITORS),
     "settings": ("config", "profiler", "notebook"),
 }
 

@@ -223,10 +223,12 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
             for told, name in rows.names.items()
         ]
     for values, (_, meaning, _) in zip(rows.values, columns.metrics, strict=True):
-        codes = {gpu: found.code_of(meaning, str(gpu)) for gpu in sorted(set(numbers))}
+        told = sorted(set(numbers))[:MAX_GPUS]
+        codes = {gpu: found.code_of(meaning, str(gpu)) for gpu in told}
         for time_s, gpu, value in zip(rows.time_s, numbers, values, strict=True):
-            if codes[gpu] != UNREAD and not math.isinf(value):
-                found.add(time_s, codes[gpu], value)
+            code = codes.get(gpu, UNREAD)
+            if code != UNREAD and not math.isinf(value):
+                found.add(time_s, code, value)
     return found
 
 
