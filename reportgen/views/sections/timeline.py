@@ -96,8 +96,14 @@ def _axis_block(
         (panel.title, data_of(panel.exhibit, is_unix=facts["unix"], file=f"{panel.rule_id}.json"))
         for panel in panels
     ]
+    lines = [
+        (panel.title, [(line.name, line.ink.css_class) for line in panel.found.bands])
+        for panel in panels
+        if len(panel.found.bands) > 1
+    ]
     html = render(
         "timeline",
+        lines=lines,
         drawing=drawing,
         caption=_caption(panels, lanes),
         facts=script_json(facts),

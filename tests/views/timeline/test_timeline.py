@@ -61,6 +61,14 @@ def test_each_step_is_a_flat_bar_and_no_line_runs_between_two_steps():
     assert math.isnan(y[2])
 
 
+def test_a_panel_of_several_lines_says_which_is_which():
+    page = html_of(training_report(training_node([80.0] * 600, n_gpus=2)))
+    legend = page.partition("Which line is which")[2].partition("</details>")[0]
+    names = re.findall(r'<li><i class="(rg-ink-[^"]+)"[^>]*></i><span>([^<]+)</span>', legend)
+    assert [name for _, name in names] == ["gpu0", "gpu1"]
+    assert len({ink for ink, _ in names}) == 2
+
+
 def test_all_panels_share_the_axis_and_the_margins(report):
     (figure,) = (
         output.data[PLOTLY_MIME]
