@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from reportgen.facts.clock_shifts import LEAST_COMMON, clock_shifts
 from reportgen.facts.meetings import Meetings, meetings_of
+from reportgen.rules.collectives.clocks import LEAST_COMMON, clock_shifts
 from tests.facts.exchange_rows import Row, exchanges
 
 MS = 1_000_000
