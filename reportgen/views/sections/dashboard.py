@@ -14,7 +14,6 @@ from reportgen.views.cell_output import Block
 from reportgen.views.charts.arrays import numbers
 from reportgen.views.charts.bars import as_ranking
 from reportgen.views.charts.layout import label_room_px
-from reportgen.views.choices import choice_blocks
 from reportgen.views.exhibits import exhibit_block
 from reportgen.views.outline import context_of, exhibits_of, has_dashboard, is_drawn
 from reportgen.views.values import format_value, shorten
@@ -30,16 +29,11 @@ _NAMED = re.compile(r"\{(\w+)\}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """A picture of the dashboard: the first of its options, unless the reader chooses another."""
+    """A picture of the dashboard."""
 
     rule_id: RuleId
     place: DashboardPanel
-    options: tuple[Exhibit, ...]
-
-    @property
-    def exhibit(self) -> Exhibit:
-        """Return the first part."""
-        return self.options[0]
+    exhibit: Exhibit
 
 
 def dashboard_blocks(report: Report) -> list[Block]:
@@ -48,10 +42,9 @@ def dashboard_blocks(report: Report) -> list[Block]:
     first, rest = panels[:_AT_ONCE], panels[_AT_ONCE:]
     words = words_of([panel.exhibit for panel in rest])
     return [
-        replace(block, is_panel=not _stands_alone(at, group), fold=fold)
+        replace(_block(panel, panels, report), is_panel=not _stands_alone(at, group), fold=fold)
         for group, fold in ((first, ""), (rest, words))
         for at, panel in enumerate(group)
-        for block in _blocks(panel, panels, report)
     ]
 
 
@@ -64,8 +57,7 @@ def panels_of(report: Report) -> list[Panel]:
         place, choice = item.place.dashboard, item.place.choice
         if place is not None and is_drawn(item):
             key = (rule_id, choice.group if choice else item.id)
-            panel = found.get(key, Panel(rule_id=rule_id, place=place, options=()))
-            found[key] = replace(panel, options=(*panel.options, item))
+            found.setdefault(key, Panel(rule_id=rule_id, place=place, exhibit=item))
     return sorted(found.values(), key=lambda panel: panel.place.order)
 
 
@@ -77,9 +69,8 @@ def words_of(folded: Sequence[Exhibit]) -> str:
 
 
 def hosted_ids(result: RuleResult, report: Report) -> set[str]:
-    """Return the ids of all exhibits of a result that the dashboard shows, chosen or not."""
-    panels = (panel for panel in panels_of(report) if panel.rule_id == result.id)
-    return {item.id for panel in panels for item in panel.options}
+    """Return the ids of all exhibits of a result that the dashboard shows."""
+    return {panel.exhibit.id for panel in panels_of(report) if panel.rule_id == result.id}
 
 
 def headline(exhibit: Exhibit) -> str:
@@ -117,22 +108,16 @@ def _said(column: Column, at: int) -> str:
     return shorten(str(column.values[at]), most=_LONGEST_PART).text
 
 
-def _blocks(panel: Panel, panels: Sequence[Panel], report: Report) -> list[Block]:
+def _block(panel: Panel, panels: Sequence[Panel], report: Report) -> Block:
     context = context_of(panel.rule_id, report)
     if panel.place.shares_axis:
         alike = [other.exhibit for other in panels if other.place.shares_axis]
         context = replace(
             context, time_range_s=_window_s(alike), left_px=label_room_px(_lanes(alike))
         )
-
-    def draw(item: Exhibit) -> Block:
-        noun = item.place.dashboard.row_noun if item.place.dashboard else ""
-        shown = as_ranking(item, row_noun=noun) if noun else item
-        return exhibit_block(shown, context, title=headline(item))
-
-    if panel.exhibit.place.choice is None:
-        return [draw(panel.exhibit)]
-    return choice_blocks(panel.options, panel.rule_id, draw)
+    item, noun = panel.exhibit, panel.place.row_noun
+    shown = as_ranking(item, row_noun=noun) if noun else item
+    return exhibit_block(shown, context, title=headline(item))
 
 
 def _lanes(exhibits: Sequence[Exhibit]) -> list[str]:
