@@ -13,6 +13,7 @@ import numpy as np
 from reportgen.errors import LocationError
 from reportgen.formats import Diagnostics, FileRole, format_of, printable
 from reportgen.formats.format import worker_of
+from reportgen.formats.python_profile.names import ProfileKey, profile_key
 from reportgen.profile import (
     NO_CALLS,
     PartRef,
@@ -29,7 +30,6 @@ from reportgen.storage import Location
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
-    from reportgen.formats.python_profile.names import ProfileKey
     from reportgen.formats.python_profile.reading import FunctionTimes
 
 MOST_PROFILES = 1_000
@@ -56,8 +56,6 @@ def read_python(ref: PartRef, location: Location, problems: Diagnostics) -> Pyth
     files = [file for file in ref.files if format_of(file.format_id).role is FileRole.PYTHON]
     if not files:
         return empty_python()
-    from reportgen.formats.python_profile.names import profile_key
-
     named = [(file, told) for file in files if (told := profile_key(file.key)) is not None]
     named.sort(key=lambda item: (item[1].interval.start.time_us, item[0].key))
     kept = [item for item in named if _overlaps(item[1].interval, ref.kept)]
@@ -82,7 +80,7 @@ def _overlaps(interval: ProfileInterval, kept: TimeRange | None) -> bool:
     return is_late and (kept.to_ns is None or start_ns <= kept.to_ns)
 
 
-_Named = tuple[FileRef, "ProfileKey"]
+_Named = tuple[FileRef, ProfileKey]
 
 
 def _read(

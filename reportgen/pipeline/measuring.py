@@ -19,6 +19,7 @@ from reportgen.engine import (
     LostItemsError,
     ProcessExecutor,
 )
+from reportgen.engine.cluster import DaskExecutor
 from reportgen.errors import LocationError, writing
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
@@ -94,8 +95,6 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
     Large traces are read in Python, which processes do at the same time and threads do not.
     """
     if work.engine.kind is EngineKind.DASK:
-        from reportgen.engine.cluster import DaskExecutor
-
         modules, folders = foreign_modules(work.rules)
         return DaskExecutor(
             address=work.engine.address,

@@ -10,6 +10,7 @@ import numpy as np
 
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
+from reportgen.formats.tensorflow.object_trace import read_object_events
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import SpanSource
@@ -60,8 +61,6 @@ def _times(key: str) -> Claim | None:
 def _read(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
-    from reportgen.formats.tensorflow.object_trace import read_object_events
-
     batches = read_object_events(blocks, file.key, problems)
     origin_us = file.claim.start_us or None
     events = read_batches(batches, file.key, problems, vocabulary=vocabulary, origin_us=origin_us)
