@@ -157,11 +157,7 @@ class Job:
         kept = self._range(since, until)
 
         def wants(series: Series) -> bool:
-            return (
-                by_name.accepts(series.name)
-                and by_dimension.accepts(series.dimension)
-                and by_type.accepts(series.type)
-            )
+            return by_name(series.name) and by_dimension(series.dimension) and by_type(series.type)
 
         frames = [
             system_frame(
@@ -245,7 +241,7 @@ class Job:
         by_phase = name_filter(processes, option="processes")
         for part in self._parts(nodes, self._range(since, until)):
             spans = self._events_of(part)
-            if steps is not None or by_name.patterns or by_phase.patterns:
+            if steps is not None or names is not None or processes is not None:
                 spans = spans.where(
                     spans_wanted(spans, names=by_name, phases=by_phase, steps=steps)
                 )
@@ -330,7 +326,7 @@ class Job:
 
     def _parts(self, nodes: Names, kept: TimeRange | None) -> tuple[PartRef, ...]:
         wanted = name_filter(nodes, option="nodes")
-        parts = (part for part in self._profile.parts if wanted.accepts(part.node))
+        parts = (part for part in self._profile.parts if wanted(part.node))
         return tuple(part if kept is None else replace(part, kept=kept) for part in parts)
 
     def _events_of(self, part: PartRef) -> SpanTable:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ seconds as a float."""
 Names = str | Iterable[str] | None
 """One name, several, or all; a name may be a pattern as for ``re.fullmatch``."""
 
+_Accepts = Callable[[str], bool]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FRAME_TEXT = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d):(\d{1,6})")
 _SINCE_1970_US = 10**14
@@ -34,33 +34,18 @@ _CLOCK_US, _CLOCK_S = 10**15, (1e9, 1e11)
 """Jobs that begin later (2001) have a wall clock; Unix seconds of theirs lie in this range."""
 _NEAR_S = 30 * 86_400
 """A whole number this close to the job's start, as Unix seconds, may be meant so: it is refused."""
-_NOTHING = re.compile(r"(?!)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NameFilter:
-    """Accepts a name that equals or fully matches one of some patterns; all when there are none."""
-
-    patterns: tuple[re.Pattern[str], ...] = ()
-    words: frozenset[str] = frozenset()
-
-    def accepts(self, name: str) -> bool:
-        """Return whether a name is wanted."""
-        if not self.patterns:
-            return True
-        return name in self.words or any(pattern.fullmatch(name) for pattern in self.patterns)
-
-
-def name_filter(names: Names, *, option: str) -> NameFilter:
-    """Return the filter of some names.
+def name_filter(names: Names, *, option: str) -> _Accepts:
+    """Return whether a name equals or fully matches one of some; ``None`` accepts all.
 
     Raises:
         ConfigError: a pattern that is none; the message names the option.
     """
     if names is None:
-        return NameFilter()
+        return lambda _: True
     listed = (names,) if isinstance(names, str) else tuple(names)
-    patterns = [_NOTHING] if not listed else []
+    patterns = []
     for name in listed:
         try:
             patterns.append(re.compile(name))
@@ -69,11 +54,11 @@ def name_filter(names: Names, *, option: str) -> NameFilter:
                 f"{option}: {name!r} is no pattern ({err}).",
                 hint="Escape what is meant literally: re.escape(name).",
             ) from err
-    return NameFilter(patterns=tuple(patterns), words=frozenset(listed))
+    return lambda name: name in listed or any(pattern.fullmatch(name) for pattern in patterns)
 
 
 def spans_wanted(
-    spans: SpanTable, *, names: NameFilter, phases: NameFilter, steps: tuple[int, int] | None
+    spans: SpanTable, *, names: _Accepts, phases: _Accepts, steps: tuple[int, int] | None
 ) -> NDArray[np.bool_]:
     """Return an (n,) mask of the events that are wanted by name, phase and step number."""
     words, code = spans.called()
@@ -91,10 +76,10 @@ def rows_named(
     Raises:
         ConfigError: a pattern that is none.
     """
-    accepted = name_filter(patterns, option="patterns")
+    accepts = name_filter(patterns, option="patterns")
     wanted = np.zeros(len(frame), dtype=np.bool_)
     for column in columns:
-        fits = {word: accepted.accepts(word) for word in frame[column].unique()}
+        fits = {word: accepts(word) for word in frame[column].unique()}
         wanted |= frame[column].map(fits).to_numpy(dtype=np.bool_)
     return wanted
 
@@ -162,5 +147,5 @@ def _ns_of(instant: Instant, origin_us: int) -> int:
     return round(time_s * NS_PER_S)
 
 
-def _mask(words: Sequence[str], accepted: NameFilter) -> NDArray[np.bool_]:
-    return np.array([accepted.accepts(word) for word in words], dtype=np.bool_)
+def _mask(words: Sequence[str], accepts: _Accepts) -> NDArray[np.bool_]:
+    return np.array([accepts(word) for word in words], dtype=np.bool_)
