@@ -82,8 +82,10 @@ class ReadyKernel:
         """End the kernel at once and remove its private folder."""
         if self._thread is not None:
             with suppress(Exception):  # whatever kept it from starting
+                manager = self._launched.result(timeout=_CLOSE_TIMEOUT_S)
                 # It has nothing to save: killing it is ten times faster than asking it to go.
-                self._launched.result(timeout=_CLOSE_TIMEOUT_S).shutdown_kernel(now=True)
+                manager.shutdown_kernel(now=True)
+                manager.stop_clients()
         self._exits.close()
 
     def _work(self, cwd: Path) -> None:
@@ -107,7 +109,18 @@ def _launch(cwd: Path, private_dir: Path) -> Any:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import KernelManager
 
-    manager = KernelManager(
+    class Manager(KernelManager):
+        """Ends its clients too: nbclient leaves those of a manager that it was given running."""
+
+        def client(self, **options: Any) -> Any:
+            made = super().client(**options)
+            self._made = made
+            return made
+
+        def stop_clients(self) -> None:
+            self._made.stop_channels()
+
+    manager = Manager(
         connection_file=str(private_dir / "kernel.json"),
         transport="ipc" if _can_hold_sockets(private_dir) else "tcp",
         client_class="jupyter_client.asynchronous.AsyncKernelClient",

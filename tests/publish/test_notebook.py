@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import tempfile
 from collections.abc import Iterator
@@ -257,3 +258,16 @@ def test_a_long_folder_for_temporary_files_is_no_obstacle(
         ready.start(tmp_path)
         assert ready.manager().is_alive()
     assert list(deep.iterdir()) == []
+
+
+@pytest.mark.notebook
+def test_reports_made_one_after_another_print_nothing_of_their_kernels(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write_notebook(tmp_path / "n.ipynb", "print(1)")
+    with closing(ReadyKernel()) as ready:
+        ready.start(tmp_path)
+        run_notebook(read_notebook(source), output=tmp_path / "made.ipynb", manager=ready.manager())
+    del ready
+    gc.collect()
+    assert caplog.messages == []
