@@ -3,7 +3,8 @@
 The first five keys are AWS's, in AWS's order (docs/rules.md, Five keys); ``reportgen`` holds ours.
 History of ``format``: 1, first version; 2, the needs of the page and of later readers are declared:
 ``about`` (a table among the exhibits before), ``data``, and of exhibits and columns ``depth``,
-``role``, ``row_roles`` and ``place``; 3, ``about`` says which exhibits are shown ``at_a_glance``.
+``role``, ``row_roles`` and ``place``; 3, ``about`` says which exhibits are shown ``at_a_glance``,
+the kind of exhibit ``roofline``.
 """
 
 from __future__ import annotations
