@@ -6,8 +6,8 @@ the work of the script between them, are slow now and then, or slower and slower
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from reportgen.facts.intervals import covered_each, union_of
 from reportgen.facts.loader import loader_rows
 from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
+from reportgen.merging import rows_by_code
 from reportgen.profile import SpanTable
 from reportgen.profile.memo import Memo, fact
 
@@ -38,11 +39,14 @@ class StepTimes:
     Attributes:
         own_ns: of the step, without waits for batches within it.
         rest_ns: from its end to the next step of the worker, without such waits.
+        stretch: number of the loader that was set up last: of an epoch, or of a training of several
+            in one process.
     """
 
     steps: PhaseSteps
     own_ns: Integers
     rest_ns: Integers
+    stretch: Integers
     memo: Memo = field(default_factory=Memo, init=False, repr=False, compare=False)
 
 
@@ -56,7 +60,9 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
     rows = loader_rows(spans)
     waits = spans.where(rows.fetch | rows.next_call)
     for steps in steps_of(spans):
-        own = waits.where(waits.worker == waits.workers.index(steps.worker))
+        worker = waits.workers.index(steps.worker)
+        own = waits.where(waits.worker == worker)
+        set_up_ns = spans.start_ns[rows.initialize & (spans.worker == worker)]
         waited = union_of(own.start_ns, own.end_ns)
         yield StepTimes(
             steps=steps,
@@ -64,6 +70,7 @@ def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
             rest_ns=steps.next_ns
             - steps.end_ns
             - covered_each(waited, steps.end_ns, steps.next_ns),
+            stretch=np.searchsorted(np.sort(set_up_ns), steps.start_ns, side="right"),
         )
 
 
@@ -107,6 +114,9 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
             return None
     own, rest = (_growth(length_ns[:end]) for length_ns in (times.own_ns, times.rest_ns))
     is_between = rest[2] > own[2]
+    if not is_between and (stretches := _of_other_work(times)):
+        found = (slowdown_of(its) for its in stretches)
+        return max(filter(None, found), key=lambda its: its.extra_ns, default=None)
     first_ns, last_ns, _ = rest if is_between else own
     return Slowdown(
         is_between=is_between,
@@ -117,6 +127,24 @@ def slowdown_of(times: StepTimes) -> Slowdown | None:
         end_ns=int(steps.end_ns.max()),
         is_jump=_is_jump((times.rest_ns if is_between else times.own_ns)[:end]),
     )
+
+
+def _of_other_work(times: StepTimes) -> Sequence[StepTimes]:
+    """Return the stretches of steps that do other work each, if steps grow in none of them.
+
+    They are trainings of several models in one process, for example. Stretches of few steps, such
+    as short epochs, show no growth of their own.
+    """
+    stretches = [
+        replace(
+            times,
+            steps=times.steps.where(rows),
+            **{name: getattr(times, name)[rows] for name in ("own_ns", "rest_ns", "stretch")},
+        )
+        for _, rows in rows_by_code(times.stretch)
+    ]
+    is_long = len(stretches) > 1 and min(its.own_ns.size for its in stretches) >= 2 * N_BLOCKS
+    return stretches if is_long and not any(_rises(its.own_ns) for its in stretches) else ()
 
 
 def _is_jump(length_ns: Integers) -> bool:

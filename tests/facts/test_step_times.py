@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ def test_steps_half_as_long_again_as_those_around_them_are_slow() -> None:
     steps = grown(1.0)
     lengths = steps.own_ns.copy()
     lengths[[40, 200]] = (1.6 * lengths[[40, 200]]).astype(np.int64)
-    slow = slow_steps_of(StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns))
+    slow = slow_steps_of(replace(steps, own_ns=lengths))
 
     assert np.flatnonzero(slow.is_slow_step).tolist() == [40, 200]
     assert slow.step_excess_ns[200] == pytest.approx(0.6 * steps.own_ns[200], rel=0.1)
@@ -58,7 +59,7 @@ def test_steps_that_warm_up_are_not_slow() -> None:
     steps = grown(0.0)
     lengths = steps.own_ns.copy()
     lengths[[0, 1, 2]] *= 20
-    times = StepTimes(steps=steps.steps, own_ns=lengths, rest_ns=steps.rest_ns)
+    times = replace(steps, own_ns=lengths)
 
     assert np.flatnonzero(slow_steps_of(times).is_slow_step).tolist() == [2]
 
@@ -77,7 +78,27 @@ def test_the_lengths_that_a_growth_states_occurred(seed: int, growth: float) -> 
     rng = np.random.default_rng(seed)
     steps = grown(growth)
     own_ns = (steps.own_ns * rng.lognormal(0, 0.1, steps.own_ns.size)).astype(np.int64)
-    found = slowdown_of(StepTimes(steps=steps.steps, own_ns=own_ns, rest_ns=steps.rest_ns))
+    found = slowdown_of(replace(steps, own_ns=own_ns))
 
     if found is not None and not found.is_between:
         assert own_ns.min() <= found.first_ns <= found.last_ns <= own_ns.max()
+
+
+@pytest.mark.parametrize(
+    ("set_up_at", "within", "is_told"),
+    [((), 0.0, True), ((0, 80, 160), 0.0, False), ((0, 80, 160), 0.3, True)],
+    ids=["one training", "three of other sizes", "each grows"],
+)
+def test_trainings_of_several_models_in_one_process_do_not_grow_slower(
+    set_up_at: tuple[int, ...], within: float, is_told: bool
+) -> None:
+    rows: list[tuple[Any, ...]] = []
+    for step in range(240):
+        length_s = 0.3 * (1 + step // 80) * (1 + within * (step % 80) / 80)
+        rows.append((TRAIN, TRAIN, START_S + step, START_S + step + length_s, {"step": step}))
+    for step in set_up_at:
+        more = {"num_workers": 0, "pin_memory": False}
+        rows.append(("DataLoaderIterInitialize", "It", START_S + step - 0.01, START_S + step, more))
+    (times,) = step_times_of(span_table(rows))
+
+    assert (slowdown_of(times) is not None) is is_told
