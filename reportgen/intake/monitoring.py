@@ -34,9 +34,10 @@ from reportgen.profile import (
     Quality,
     Series,
     SystemTable,
+    TimeRange,
 )
 from reportgen.profile.column_file import count_present, stored
-from reportgen.profile.monitoring import Monitoring
+from reportgen.profile.monitoring import Monitoring, Progress
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order, empty_system
 from reportgen.recorded_job import RecordedNode
@@ -141,7 +142,28 @@ def is_monitored(ref: PartRef) -> bool:
 
 def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> NodeProfile:
     """Read one node that another program monitored; a damaged file is read as far as it goes."""
-    location, problems = open_part(ref), Diagnostics()
+    problems = Diagnostics()
+    rows, series, read = monitored_rows(ref, problems, on_progress=on_progress)
+    system = table_of(rows, series)
+    monitoring = _monitoring(read, ref.kept)
+    _remark(system, monitoring, problems)
+    recorded = RecordedNode(node=ref.node, gpus=monitoring.gpus)
+    return NodeProfile(
+        node=ref.node,
+        job=ref.job,
+        system=system,
+        spans=empty_spans(),
+        recorded=recorded if monitoring.gpus else None,
+        monitoring=monitoring,
+        notes=problems.notes(),
+    )
+
+
+def monitored_rows(
+    ref: PartRef, problems: Diagnostics, *, on_progress: ToldProgress | None = None
+) -> tuple[Rows, Sequence[Series], Sequence[Monitored]]:
+    """Return the samples of a node in its range, their series, and what its files say else."""
+    location = open_part(ref)
     read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
     if any(found.is_local for found in read) and ref.utc_offset_s is None:
         problems.remark(_SAY_LOCAL)
@@ -156,20 +178,8 @@ def read_monitored(ref: PartRef, *, on_progress: ToldProgress | None = None) -> 
     problems.add(Quality.LINES_DUPLICATE, "", n_twice)
     what = _SAY_READ.replace("NODE", ref.node).replace("NAME", read[0].source)
     problems.add(Quality.FILES_READ, "", len(read), what=what)
-    system = table_of(rows, codes.series)
-    monitoring = _monitoring(read)
-    _remark(system, monitoring, problems)
     remark_changes(location, problems)
-    recorded = RecordedNode(node=ref.node, gpus=monitoring.gpus)
-    return NodeProfile(
-        node=ref.node,
-        job=ref.job,
-        system=system,
-        spans=empty_spans(),
-        recorded=recorded if monitoring.gpus else None,
-        monitoring=monitoring,
-        notes=problems.notes(),
-    )
+    return rows, codes.series, read
 
 
 def _read_file(ref: PartRef, location: Location, place: int, problems: Diagnostics) -> Monitored:
@@ -182,15 +192,25 @@ def _read_file(ref: PartRef, location: Location, place: int, problems: Diagnosti
     return read(event_file, blocks, problems=problems)
 
 
-def _monitoring(read: Sequence[Monitored]) -> Monitoring:
+def _monitoring(read: Sequence[Monitored], kept: TimeRange | None) -> Monitoring:
     last = read[-1]
+    progress = [_cut(one, kept) for found in read for one in found.progress]
     return Monitoring(
         source=last.source,
         gpus=tuple(last.gpus),
         exit_code=last.exit_code,
         is_ended=last.is_ended,
-        progress=tuple(progress for found in read for progress in found.progress),
+        progress=tuple(progress),
     )
+
+
+def _cut(progress: Progress, kept: TimeRange | None) -> Progress:
+    if kept is None:
+        return progress
+    inside = (progress.time_ns >= (kept.from_ns or 0)) & (
+        progress.time_ns <= (np.iinfo(np.int64).max if kept.to_ns is None else kept.to_ns)
+    )
+    return replace(progress, time_ns=progress.time_ns[inside], step=progress.step[inside])
 
 
 def _remark(system: SystemTable, monitoring: Monitoring, problems: Diagnostics) -> None:

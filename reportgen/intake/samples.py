@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
 from reportgen.formats.sagemaker.system_lines import SeriesCodes
+from reportgen.intake.monitoring import is_monitored, monitored_rows
 from reportgen.intake.node_clocks import ahead_of, on_own_clock
 from reportgen.intake.read import system_files
 from reportgen.intake.system import valid_blocks
@@ -47,8 +48,11 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     Series that ``wants`` leaves out are dropped block by block, so that one series of a long job
     takes little memory.
     """
-    ref = on_own_clock(ref)
     problems = Diagnostics()
+    if is_monitored(ref):
+        rows, series, _ = monitored_rows(ref, problems)
+        return _table(_in_order(_wanted(rows, series, wants, ref)), series, problems)
+    ref = on_own_clock(ref)
     files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
     told = Diagnostics()
@@ -57,11 +61,16 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
         told = Diagnostics()
         rows, series = _read(files, told, ref, wants, believes_names=False)
     problems.merge(told)
+    rows = replace(rows, time_us=rows.time_us - ahead_of(ref) // NS_PER_US)
+    return _table(rows, series, problems)
+
+
+def _table(rows: Rows, series: Sequence[Series], problems: Diagnostics) -> SampleTable:
     return SampleTable(
-        time_us=rows.time_us - ahead_of(ref) // NS_PER_US,
+        time_us=rows.time_us,
         code=rows.code,
         value=rows.value,
-        series=series,
+        series=tuple(series),
         notes=problems.notes(),
     )
 

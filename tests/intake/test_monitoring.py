@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
-from reportgen.profile import NodeProfile, SeriesKind
+from reportgen.profile import NodeProfile, SeriesKind, TimeRange
 from tests.builders import START_S
 from tests.monitoring_files import (
     gpu_values,
@@ -144,6 +145,20 @@ def test_a_file_that_is_no_run_is_refused_by_its_name(tmp_path: Path, content: b
     for path in (tmp_path, tmp_path / "run-x.wandb"):
         with pytest.raises(FormatError, match=r"run-x\.wandb (is empty|does not begin)"):
             intake.discover(str(path))
+
+
+def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: Path) -> None:
+    (part,) = intake.discover(str(write_wandb(tmp_path, wandb_run(10)))).parts
+    table = intake.read_samples(
+        part, wants=lambda series: series.kind is SeriesKind.GPU_UTILIZATION
+    )
+    assert table.value.tolist() == [95.0] * 5 + [30.0] * 5
+    end_ns = (START_S + 61) * 1_000_000_000
+    cut = replace(part, kept=TimeRange(to_ns=end_ns))
+    node = intake.read_node(cut)
+    assert node.system.n_ticks == 5
+    assert node.monitoring is not None
+    assert node.monitoring.n_reached == 5
 
 
 def test_several_runs_are_several_jobs(tmp_path: Path) -> None:
