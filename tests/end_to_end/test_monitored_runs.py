@@ -54,6 +54,27 @@ def test_a_run_that_goes_on_has_no_known_end(tmp_path: Path) -> None:
     assert any(note.startswith("No end marker was found") for note in notes)
 
 
+PRIVATE_TABLES = {
+    "smi.csv": f"timestamp, uuid, host, {CANARY}, name, utilization.gpu [%]\n"
+    + "".join(
+        f"2026/07/03 09:31:{at}, GPU-{CANARY}, {CANARY}, {CANARY}, A10G, 5 %\n"
+        for at in range(10, 60)
+    ),
+    "wandb.csv": f"_timestamp,system.gpu.0.gpu,config.{CANARY},{CANARY},name\n"
+    + "".join(f"{START_S + at},5,{CANARY},{CANARY},{CANARY}\n" for at in range(50)),
+}
+
+
+@pytest.mark.parametrize("name", PRIVATE_TABLES)
+def test_columns_that_are_not_read_are_never_shown(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text(PRIVATE_TABLES[name])
+    made = run_here(tmp_path / name, "--output", tmp_path / "out", "--format", "md", "-v")
+    assert made.code == 0, made.stderr
+    assert CANARY not in made.stdout + made.stderr
+    for path in (tmp_path / "out").rglob("*"):
+        assert path.is_dir() or CANARY.encode() not in path.read_bytes(), path
+
+
 def test_event_files_alone_tell_when_and_how_fast(tmp_path: Path) -> None:
     told = [scalar(START_S + 2 * at, 10 * at, "loss", 0.5) for at in range(40)]
     logs = tmp_path / "logs"

@@ -153,7 +153,7 @@ def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: P
         part, wants=lambda series: series.kind is SeriesKind.GPU_UTILIZATION
     )
     assert table.value.tolist() == [95.0] * 5 + [30.0] * 5
-    end_ns = (START_S + 61) * 1_000_000_000
+    end_ns = int(START_S + 61) * 1_000_000_000
     cut = replace(part, kept=TimeRange(to_ns=end_ns))
     node = intake.read_node(cut)
     assert node.system.n_ticks == 5
