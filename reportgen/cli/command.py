@@ -113,7 +113,7 @@ class _Severity(click.Choice[str]):
     "--top",
     type=click.IntRange(1, 1000),
     metavar="N",
-    help="How many kernels, operators and annotations are shown one by one. [default: 15]",
+    help="How many kernels and operators are shown one by one. [default: 15]",
 )
 @click.option(
     "--communication",
