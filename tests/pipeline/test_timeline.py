@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,16 @@ def shown(file: ReadFile) -> int:
     return sum(len(file.strips(lane)) for lane in file.header["lanes"] if lane["kind"] != "counter")
 
 
-def test_both_ranks_stand_on_one_axis_with_all_their_events(tmp_path: Path) -> None:
-    report = made(FOLDER, tmp_path)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Report]:
+    """The report of the sample traces, and its folder."""
+    output = tmp_path_factory.mktemp("whole")
+    return output, made(FOLDER, output)
 
-    file = timeline_in(tmp_path)
+
+def test_both_ranks_stand_on_one_axis_with_all_their_events(whole: tuple[Path, Report]) -> None:
+    output, report = whole
+    file = timeline_in(output)
 
     assert file.header["is_unix"] is True
     ranks = [lane for lane in file.header["lanes"] if lane["kind"] == "rank"]
@@ -56,13 +63,12 @@ def test_both_ranks_stand_on_one_axis_with_all_their_events(tmp_path: Path) -> N
         for lane in file.header["lanes"]
         if lane["kind"] not in {"node", "rank", "host", "gpu", "findings"}
     )
-    assert load(tmp_path / "profiler-report").timeline == report.timeline
+    assert load(output / "profiler-report").timeline == report.timeline
 
 
-def test_a_report_made_twice_is_the_same_bytes(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        made(FOLDER, tmp_path / name)
-    first, second = ((tmp_path / name / "profiler-report") for name in ("one", "two"))
+def test_a_report_made_twice_is_the_same_bytes(whole: tuple[Path, Report], tmp_path: Path) -> None:
+    made(FOLDER, tmp_path)
+    first, second = (output / "profiler-report" for output in (whole[0], tmp_path))
     assert (first / TIMELINE_FILE).read_bytes() == (second / TIMELINE_FILE).read_bytes()
     assert (first / "report.json").read_bytes() == (second / "report.json").read_bytes()
 
@@ -91,11 +97,10 @@ def test_everything_is_one_window(tmp_path: Path) -> None:
     assert shown(file) == sum(lane["n_events"] for lane in strips)
 
 
-def test_a_range_of_steps_cuts_the_timeline(tmp_path: Path) -> None:
-    made(FOLDER, tmp_path / "whole")
-    made(FOLDER, tmp_path / "cut", steps="5:6")
-    whole, cut = timeline_in(tmp_path / "whole"), timeline_in(tmp_path / "cut")
-    assert 0 < shown(cut) < shown(whole)
+def test_a_range_of_steps_cuts_the_timeline(whole: tuple[Path, Report], tmp_path: Path) -> None:
+    made(FOLDER, tmp_path, steps="5:6")
+    cut = timeline_in(tmp_path)
+    assert 0 < shown(cut) < shown(timeline_in(whole[0]))
     steps = {
         strip[3] for lane in cut.header["lanes"] if lane["kind"] == "steps"
         for strip in cut.strips(lane)
@@ -103,18 +108,18 @@ def test_a_range_of_steps_cuts_the_timeline(tmp_path: Path) -> None:
     assert steps == {"ProfilerStep#5", "ProfilerStep#6"}
 
 
-def test_a_saved_report_keeps_its_timeline_when_it_is_made_again(tmp_path: Path) -> None:
-    report = made(FOLDER, tmp_path)
-    again = made(tmp_path, tmp_path / "elsewhere")
-
-    assert again == report
-    assert (tmp_path / "elsewhere/profiler-report" / TIMELINE_FILE).read_bytes() == (
-        report.timeline_data
-    )
+def test_a_saved_report_keeps_its_timeline_when_it_is_made_again(
+    whole: tuple[Path, Report], tmp_path: Path
+) -> None:
+    output, report = whole
+    assert made(output, tmp_path) == report
+    assert (tmp_path / "profiler-report" / TIMELINE_FILE).read_bytes() == report.timeline_data
 
 
-def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(tmp_path: Path) -> None:
-    made(FOLDER, tmp_path)
+def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(
+    whole: tuple[Path, Report], tmp_path: Path
+) -> None:
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     (tmp_path / "profiler-report" / TIMELINE_FILE).write_bytes(b"RGTL0001 damaged")
 
     again = made(tmp_path, tmp_path / "elsewhere")
@@ -124,8 +129,10 @@ def test_a_damaged_timeline_is_left_out_when_the_report_is_made_again(tmp_path: 
     assert not (tmp_path / "elsewhere/profiler-report" / TIMELINE_FILE).exists()
 
 
-def test_a_file_of_somebody_else_is_not_replaced(tmp_path: Path) -> None:
-    made(FOLDER, tmp_path)
+def test_a_file_of_somebody_else_is_not_replaced(
+    whole: tuple[Path, Report], tmp_path: Path
+) -> None:
+    shutil.copytree(whole[0], tmp_path, dirs_exist_ok=True)
     (tmp_path / "profiler-report" / TIMELINE_FILE).write_bytes(b"mine")
     with pytest.raises(WouldOverwriteError, match=TIMELINE_FILE):
         made(FOLDER, tmp_path)
