@@ -9,7 +9,7 @@ from scipy.spatial.distance import jensenshannon
 from reportgen.profile import NodeProfile
 from reportgen.results import Counters, ReasonCode, RuleResult, Severity, Status
 from reportgen.rules.load_balancing import RULE
-from tests.builders import START_S, node_profile, span_table, system_table
+from tests.builders import START_S, known, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, rows_of, step_rows
 from tests.rules.samples import run
 
@@ -44,27 +44,23 @@ def test_one_busy_and_one_idle_gpu_are_as_far_apart_as_can_be() -> None:
 def test_the_finding_names_the_pair_and_the_share_of_each_gpu() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30, "gpu2": [30.0] * 30}
     result = run(RULE, node(**gpus), **SMALL)
-    found = finding(result, "BAL-1")
+    found = known(finding(result, "BAL-1"))
 
-    assert found is not None
     assert found.severity is Severity.WARNING
     assert found.title.endswith("gpu0 is used 90.0 %, gpu1 30.0 %")
     assert "gpu0 60.0 %, gpu1 20.0 % and gpu2 20.0 %" in found.text
     assert "2 of 3 pairs" in found.text
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
+    assert known(found.estimate).share_ratio == pytest.approx(1 - 50 / 90, abs=1e-4)
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     assert [row["share_pct"] for row in rows_of(result, "work")] == [60.0, 20.0, 20.0]
 
 
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     result = run(RULE, node(gpu0=[90.0] * 61, gpu1=[30.0] * 61))
-    found = finding(result, "BAL-1")
+    found = known(finding(result, "BAL-1"))
 
     assert result.counters == Counters(datapoints=61)
-    assert found is not None
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(1 / 3, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(1 / 3, abs=1e-6)
     assert run(RULE, node(gpu0=[90.0] * 60, gpu1=[30.0] * 60)).status is Status.SKIPPED
 
 
@@ -120,13 +116,12 @@ def test_a_distance_must_exceed_the_threshold(shift: float, triggers: int) -> No
 def test_full_load_has_a_bin_of_its_own_but_not_in_the_json_of_aws() -> None:
     result = run(RULE, node(gpu0=[99.0] * 20, gpu1=[97.0] * 20), **SMALL)
     entry = result.details["algo-1"]
-    workloads = result.exhibit("workloads")
+    workloads = known(result.exhibit("workloads"))
 
     assert isinstance(entry, dict)
     assert isinstance(entry["workloads"], dict)
     assert entry["workloads"]["gpu0"] == [0] * 49
     assert entry["workloads"]["gpu1"] == [*([0] * 48), 20]
-    assert workloads is not None
     assert [sum(column.values) for column in workloads.columns[2:]] == [20, 20]  # type: ignore[arg-type]
     assert result.counters.rule_triggered == 1
 
@@ -157,8 +152,7 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
     result = run(RULE, node(gpu0=[95.0] * 10, gpu1=[5.0] * 10), **SMALL)
 
     assert result.status is Status.SKIPPED
-    assert result.reason is not None
-    assert result.reason.text == (
+    assert known(result.reason).text == (
         "Too short to judge: 10 samples of the machines' utilization; this check "
         "needs more than 10."
     )
@@ -194,9 +188,8 @@ def test_gpus_are_compared_within_their_node_only() -> None:
 
 
 def test_the_distance_is_named_and_has_its_largest_value_beside_it() -> None:
-    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[20.0] * 30), **SMALL), "BAL-1")
+    found = known(finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[20.0] * 30), **SMALL), "BAL-1"))
 
-    assert found is not None
     assert found.unit == "Jensen-Shannon distance"
     assert "is 0.83 (threshold 0.2, 0.83 at most)" in found.text
 
@@ -209,13 +202,11 @@ def test_gpus_that_are_never_used_are_no_imbalance_between_those_that_are() -> N
 
 def test_an_imbalance_between_used_gpus_leaves_out_those_that_are_not() -> None:
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [60.0] * 30, "gpu2": [0.0] * 30}
-    found = finding(run(RULE, node(**gpus), **SMALL), "BAL-1")
+    found = known(finding(run(RULE, node(**gpus), **SMALL), "BAL-1"))
 
-    assert found is not None
     assert found.title.endswith("gpu0 is used 90.0 %, gpu1 60.0 %")
     assert found.severity is Severity.WARNING
-    assert found.estimate is not None
-    assert found.estimate.share_ratio == pytest.approx(1 - 75 / 90, abs=1e-6)
+    assert known(found.estimate).share_ratio == pytest.approx(1 - 75 / 90, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -227,9 +218,8 @@ def test_data_parallel_is_advised_against_only_where_it_may_be_used(
     gpus: dict[str, Any] = {"gpu0": [90.0] * 30, "gpu1": [30.0] * 30}
     rows = [row for rank in range(n_workers) for row in step_rows([1.0], worker=f"algo-1-{rank}")]
     part = node_profile(system=system_table(gpus, interval_s=6), spans=span_table(rows))
-    found = finding(run(RULE, part, **SMALL), "BAL-1")
+    found = known(finding(run(RULE, part, **SMALL), "BAL-1"))
 
-    assert found is not None
     assert said in found.advice
 
 

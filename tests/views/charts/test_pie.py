@@ -12,6 +12,7 @@ from reportgen.views.charts import bars, shares
 from reportgen.views.charts.layout import ChartContext
 from reportgen.views.exhibits import exhibit_block, figure_of
 from reportgen.views.inline import PieDrawing, pie_of
+from tests.builders import known
 from tests.views import reports, traces
 
 UNIX = ChartContext(rule_id="Rule", is_unix=True)
@@ -122,8 +123,7 @@ def test_operators_are_divided_by_their_self_time_which_does_not_overlap() -> No
     made = operators(
         ("total_s", "s", [9.0, 8.0]), ("self_s", "s", [1.0, 3.0]), kind=ExhibitKind.BARS
     )
-    whole = shares.whole_of(made)
-    assert whole is not None
+    whole = known(shares.whole_of(made))
     assert whole.name == "self_s"
     assert [part.width_pct for part in shares.parts_of_bars(made, whole)] == [25.0, 75.0]
     assert "The pie shows the shares of “self”." in exhibit_block(made, UNIX).html
@@ -162,8 +162,7 @@ def test_the_operators_that_sagemaker_lists_are_a_pie() -> None:
 
 def test_kernels_are_painted_by_category_each_in_a_shade_that_its_row_has_too() -> None:
     ranked = bars.as_ranking(traces.ranking(), row_noun="kernel")
-    whole = shares.whole_of(ranked)
-    assert whole is not None
+    whole = known(shares.whole_of(ranked))
     made = shares.parts_of_bars(ranked, whole)
     assert [part.colour.hue for part in made] == ["gpu", "network", "idle"]
     swatches = shares.swatches_of(made)
