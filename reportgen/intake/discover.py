@@ -12,6 +12,7 @@ from reportgen.errors import LocationError
 from reportgen.formats import Claim, Diagnostics, FileRole, format_of, printable, role_of
 from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import NSIGHT_REPORTS
+from reportgen.formats.tensorboard_events import TENSORBOARD_EVENTS
 from reportgen.intake.listing import (
     MAX_LOOKED_INTO,
     Claimed,
@@ -21,7 +22,7 @@ from reportgen.intake.listing import (
     several,
     stem_of,
 )
-from reportgen.intake.monitoring import monitored_job
+from reportgen.intake.monitoring import SAY_OTHERS, monitored_job
 from reportgen.intake.profiler_settings import read_settings
 from reportgen.intake.recordings import read_recording
 from reportgen.profile import Clock, JobInfo, JobProfile, NodeId, PartRef, Quality
@@ -94,6 +95,8 @@ def discover(
         is_finished=not roles & _OF_NODES or FileRole.END in roles,
     )
     _note_unclaimed(listing, prefix, problems)
+    beside = [info for info, found in monitored if found.format_id != TENSORBOARD_EVENTS.id]
+    problems.add(Quality.FILES_SKIPPED, "", len(beside), what=SAY_OTHERS)
     profiling = read_settings(listing, prefix, problems)
     for pickle in listing.pickles if listing.of_format(KERNEL_TRACES.id) else ():
         problems.add(Quality.FILES_SKIPPED, pickle.key, what=_SAY_PICKLE)

@@ -299,6 +299,8 @@ def _no_job(listing: Listing) -> LocationError:
     if listing.denied is not None:
         return listing.denied
     hint = _REMEDY
+    if any(info.key.lower().endswith(".csv") for info in objects):
+        hint = _TABLES
     if listing.chosen is not None:
         what = f"{path!r} is a file, not the folder of a job and not a kernel trace."
         return LocationError(what, hint=hint, path=path, is_file=True)
@@ -311,6 +313,12 @@ def _no_job(listing: Listing) -> LocationError:
     elif parent := _parent_of_job_folder(listing.location, objects):
         hint = f"Pass {parent!r}, which holds the whole job."
     return LocationError(f"{what}.", hint=hint, path=path)
+
+
+_TABLES = (
+    "Of tables those with a header are read (no noheader) that has times and a metric of GPUs: "
+    "nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 1"
+)
 
 
 def _refusal(path: str, what: str) -> LocationError:

@@ -55,8 +55,8 @@ _SAY_LOCAL = (
     "Its times name no zone and are shown as if they were UTC: say how far they are ahead of it "
     "with --utc-offset +02:00."
 )
-_SAY_OTHERS = (
-    "{n} [file|files] of other kinds of monitoring [lies|lie] beside it and [was|were] left out: "
+SAY_OTHERS = (
+    "{n} [file|files] of other monitors [lies|lie] beside it and [was|were] left out: "
     "pass [it|them] alone"
 )
 _COARSE_NS = 2_000_000_000
@@ -83,7 +83,7 @@ def monitored_job(
     others = [file for file, claim in found if claim.format_id != best]
     found = [item for item in found if item[1].format_id == best]
     problems = Diagnostics()
-    problems.add(Quality.FILES_SKIPPED, "", len(others), what=_SAY_OTHERS)
+    problems.add(Quality.FILES_SKIPPED, "", len(others), what=SAY_OTHERS)
     prefixes = sorted({claim.job_prefix for _, claim in found})
     if len(prefixes) > 1:
         what = f"{len(prefixes)} monitored runs lie under {path!r}: {{listed}}."

@@ -12,7 +12,7 @@ import pytest
 from reportgen import intake
 from reportgen.errors import AmbiguousJobError, FormatError
 from reportgen.profile import NodeProfile, SeriesKind, TimeRange
-from tests.builders import START_S
+from tests.builders import START_S, write_system
 from tests.monitoring_files import (
     gpu_values,
     history,
@@ -145,6 +145,16 @@ def test_a_file_that_is_no_run_is_refused_by_its_name(tmp_path: Path, content: b
     for path in (tmp_path, tmp_path / "run-x.wandb"):
         with pytest.raises(FormatError, match=r"run-x\.wandb (is empty|does not begin)"):
             intake.discover(str(path))
+
+
+def test_files_of_monitors_beside_a_job_are_told_and_left_out(tmp_path: Path) -> None:
+    write_wandb(tmp_path, wandb_run(3))
+    write_system(tmp_path, {"gpu0": [50.0] * 3})
+    job = intake.discover(str(tmp_path))
+    assert [part.node for part in job.parts] == ["algo-1"]
+    assert [note.text for note in job.notes if note.counts] == [
+        "1 file of other monitors lies beside it and was left out: pass it alone."
+    ]
 
 
 def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: Path) -> None:

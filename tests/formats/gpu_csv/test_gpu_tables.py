@@ -146,8 +146,9 @@ def test_broken_lines_are_counted(tmp_path: Path) -> None:
 def test_other_tables_are_no_input(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.csv").write_text(content)
     for path in (tmp_path, tmp_path / "a.csv"):
-        with pytest.raises(LocationError):
+        with pytest.raises(LocationError) as caught:
             intake.discover(str(path))
+        assert "with a header" in str(caught.value.hint)
 
 
 def test_tables_of_a_folder_are_nodes_of_a_job(tmp_path: Path) -> None:
