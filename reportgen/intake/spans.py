@@ -9,9 +9,8 @@ from reportgen.formats import Diagnostics, EventFile, format_of
 from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.format import EventReader, Progress
 from reportgen.intake.span_limits import extent_of
-from reportgen.intake.span_marks import close_marks
 from reportgen.intake.span_rows import table_of
-from reportgen.intake.span_store import SpanStore, StoredFile
+from reportgen.intake.span_store import SpanStore, StoredFile, close_marks
 from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
