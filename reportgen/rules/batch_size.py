@@ -345,7 +345,7 @@ def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding | None:
         window=params.window,
         concerned=part_of(len(found), len(gpus), "GPU"),
         places=format_places([(gpu.node, gpu.gpu) for gpu in found]),
-        memory=_MEMORY
+        memory=write(_MEMORY)
         if worst.allocated_pct is None
         else write(_ALLOCATED, allocated=worst.allocated_pct),
     )

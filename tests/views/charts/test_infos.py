@@ -210,18 +210,13 @@ def test_a_heat_map_leaves_cells_empty_that_were_not_measured():
 
 
 def test_a_roofline_has_a_dot_for_each_row_with_a_place_and_a_roof_for_each_format():
-    found = roofline.info(reports.roofline())
-    (group,) = found.groups
-    assert list(zip(group.flop_per_byte, group.tflops_per_s, group.times_us, strict=True)) == [
-        (600.0, 494.7, 800.0),
-        (0.5, 0.01, 8.0),
-    ]
-    assert "50.0 % of the peak" in group.words[0]
-    slope, flat = found.roofs
-    ridge = 989.4 / 3.35
-    assert slope.flop_per_byte == pytest.approx((0.5 / 3, ridge, 1800.0))
-    assert slope.tflops_per_s == pytest.approx((0.5 / 3 * 3.35, 989.4, 989.4))
-    assert set(flat.tflops_per_s) == {67.0}
+    slope, flat, dots = roofline.draw(reports.roofline(), RELATIVE).figure["data"]
+    assert [unpacked(dots[name]) for name in ("x", "y")] == [[600.0, 0.5], [494.7, 0.01]]
+    assert unpacked(dots["marker"]["size"]) == [800.0, 8.0]
+    assert "50.0 % of the peak" in dots["text"][0]
+    assert unpacked(slope["x"]) == pytest.approx((0.5 / 3, 989.4 / 3.35, 1800.0))
+    assert unpacked(slope["y"]) == pytest.approx((0.5 / 3 * 3.35, 989.4, 989.4))
+    assert set(unpacked(flat["y"])) == {67.0}
 
 
 def test_the_area_of_a_dot_is_its_time_on_axes_of_powers_of_ten():
