@@ -641,3 +641,33 @@ def test_steps_without_numbers_are_data_without_numbers() -> None:
     waits = ["input_wait_ns", "inside_wait_ns"]
     assert list(unpack(data)) == ["start_ns", "duration_ns", "cycle_ns", *waits]
     assert run(RULE, node([])).data == ()
+
+
+@pytest.mark.parametrize(
+    ("job_cores", "used_pct", "cause"),
+    [
+        ((0.8, 0.4), 100.0, Cause.OTHER_PROGRAMS),
+        ((0.8, 0.8), 100.0, Cause.SLOWING_DOWN),
+        ((0.8, 0.4), 80.0, Cause.SLOWING_DOWN),
+        (None, 100.0, Cause.SLOWING_DOWN),
+    ],
+    ids=["the same work", "more work", "cores are free", "nobody knows"],
+)
+def test_steps_that_do_no_more_work_beside_other_programs_do_not_grow_slower_themselves(
+    job_cores: tuple[float, float] | None, used_pct: float, cause: str
+) -> None:
+    lengths_s = np.linspace(0.3, 0.6, 240)
+    starts_s = START_S + np.cumsum(lengths_s) - lengths_s
+    rows = [
+        (TRAIN, TRAIN, float(begin), float(begin + length), {"step": step})
+        for step, (begin, length) in enumerate(zip(starts_s, lengths_s, strict=True))
+    ]
+    n_ticks = int(2 * lengths_s.sum()) + 2
+    columns: dict[str, Sequence[float | None]] = {f"cpu{at}": [used_pct] * n_ticks for at in (0, 1)}
+    if job_cores is not None:
+        columns["job_cores"] = np.linspace(*job_cores, n_ticks).tolist()
+    part = replace(node(rows), system=system_table(columns))
+    found = finding(run(RULE, part), "STEP-2")
+
+    assert found is not None
+    assert found.cause == cause

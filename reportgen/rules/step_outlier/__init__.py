@@ -10,10 +10,10 @@ import numpy as np
 
 from reportgen import results
 from reportgen.facts.contrast import Work
-from reportgen.facts.intervals import overlap_ns
+from reportgen.facts.intervals import Union, clip, overlap_ns
 from reportgen.facts.loader import MOSTLY_RATIO, is_waiting
 from reportgen.facts.pauses import HANDFUL
-from reportgen.facts.step_times import N_BLOCKS
+from reportgen.facts.step_times import N_BLOCKS, Slowdown
 from reportgen.results import Finding, Place, TimelineTrack, Track
 from reportgen.rules import contrast, kit
 from reportgen.rules.aws.aws_step_outlier import counted_steps
@@ -92,8 +92,8 @@ OF_ONE_WORKER = "Look at {named} alone: its GPU, its share of the data, other lo
 SLOWER = kit.Message(
     id="STEP-2",
     cause=results.Cause.SLOWING_DOWN,
-    title="{what} {worst.word:mode} steps {grows}: from {found.first_ns:ns} to {found.last_ns:ns}"
-    "{mark}",
+    title="{what} {worst.word:mode} steps {grows}{crowd}: from {found.first_ns:ns} to "
+    "{found.last_ns:ns}{mark}",
     text=f"""{{usual}} {{worst.word:mode}} step of {{worst.worker}} takes {{found.first_ns:ns}} at
         the start and {{found.last_ns:ns}} at the end, and rises in between (a line through the
         medians of {N_BLOCKS - 1} blocks of steps, the warm-up left out). At the speed of the start
@@ -126,7 +126,7 @@ def judge(measurements: Sequence[NodeSteps], params: Params) -> Outcome:
     job = kit.merge([NodeSteps(), *measurements])
     judged = kit.sum_by_key({item.worker: (item,)} for item in job.series if item.aws)
     entries = {worker: tables.preferred(its).aws for worker, its in judged.items()}
-    findings = [found for found in (_random(job), _slower(job.series)) if found]
+    findings = [found for found in (_random(job), _slower(job)) if found]
     return Outcome(
         missing=None if findings else _missing(job, params),
         findings=findings,
@@ -228,7 +228,8 @@ def _others(names: list[str]) -> str:
     return write(OTHERS, names=names) if names else ""
 
 
-def _slower(series: Sequence[StepSeries]) -> Finding | None:
+def _slower(job: NodeSteps) -> Finding | None:
+    series = job.series
     slower = [
         (item.slowdown.extra_ns / item.loop_ns, item, item.slowdown)
         for item in series
@@ -237,18 +238,34 @@ def _slower(series: Sequence[StepSeries]) -> Finding | None:
     if not slower:
         return None
     share, worst, found = max(slower, key=lambda item: (item[0], item[1].worker, item[1].word))
-    return (JUMPED if found.is_between and found.is_jump else SLOWER).fault(
+    message = JUMPED if found.is_between and found.is_jump else SLOWER
+    if is_crowded := _grows_with_the_crowd(worst, found, job.crowded):
+        message = replace(message, cause=results.Cause.OTHER_PROGRAMS, advice=kit.CORES_ALONE)
+    return message.fault(
         100 * share,
         threshold=100 * kit.CHEAP_RATIO,
         where=kit.at_worker(worst.worker, found.begin_ns, found.end_ns),
         worst=worst,
         found=found,
         mark=_mark(worst.worker, [item.worker for item in series]),
+        crowd=" while other programs use the cores" * is_crowded,
         others=_others(
             [f"{item.worker} {mode_word(item.word)}" for _, item, _ in slower if item is not worst]
         ),
         **(BETWEEN if found.is_between else IN_STEPS),
     )
+
+
+def _grows_with_the_crowd(its: StepSeries, found: Slowdown, crowded: Union) -> bool:
+    """Return whether steps last longer beside other programs, but do no more work.
+
+    It is other work if the processor time of the job for a step grows at least half as much.
+    """
+    lasts_ns = max(found.end_ns - found.begin_ns, 1)
+    in_crowd = clip(crowded, found.begin_ns, found.end_ns).length_ns
+    if found.is_between or its.work_growth is None or in_crowd < MOSTLY_RATIO * lasts_ns:
+        return False
+    return its.work_growth - 1 < (found.last_ns / max(found.first_ns, 1) - 1) / 2
 
 
 def _metrics(series: Sequence[StepSeries], batch_size: int | None) -> dict[str, float | int | None]:

@@ -16,11 +16,11 @@ from reportgen.facts.intervals import NOTHING, Union, covered_each, join, overla
 from reportgen.facts.loader import long_waits_of, waits_of
 from reportgen.facts.pauses import pauses_of_workers
 from reportgen.facts.resample import TimeBuckets, bucket_by_time
-from reportgen.facts.samples import minutes_of
+from reportgen.facts.samples import mean_of_present, minutes_of, sum_of
 from reportgen.facts.slow_steps import SlowSteps, slow_steps_of
 from reportgen.facts.step_times import Slowdown, StepTimes, slowdown_of, step_times_of
 from reportgen.facts.steps import Loop, PhaseSteps, loop_of, phase_word, steps_of
-from reportgen.profile import NO_STEP, NodeProfile, SpanTable, SystemTable
+from reportgen.profile import NO_STEP, NodeProfile, SeriesKind, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 from reportgen.profile.system import device_order
 from reportgen.results import PackedTable
@@ -126,6 +126,8 @@ class StepSeries:
             like ``aws``, what AWS's rule keeps of the series, with too few steps to judge.
         slow_extra_ns: what steps take above those around them that take half as long again, waits
             for batches left out; ``slow`` are these steps, ``loop_ns`` is the loop of the worker.
+        work_growth: processor time of the job for a step, the last third of the steps by the first
+            one; ``None`` where it was not sampled in both.
         above_twice_median: how many steps are longer than that; ``slowest`` of them, by duration.
         start_ns, reach_ns: start of the first step; from there to the end of the last.
         outliers: steps above the threshold, ascending by number; ``normal`` of the others.
@@ -160,6 +162,7 @@ class StepSeries:
     slow: PhaseSteps
     random: tuple[RandomSlow, ...]
     slowdown: Slowdown | None
+    work_growth: float | None
     outliers: tuple[SlowStep, ...]
     slowest: tuple[SlowStep, ...]
     normal: Tally
@@ -212,6 +215,17 @@ def measure(part: NodeProfile, params: Params) -> NodeSteps:
         waits=long_waits_of(spans),
         crowded=_crowded(part.system),
     )
+
+
+def _work_growth(system: SystemTable, steps: PhaseSteps) -> float | None:
+    own, each = sum_of(system, SeriesKind.JOB_CORES), []
+    for rows in (np.array_split(np.arange(steps.n_steps), 3)[at] for at in (0, 2)):
+        if not rows.size:
+            return None
+        first_ns, last_ns = int(steps.start_ns[rows[0]]), int(steps.next_ns[rows[-1]])
+        cores = mean_of_present(own[(system.tick_ns > first_ns) & (system.tick_ns <= last_ns)])
+        each.append((cores or 0.0) * (last_ns - first_ns) / rows.size)
+    return each[1] / each[0] if min(each) > 0 else None
 
 
 def _crowded(system: SystemTable) -> Union:
@@ -296,6 +310,7 @@ def _series(part: NodeProfile, times: StepTimes, params: Params) -> StepSeries:
         slow=steps.where(is_slow),
         random=tuple(_random(part, slow)),
         slowdown=slowdown_of(times),
+        work_growth=_work_growth(part.system, steps),
         outliers=listed(outliers, stats_s["p50"]),
         slowest=listed(long.where(longest), stats_s["p50"]),
         normal=tally_values(normal.duration_ns),
