@@ -74,6 +74,7 @@ class Bottlenecks:
     Attributes:
         n_low_ticks: ticks with at least one idle GPU.
         n_unsampled_ticks: ticks without any GPU sample.
+        lacks_io_wait: whether the I/O wait of the cores of a node was not sampled.
         ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.
         n_felt: bottlenecks in which a GPU idled that the job uses at other times.
         is_any_touched: whether any GPU ever does anything.
@@ -94,6 +95,7 @@ class Bottlenecks:
     n_gpu_ticks: int = merged(sum, default=0)
     n_low_ticks: int = merged(sum, default=0)
     n_unsampled_ticks: int = merged(sum, default=0)
+    lacks_io_wait: bool = merged(any, default=False)
     ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
     n_felt: int = merged(sum, default=0)
     is_any_touched: bool = merged(any, default=False)
@@ -180,6 +182,7 @@ def bottlenecks_of(
         n_gpu_ticks=system.n_ticks if n_gpus else 0,
         n_low_ticks=int((low > 0).sum()),
         n_unsampled_ticks=int((n_sampled == 0).sum()),
+        lacks_io_wait=not system.names(SeriesKind.IO_WAIT),
         ticks_by_minute=np.column_stack([minutes.start_ns, n_ticks]),
         n_felt=int(is_felt.sum()),
         is_any_touched=any((use >= UNTOUCHED_PCT).any() for use in system.each(gpus)),

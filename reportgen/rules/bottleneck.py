@@ -147,7 +147,7 @@ def judge(parts: Sequence[Bottlenecks], limits: _Limits, *, words: Wording) -> O
             hot_above=limits.hot_threshold,
             part=words.part,
         )
-        if job.n_gpus
+        if job.n_gpus and any(node.n_cores for node in job.nodes)
         else (),
     )
 

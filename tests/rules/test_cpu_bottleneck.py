@@ -124,6 +124,15 @@ def test_without_cores_nothing_was_looked_at() -> None:
     assert result.status is Status.SKIPPED
     assert result.reason is not None
     assert result.reason.text == "The use of the CPU cores was not sampled."
+    assert result.exhibits == ()
+
+
+def test_io_wait_that_was_not_sampled_has_no_part() -> None:
+    for columns, is_told in (({}, True), ({"cpu0_iowait": [1.0] * 20}, False)):
+        result = run(RULE, node({"gpu0": [5.0] * 20, "cpu0": [50.0] * 20} | columns), **SMALL)
+        found = result.exhibit("gpu_samples")
+        assert found is not None
+        assert ("I/O wait was not sampled" in found.caption) == is_told
 
 
 def test_three_slices_sum_to_all_ticks() -> None:

@@ -24,12 +24,13 @@ def exhibits_of(
     job: Bottlenecks, counters: Counters, *, gpu_below: float, hot_above: float, part: str
 ) -> Iterator[Exhibit]:
     """Yield all evidence of a job with GPUs."""
+    unknown = " I/O wait was not sampled, so no part is its." if job.lacks_io_wait else ""
     if job.gpu_samples.any():
         yield gpu_samples(
             job.gpu_samples.tolist(),
             caption=f"""All samples with a GPU, each in one part. Low is a GPU below
                 {format_pct(gpu_below)}; a core is busy above {format_pct(hot_above)}, and waits for
-                I/O above {format_pct(IO_HOT_PCT)}.""",
+                I/O above {format_pct(IO_HOT_PCT)}.{unknown}""",
         )
     yield slices(
         counters,
