@@ -62,7 +62,7 @@ function showFunctions([start_s, end_s]) {
   const isCut = currentRange() !== null;
   const last_s = Math.min(first_s + to * width, facts.end);
   const inWords = isCut ? `from ${clock(first_s + from * width)} to ${clock(last_s)}` : "of the whole job";
-  const note = isCut ? "Exact to whole stretches of time: all that the range in view touches." : "";
+  const note = isCut ? "Times are added up over whole intervals: all that the visible range touches." : "";
   first(".rg-range", box)?.replaceChildren(inWords);
   first(".rg-range-note", box)?.replaceChildren(note);
   const rows = found.slice(0, table.most).map((one) => functionRow(one, found[0].sum_s));

@@ -108,7 +108,7 @@ def test_dragging_over_a_panel_zooms_every_chart_and_lists_its_functions(browser
         wait_for_range(page, MAIN, 100, 200)
         said = functions_of(page)["algo-1 net"]
         assert said.startswith(("55", "56", "57", "58", "59", "1 min 0"))  # 100 steps of 0.55 s
-        assert "Exact to whole stretches" in page.locator("#timeline-functions").inner_text()
+        assert "added up over whole intervals" in page.locator("#timeline-functions").inner_text()
         for figure in (HEAT, STEPS):
             draw(page, figure)
             wait_for_range(page, figure, *range_of(page, MAIN))

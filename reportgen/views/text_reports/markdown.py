@@ -11,7 +11,7 @@ from reportgen.views.facts import facts_of
 from reportgen.views.findings import Card, cards_of
 from reportgen.views.outline import about_of, title_of
 from reportgen.views.sections.opening import LONGEST_JOB_NAME, losses_of
-from reportgen.views.status import is_applicable, rule_state
+from reportgen.views.status import rule_state
 from reportgen.views.tables import worded
 from reportgen.views.values import format_value, heading_of, shorten
 from reportgen.views.verdict import verdict_of
@@ -115,8 +115,7 @@ def _exhibit_table(item: Exhibit) -> Iterator[str]:
 def _unlooked(report: Report) -> Iterator[str]:
     by_reason: dict[str, list[str]] = {}
     for rule_id, entry in report.rules.items():
-        is_unlooked = rule_state(rule_id, report).kind in {"skipped", "failed"}
-        if is_unlooked and is_applicable(rule_id, report):
+        if rule_state(rule_id, report).kind in {"skipped", "failed"}:
             reason = markdown_text(entry.reason.text) if entry.reason else ""
             by_reason.setdefault(reason, []).append(markdown_text(title_of(rule_id, report)))
     if not by_reason:

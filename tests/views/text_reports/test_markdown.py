@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from reportgen.report import Report
-from reportgen.results import Severity
+from reportgen.results import ReasonCode, Severity
 from reportgen.views.text_reports import markdown_summary
 from reportgen.views.text_reports.markdown import MOST_FINDINGS
 from tests.views import reports
@@ -50,6 +50,12 @@ def test_checks_that_could_not_look_are_listed_with_their_reason() -> None:
     assert "## Not checked" in text
     for reason in reasons:
         assert reason in text
+
+
+def test_a_check_without_its_optional_data_is_listed_too() -> None:
+    missing = reports.skipped("PythonFunctions", ReasonCode.NO_EVENTS, "There is no profile.")
+    text = markdown_summary(reports.report_of((missing,)))
+    assert "- Python functions: There is no profile." in text
 
 
 def test_names_cannot_become_markup_or_break_a_table() -> None:
