@@ -192,9 +192,18 @@ def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
     assert {item.severity for item in (*without.findings, *with_steps.findings)} <= {Severity.INFO}
 
 
+@pytest.mark.parametrize(("n_rests", "is_told"), [(1, False), (2, False), (3, True)])
+def test_a_gpu_that_pauses_once_or_twice_does_not_swing(n_rests: int, is_told: bool) -> None:
+    values = [95.0] * 400
+    for rest in range(n_rests):
+        values[100 + 60 * rest : 140 + 60 * rest] = [0.0] * 40
+    found = run(RULE, node(gpu0=values), **SMALL).findings
+    assert [finding.id for finding in found] == ["GPU-2"] * is_told
+
+
 def test_a_fault_in_few_of_many_minutes_is_only_told() -> None:
     values = [95.0] * 300
-    values[100:102] = [0.0, 0.0]
+    values[100:105] = [0.0, 95.0, 0.0, 95.0, 0.0]
 
     result = run(RULE, node(gpu0=values), **SMALL)
 

@@ -30,6 +30,8 @@ STEADY_PCT = 10.0
 steady if it hardly ever works by more than a tenth more than on average: it is not held up at times
 and well used at others, and what it does on average is what it can be given."""
 _MOST_RESTS_PCT = (10, 90)
+LEAST_RESTS = 3
+"""A GPU that rests once or twice has paused and does not swing; long pauses are another finding."""
 PHASE_RATIO = 0.5
 """A rest inside this share of the steps is a phase of a step: samples show it if steps are long."""
 
@@ -211,6 +213,8 @@ def _measure_gpu(
     work_p5, work_p95 = percentiles(working, (5, 95)).tolist()
     steady_p95 = _steady_p95(working, part.system.interval_ns)
     is_steady = steady_p95 <= working.mean() + STEADY_PCT and work_p5 >= idle_below
+    if np.count_nonzero(np.diff(is_idle, prepend=False) & is_idle) < LEAST_RESTS:
+        fluctuating = replace(fluctuating, work_ns=start_ns[:0])
     if is_steady and working.mean() < params.threshold_p95:
         low = replace(low, work_ns=start_ns)
     return GpuUse(
