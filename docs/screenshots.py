@@ -27,7 +27,7 @@ SHOTS = (
     # name, job, width, height, colour scheme, place to show ("" is the top)
     ("report", "input_bound", 1280, 860, "light", ""),
     ("curves", "straggler", 1280, 860, "dark", "timeline-axis"),
-    ("dashboard", TRACES, 1280, 860, "light", "GPUActivity--active_time"),
+    ("dashboard", TRACES, 1280, 860, "light", "at-a-glance"),
     ("phone", "straggler", 390, 844, "light", ""),
 )
 DRAWN_WITHIN_MS, SETTLED_MS, POLLING_MS = 60_000, 1_500, 100
@@ -61,7 +61,7 @@ def shoot(
         page.evaluate("id => { document.getElementById(id).scrollIntoView(); }", place)
         page.evaluate("window.scrollBy(0, -24)")
         page.wait_for_function(
-            "id => document.getElementById(id).dataset.drawn",
+            "id => !document.getElementById(id).matches('.chart:not([data-drawn])')",
             arg=place,
             timeout=DRAWN_WITHIN_MS,
             polling=POLLING_MS,
