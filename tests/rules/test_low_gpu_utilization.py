@@ -196,7 +196,7 @@ def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
 def test_a_gpu_that_pauses_once_or_twice_does_not_swing(n_rests: int, is_told: bool) -> None:
     values = [95.0] * 400
     for rest in range(n_rests):
-        values[100 + 60 * rest : 140 + 60 * rest] = [0.0] * 40
+        values[100 + 60 * rest : 102 + 60 * rest] = [0.0, 0.0]
     found = run(RULE, node(gpu0=values), **SMALL).findings
     assert [finding.id for finding in found] == ["GPU-2"] * is_told
 
