@@ -124,6 +124,15 @@ def test_a_run_that_is_cut_off_or_damaged_is_read_as_far_as_it_goes(tmp_path: Pa
     assert any("breaks off, as of a run that is still going" in text for text in texts)
 
 
+@pytest.mark.parametrize(("own", "is_told"), [((), False), ((0, 1), False), ((1,), True)])
+def test_gpus_of_others_are_told(tmp_path: Path, own: tuple[int, ...], is_told: bool) -> None:
+    values = gpu_values(50.0) | gpu_values(60.0, gpu=1)
+    values |= {f"gpu.process.{gpu}.gpu": 50.0 for gpu in own}
+    node = read(write_wandb(tmp_path, [samples(START_S, values)]))
+    assert len(node.system.names(SeriesKind.GPU_UTILIZATION)) == 2
+    assert any("ran on gpu1 alone" in text for text in texts_of(node)) == is_told
+
+
 def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
     told = read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring
     assert told is not None

@@ -23,6 +23,7 @@ from reportgen.formats.wandb.metrics import SOURCE, Metrics, is_progress, progre
 from reportgen.formats.wandb.records import HEADER, Damage, fields_of, records_of
 from reportgen.profile import Quality
 from reportgen.recorded_job import RecordedGpu
+from reportgen.text import join_names
 
 _HISTORY, _STATS, _EXIT, _ENVIRONMENT = 2, 7, 18, 26
 
@@ -41,7 +42,7 @@ class _Reading:
         self.n_broken = 0
         self._metrics: dict[bytes, tuple[int, float]] = {}
         self._names: dict[bytes, str] = {}
-        self._known = Metrics(self.found)
+        self.metrics = Metrics(self.found)
 
     def take(self, record: bytes) -> None:
         """Take what is wanted of a record; one that is damaged is counted."""
@@ -77,7 +78,7 @@ class _Reading:
     def _sample(self, time_s: float, key: bytes, value: float) -> None:
         known = self._metrics.get(key)
         if known is None:
-            known = self._known.code_of(key.decode("utf-8", "replace"))
+            known = self.metrics.code_of(key.decode("utf-8", "replace"))
             if len(self._metrics) < _MOST_KEYS:
                 self._metrics[key] = known
         code, factor = known
@@ -226,10 +227,18 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     if not found.gpus:
         found.gpus = _from_metadata(file)
     add_totals(found)
+    own, every = reading.metrics.own_gpus, reading.metrics.gpus
+    if own and own < every:
+        named = join_names([f"gpu{gpu}" for gpu in sorted(own)])
+        problems.remark(_SAY_OTHERS.format(named=named), path=file.key)
     found.progress = progress_by(reading.numbers)
     return found
 
 
+_SAY_OTHERS = (
+    "All GPUs of the machine were sampled, but the program that wrote this ran on {named} alone: "
+    "the others may belong to other processes of the job, or to other jobs."
+)
 _SAY_DAMAGED = (
     "{n} [block|blocks] of 32 KiB [is|are] damaged (the checksum is wrong) and the rest of "
     "[it|each] was left out"
