@@ -25,7 +25,6 @@ from reportgen.text import format_bytes
 _DISTRIBUTION = "make-profiler-report"
 _EXTRAS = {
     "record": "sample machine and GPUs while recording",
-    "arrow": "Arrow tables from Python",
     "dask": "jobs that a Dask cluster reads",
 }
 _FRAMEWORKS = (

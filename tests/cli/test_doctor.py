@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -28,6 +29,11 @@ def test_versions_parts_machine_credentials_and_disk_are_listed() -> None:
     assert f"make-profiler-report {__version__} " in answer.output
     assert re.search(r"core: .*\bclick \d", answer.output)
     assert "cores, " in answer.output
+
+
+def test_each_part_is_an_extra_of_the_package() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert set(doctor._EXTRAS) <= set(project["project"]["optional-dependencies"])
 
 
 def test_a_missing_part_ends_in_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
