@@ -95,8 +95,8 @@ def picture_of(report: Report) -> Picture | None:
 
 def _second_picture(report: Report) -> Picture | None:
     """Return the parts of the time at work, as the exhibit that declares them has them."""
-    for rule_id in report.rules:
-        shares = report.results[rule_id].exhibit(about_of(rule_id, report).second_picture)
+    for rule_id, result in report.results.items():
+        shares = result.exhibit(about_of(rule_id, report).second_picture)
         if shares is not None and _is_of_shares(shares):
             return _shares_picture(shares, rule_id, report, says=shares.caption, whole=shares.title)
     return None
@@ -104,8 +104,8 @@ def _second_picture(report: Report) -> Picture | None:
 
 def _host_picture(report: Report) -> Picture | None:
     """Return where an iteration of a job without a GPU goes, where that was recorded."""
-    for rule_id in report.rules:
-        shares = report.results[rule_id].exhibit(about_of(rule_id, report).host_picture)
+    for rule_id, result in report.results.items():
+        shares = result.exhibit(about_of(rule_id, report).host_picture)
         if shares is not None and _is_of_shares(shares):
             names, pcts = shares.columns[0].values, numbers(shares.columns[2].values)
             pct, name = max(zip((pct or 0.0 for pct in pcts), map(str, names), strict=True))
