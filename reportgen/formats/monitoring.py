@@ -83,6 +83,12 @@ USED_BYTES, USED_PERCENT, TOTAL_BYTES = (
 )
 
 
+_MOST_MEMORY = 1 << 50
+"""Bytes that no GPU has."""
+MOST_STEP, _MOST_SPEED = float(1 << 53), 1e30
+"""Larger numbers are damage: differences and sums of smaller ones are exact, or finite."""
+
+
 def add_totals(found: Monitored) -> None:
     """Add the memory of each GPU to its samples, as it was told or as bytes and percent say it."""
     time_s, value = np.array(found.time_s), np.array(found.value)
@@ -98,8 +104,10 @@ def add_totals(found: Monitored) -> None:
         at_s, used = of(gpu, USED_BYTES)
         other_s, pct = of(gpu, USED_PERCENT)
         total = told.get(gpu)
-        if total is None and np.array_equal(at_s, other_s) and (pct > 0).any():
-            total = round(float(np.median(used[pct > 0] / pct[pct > 0])) * 100 / MIB) * MIB
+        if total is None and np.array_equal(at_s, other_s):
+            ratios = used[pct > 0] / pct[pct > 0]
+            sure = ratios[np.isfinite(ratios) & (ratios < _MOST_MEMORY)]
+            total = round(float(np.median(sure)) * 100 / MIB) * MIB if sure.size else None
         if total:
             total_code = found.code_of(Meaning(type="gpu", name=gpu, dimension=TOTAL_BYTES))
             for instant in at_s.tolist():
@@ -150,11 +158,13 @@ class LoggedNumbers:
         values = self.value.get(name)
         return values is not None and max(values) > min(values)
 
-    def of(self, name: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def of(
+        self, name: str, *, most: float = _MOST_SPEED
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return (n,) instants in ns UTC, ascending, and values; what cannot be is left out."""
         time_s = np.array(self.time_s[name], dtype=np.float64)
         values = np.array(self.value[name], dtype=np.float64)
-        is_real = (time_s >= LEAST_S) & (time_s < MOST_S) & np.isfinite(values)
+        is_real = (time_s >= LEAST_S) & (time_s < MOST_S) & (np.abs(values) < most)
         order = np.argsort(time_s[is_real], kind="stable")
         time_ns = np.rint(time_s[is_real][order] * 1e6).astype(np.int64) * 1_000
         return time_ns, values[is_real][order]
@@ -168,7 +178,7 @@ def progress_of(numbers: LoggedNumbers, counter: str) -> Progress | None:
     """Return the progress by one counter of steps, with the speeds; ``None`` without any."""
     if counter not in numbers.time_s:
         return None
-    time_ns, step = numbers.of(counter)
+    time_ns, step = numbers.of(counter, most=MOST_STEP)
     if not step.size:
         return None
     names = [name for name in numbers.time_s if name != counter and is_speed(name)]

@@ -32,7 +32,7 @@ SLOWDOWNS = {
 """Bits that say that the machine cannot keep the GPU's clocks up: a fault, not a setting."""
 _MEASURED = {SeriesKind.GPU_WATTS, SeriesKind.GPU_THROTTLE_BITS, SeriesKind.GPU_OTHERS}
 _KJ_PER_KWH = 3_600
-_LEAST_VALUES = 2
+_LEAST_VALUES, _MOST_STEPS = 2, 1 << 62
 _LEAST_BUSY = 60
 """Fewer busy samples than half a minute's at 0.5 s say little about a GPU's clocks."""
 
@@ -227,7 +227,7 @@ def _logged_loop(part: NodeProfile) -> tuple[tuple[int, int] | None, int]:
     logs = part.monitoring.progress if part.monitoring is not None else ()
     for log in logs:
         if log.counter in STEP_COUNTERS and log.step.size > 1:
-            made = int(np.maximum(np.diff(log.step), 0).sum())
+            made = min(int(np.maximum(np.diff(log.step), 0).sum()), _MOST_STEPS)
             return (int(log.time_ns[0]), int(log.time_ns[-1])), made
     return None, 0
 

@@ -133,6 +133,17 @@ def test_gpus_of_others_are_told(tmp_path: Path, own: tuple[int, ...], is_told: 
     assert any("ran on gpu1 alone" in text for text in texts_of(node)) == is_told
 
 
+def test_memory_and_steps_that_cannot_be_are_left_out(tmp_path: Path) -> None:
+    odd = {"gpu.0.memoryAllocatedBytes": "NaN", "gpu.0.memoryAllocated": 5.0}
+    large = {"gpu.0.memoryAllocatedBytes": 1e300, "gpu.0.memoryAllocated": 5.0}
+    steps = [{"_timestamp": START_S + at, "_step": step} for at, step in enumerate((1, 2, 1e300))]
+    records = [samples(START_S, odd), samples(START_S + 15, large), *map(history, steps)]
+    node = read(write_wandb(tmp_path, records))
+    assert not node.system.names(SeriesKind.GPU_TOTAL_BYTES)
+    assert node.monitoring is not None
+    assert node.monitoring.progress[0].step.tolist() == [1, 2]
+
+
 def test_a_failed_run_says_its_code(tmp_path: Path) -> None:
     told = read(write_wandb(tmp_path, [samples(START_S, {}), run_exit(-9)])).monitoring
     assert told is not None

@@ -15,7 +15,7 @@ from struct import Struct
 
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
-from reportgen.formats.monitoring import LoggedNumbers, Monitored, is_speed
+from reportgen.formats.monitoring import MOST_STEP, LoggedNumbers, Monitored, is_speed
 from reportgen.formats.wandb.records import fields_of
 from reportgen.profile import Quality
 from reportgen.profile.monitoring import Progress
@@ -149,7 +149,7 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     rising = [tag for tag, values in steps.value.items() if max(values) > min(values)]
     if rising:
         tag = max(rising, key=lambda name: (len(steps.value[name]), name))
-        time_ns, step = steps.of(tag)
+        time_ns, step = steps.of(tag, most=MOST_STEP)
         logged = {printable(name): scalars.speeds.of(name) for name in scalars.speeds.time_s}
         found.progress = [Progress(counter="step", time_ns=time_ns, step=step, logged=logged)]
     return found

@@ -17,6 +17,7 @@ _HEADER_BYTES = 7
 _BLOCK_BYTES = 32_768
 _CHUNK = Struct("<IHB")
 _DAMAGED, _WHOLE, _FIRST, _MIDDLE, _LAST = range(5)
+_64_BITS = (1 << 64) - 1
 MOST_RECORD_BYTES = 16 << 20
 """Records of numbers are some hundred bytes; larger ones hold texts and are passed over."""
 
@@ -94,7 +95,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value & _64_BITS, at
         shift += 7
         if shift > 63:
             raise ValueError("a number that is too long")
