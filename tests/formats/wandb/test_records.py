@@ -52,6 +52,7 @@ def test_a_message_gives_its_fields_and_never_more_than_it_holds() -> None:
         (field, start if end < 0 else data[start:end]) for field, start, end in fields_of(data)
     ]
     assert found == [(1, 300), (2, b"text"), (3, b"1234"), (4, b"12345678")]
+    assert next(fields_of(b"\x08" + b"\xff" * 9 + b"\x7f"))[1] == 2**64 - 1
     for damaged in (b"\x12\x7fshort", b"\x0b", b"\x80" * 20, b"\x12"):
         with pytest.raises((ValueError, IndexError)):
             list(fields_of(damaged))
