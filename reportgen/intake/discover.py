@@ -143,7 +143,8 @@ def _only_prefix(path: str, claims: Iterable[Claim]) -> str:
     if len(prefixes) == 1:
         return prefixes[0]
     what = f"{len(prefixes)} jobs lie under {path!r}: {{listed}}."
-    raise several(what, path, prefixes, hint="Pass the folder of one of them.")
+    hint = "Pass the folder of one of them, or report each: reportgen index FOLDER --make"
+    raise several(what, path, prefixes, hint=hint)
 
 
 def _job_name(location: Location, prefix: str) -> str:

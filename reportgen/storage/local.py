@@ -16,7 +16,9 @@ MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11."""
 _CHUNK_BYTES = 1 << 24
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,62}")
-_REMEDY = "Pass the folder that holds profiler-output/, or its system/ and framework/."
+_REMEDY = (
+    "Check the path. Pass the folder of a job or recording, a kernel trace or a log of a monitor."
+)
 _JOB_NAME = f"{_REMEDY} If it is a job of SageMaker: make-profiler-report sagemaker:REGION/{{}}"
 
 

@@ -88,7 +88,9 @@ def test_two_jobs_are_refused_and_listed(tmp_path: Path) -> None:
         intake.discover(str(tmp_path))
     assert info.value.exit_code == EXIT_USAGE
     assert "one/profiler-output/, two/profiler-output/" in info.value.message
-    assert info.value.hint == "Pass the folder of one of them."
+    assert info.value.hint == (
+        "Pass the folder of one of them, or report each: reportgen index FOLDER --make"
+    )
 
 
 def test_files_that_nothing_reads_are_counted_by_kind(tmp_path: Path) -> None:
