@@ -294,7 +294,7 @@ def too_few(text: str, **values: object) -> Reason:
 def too_short(n_samples: int, *, patience: int) -> str:
     """Return the sentence that there are no more samples than ``patience``."""
     return write(
-        "Too short to judge: {n_samples:count sample} of the machines' utilization; this check "
+        "Too few to judge: {n_samples:count sample} of the machines' utilization; this check "
         "needs more than {patience:n}.",
         n_samples=n_samples,
         patience=patience,

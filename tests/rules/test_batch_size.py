@@ -114,8 +114,7 @@ def test_too_few_samples_are_told_with_numbers() -> None:
     result = run(RULE, roomy(), patience=30, window=5)
 
     assert known(result.reason).text == (
-        "Too short to judge: 30 samples of the machines' utilization; this check "
-        "needs more than 30."
+        "Too few to judge: 30 samples of the machines' utilization; this check needs more than 30."
     )
 
 

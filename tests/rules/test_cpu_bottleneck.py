@@ -100,8 +100,7 @@ def test_as_many_ticks_as_patience_are_too_few() -> None:
     assert short.status is Status.SKIPPED
     assert short.reason is not None
     assert short.reason.text == (
-        "Too short to judge: 10 samples of the machines' utilization; this check "
-        "needs more than 10."
+        "Too few to judge: 10 samples of the machines' utilization; this check needs more than 10."
     )
     assert short.findings == ()
     assert short.counters.violations == 10

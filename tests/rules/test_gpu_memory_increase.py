@@ -146,8 +146,7 @@ def test_too_few_samples_and_no_gpu_are_told_apart() -> None:
     cpu_only = run(RULE, node_profile({"cpu0": [5.0] * 80}), **SMALL)
 
     assert known(short.reason).text == (
-        "Too short to judge: 20 samples of the machines' utilization; this check "
-        "needs more than 20."
+        "Too few to judge: 20 samples of the machines' utilization; this check needs more than 20."
     )
     assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert (cpu_only.details, cpu_only.exhibits[:-1]) == ({}, ())

@@ -69,8 +69,7 @@ def test_too_few_samples_no_gpu_and_no_cores_are_told_apart() -> None:
     no_wait = run(RULE, node_profile({"gpu0": [5.0] * 20}), **SMALL)
 
     assert known(short.reason).text == (
-        "Too short to judge: 10 samples of the machines' utilization; this check "
-        "needs more than 10."
+        "Too few to judge: 10 samples of the machines' utilization; this check needs more than 10."
     )
     assert known(cpu_only.reason).code is ReasonCode.NO_GPU
     assert cpu_only.details == {"low_gpu_utilization": 0, "bottlenecks": {}}

@@ -272,7 +272,7 @@ def test_the_first_thing_that_is_missing_is_named() -> None:
     )
     assert no_gpu.code is ReasonCode.NO_GPU
     assert short.text == (
-        "Too short to judge: 812 samples of the machines' utilization; this check "
+        "Too few to judge: 812 samples of the machines' utilization; this check "
         "needs more than 1,000."
     )
 

@@ -153,8 +153,7 @@ def test_as_many_samples_as_patience_are_too_few() -> None:
 
     assert result.status is Status.SKIPPED
     assert known(result.reason).text == (
-        "Too short to judge: 10 samples of the machines' utilization; this check "
-        "needs more than 10."
+        "Too few to judge: 10 samples of the machines' utilization; this check needs more than 10."
     )
     assert result.findings == ()
 

@@ -146,8 +146,7 @@ def test_what_is_lacking_is_told_apart() -> None:
     assert known(no_gpu.reason).code is ReasonCode.NO_GPU
     assert "were not sampled" in known(no_bytes.reason).text
     assert known(short.reason).text == (
-        "Too short to judge: 10 samples of the machines' utilization; this check "
-        "needs more than 10."
+        "Too few to judge: 10 samples of the machines' utilization; this check needs more than 10."
     )
 
 

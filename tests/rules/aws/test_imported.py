@@ -42,7 +42,7 @@ def test_no_more_samples_than_the_patience_is_no_look(datapoints: int, status: S
     result = judged("LowGPUUtilization", (0, 0, datapoints), {})
     assert result.status is status
     assert result.reason.code is ReasonCode.IMPORTED
-    assert ("Too short to judge" in result.reason.text) == (status is Status.SKIPPED)
+    assert ("Too few to judge" in result.reason.text) == (status is Status.SKIPPED)
 
 
 def test_the_patience_is_the_one_that_sagemaker_printed() -> None:
