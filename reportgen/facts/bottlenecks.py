@@ -76,11 +76,11 @@ class Bottlenecks:
         n_unsampled_ticks: ticks without any GPU sample.
         lacks_io_wait: whether the I/O wait of the cores of a node was not sampled.
         ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.
-        n_felt: bottlenecks in which a GPU idled that the job uses at other times.
+        n_in_use: bottlenecks in which a GPU idled that the job uses at other times.
         is_any_touched: whether any GPU ever does anything.
         n_loops: nodes with step events.
-        loop_ticks, loop_felt: (3,) ticks, and bottlenecks in ``n_felt``, before, in and after the
-            training loop of these nodes.
+        loop_ticks, loop_in_use: (3,) ticks, and bottlenecks in ``n_in_use``, before, in and after
+            the training loop of these nodes.
         n_gpu_loop_ticks: ticks in the loop of those of them with GPUs.
         breakdown: framework events that ran at any bottleneck, each once.
         functions, functions_at_work: what ran at any bottleneck, and at any tick with a GPU above
@@ -97,11 +97,11 @@ class Bottlenecks:
     n_unsampled_ticks: int = merged(sum, default=0)
     lacks_io_wait: bool = merged(any, default=False)
     ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
-    n_felt: int = merged(sum, default=0)
+    n_in_use: int = merged(sum, default=0)
     is_any_touched: bool = merged(any, default=False)
     n_loops: int = merged(sum, default=0)
     loop_ticks: Counts = merged(sum, default_factory=_no_ticks)
-    loop_felt: Counts = merged(sum, default_factory=_no_ticks)
+    loop_in_use: Counts = merged(sum, default_factory=_no_ticks)
     n_gpu_loop_ticks: int = merged(sum, default=0)
     breakdown: Breakdown = merged(merge, default_factory=Breakdown)
     functions: FunctionSums = merged(merge, default_factory=FunctionSums)
@@ -130,20 +130,20 @@ class Bottlenecks:
         return float(np.median(self.hot_ratio))
 
     @property
-    def felt_ratio(self) -> float:
+    def in_use_ratio(self) -> float:
         """Return the share of bottlenecks that count in the ticks of nodes with GPUs."""
-        return self.n_felt / self.n_gpu_ticks if self.n_gpu_ticks else 0.0
+        return self.n_in_use / self.n_gpu_ticks if self.n_gpu_ticks else 0.0
 
     @property
     def loop_ratio(self) -> float | None:
         """Return the same share within the training loop, ``None`` where it is unknown."""
         in_loop = self.n_gpu_loop_ticks
-        return int(self.loop_felt[1]) / in_loop if in_loop else None
+        return int(self.loop_in_use[1]) / in_loop if in_loop else None
 
     @property
     def lost_ratio(self) -> float:
         """Return the share of the time that training could win."""
-        return self.felt_ratio if self.loop_ratio is None else self.loop_ratio
+        return self.in_use_ratio if self.loop_ratio is None else self.loop_ratio
 
 
 def bottlenecks_of(
@@ -156,7 +156,7 @@ def bottlenecks_of(
     system, spans = part.system, part.spans
     low, hot = low_gpus(system, below=gpu_below), hot_cores(system, kind, above=hot_above)
     is_found = (low > 0) & (hot > 0)
-    is_felt = is_found & (low_used_gpus(system, below=gpu_below) > 0)
+    is_in_use = is_found & (low_used_gpus(system, below=gpu_below) > 0)
     time_ns = system.tick_ns[is_found]
     minutes = minutes_of(system.tick_ns)
     n_ticks = np.diff(minutes.stop, prepend=0)
@@ -184,11 +184,11 @@ def bottlenecks_of(
         n_unsampled_ticks=int((n_sampled == 0).sum()),
         lacks_io_wait=not system.names(SeriesKind.IO_WAIT),
         ticks_by_minute=np.column_stack([minutes.start_ns, n_ticks]),
-        n_felt=int(is_felt.sum()),
+        n_in_use=int(is_in_use.sum()),
         is_any_touched=any((use >= UNTOUCHED_PCT).any() for use in system.each(gpus)),
         n_loops=int(loop_ns is not None),
         loop_ticks=loop_ticks,
-        loop_felt=_split(loop_ns, system.tick_ns[is_felt]),
+        loop_in_use=_split(loop_ns, system.tick_ns[is_in_use]),
         n_gpu_loop_ticks=int(loop_ticks[1]) if n_gpus else 0,
         breakdown=breakdown_of(spans.where(active)),
         functions=function_sums(spans, active),

@@ -111,10 +111,10 @@ IS_ABOVE = "the rule triggers above {threshold:pct}."
 IS_ABOVE_ON_GPU_NODES = """these are {measured:pct} of the samples of nodes with GPUs, above the
     threshold of {threshold:pct}."""
 IS_BELOW = "that is below the threshold of {threshold:pct}."
-UNFELT = " In {n_unfelt:n} of them only GPUs were idle that never work; these do not count."
+UNUSED_ONLY = " In {n_unused:n} of them only GPUs were idle that never work; these do not count."
 LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
-IN_LOOP = """ {felt[1]:n} of them {felt[1]:verb lie} in the training loop ({lost_pct:pct} of its
-    samples), {felt[0]:n} before and {felt[2]:n} after it"""
+IN_LOOP = """ {in_use[1]:n} of them {in_use[1]:verb lie} in the training loop ({lost_pct:pct} of its
+    samples), {in_use[0]:n} before and {in_use[2]:n} after it"""
 ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
 WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
 SINGLE = "; in {single_pct:pct} of them it was exactly one core"
@@ -167,7 +167,7 @@ def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
         return {}
     loop_ratio = job.loop_ratio if job.n_found else 0.0 if job.n_loops else None
     return {
-        "bottleneck_ratio": round(job.felt_ratio, 6),
+        "bottleneck_ratio": round(job.in_use_ratio, 6),
         "bottleneck_loop_ratio": None if loop_ratio is None else round(loop_ratio, 6),
         "hot_core_median_ratio": round(job.hot_median_ratio, 6) if job.n_found else None,
         "low_gpu_ticks": job.n_low_ticks,
@@ -177,21 +177,21 @@ def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
 def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | None:
     if not job.n_found or job.n_ticks <= limits.patience:
         return None
-    share_pct, felt_pct = 100 * job.n_found / job.n_ticks, 100 * job.felt_ratio
-    is_over = max(share_pct, felt_pct) > limits.threshold
+    share_pct, in_use_pct = 100 * job.n_found / job.n_ticks, 100 * job.in_use_ratio
+    is_over = max(share_pct, in_use_pct) > limits.threshold
     if not is_over and (job.loop_ratio or 0.0) < REPORTED_FROM_RATIO:
         return None
     against, measured = IS_BELOW, share_pct
     if share_pct > limits.threshold:
         against = IS_ABOVE
-    elif felt_pct > limits.threshold:
-        against, measured = IS_ABOVE_ON_GPU_NODES, felt_pct
+    elif in_use_pct > limits.threshold:
+        against, measured = IS_ABOVE_ON_GPU_NODES, in_use_pct
     stretches = stretches_of(job)
     longest = max(stretches, key=lambda item: (item.n_ticks, -item.start_ns))
     cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
     cause = largest_increase(job.functions, job.functions_at_work)
     message = replace(
-        HELD_UP if job.n_felt else UNUSED,
+        HELD_UP if job.n_in_use else UNUSED,
         id=words.finding_id,
         text=_text(job, against, has_cause=cause is not None),
         cause=words.cause,
@@ -210,8 +210,8 @@ def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | Non
         lost_pct=100 * job.lost_ratio,
         whole="the job" if job.loop_ratio is None else "the training loop",
         share_pct=share_pct,
-        n_unfelt=job.n_found - job.n_felt,
-        felt=job.loop_felt.tolist(),
+        n_unused=job.n_found - job.n_in_use,
+        in_use=job.loop_in_use.tolist(),
         n_nodes=len(job.nodes),
         width=float(np.median(job.n_cores_hot)),
         cores=f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}",
@@ -251,7 +251,7 @@ def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
     only = "" if job.n_loops == len(job.nodes) else ON_NODES
     parts = {
         COUNTED + against: True,
-        UNFELT: job.n_felt < job.n_found,
+        UNUSED_ONLY: job.n_in_use < job.n_found,
         LOOP_UNKNOWN: job.loop_ratio is None,
         f"{IN_LOOP}{only}.": job.loop_ratio is not None,
         WIDTH: True,
@@ -267,7 +267,7 @@ def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
 def _advice(job: Bottlenecks, words: Wording) -> str:
     if not job.is_any_touched:
         return UNTOUCHED_ADVICE
-    if not job.n_felt:
+    if not job.n_in_use:
         return UNUSED_ADVICE
     if job.hot_median_ratio < NARROW_RATIO:
         return words.narrow_advice

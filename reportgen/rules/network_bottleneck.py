@@ -139,8 +139,8 @@ class NodeNetwork:
         n_both: ticks with a sample of a GPU and of received bytes.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
         n_starved: starved ticks in the episodes.
-        felt: the episodes of GPUs that the job uses; one that it never uses waits for nothing.
-        n_felt: ticks in ``felt`` in which such a GPU is starved.
+        in_use: the episodes of GPUs that the job uses; one that it never uses waits for nothing.
+        n_in_use: ticks in ``in_use`` in which such a GPU is starved.
         n_minutes: minutes after the patience that touch an episode.
         starving: minutes in which GPUs idle in gaps shorter than a tick.
     """
@@ -152,8 +152,8 @@ class NodeNetwork:
     limit_bytes_per_s: float | None
     episodes: tuple[Episode, ...]
     n_starved: int
-    felt: tuple[Episode, ...]
-    n_felt: int
+    in_use: tuple[Episode, ...]
+    n_in_use: int
     n_minutes: int
     starving: tuple[Starving, ...]
 
@@ -169,8 +169,8 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
     low_used = usage.low_used_gpus(system, below=params.gpu_threshold)
-    is_felt = found.is_starved & (low_used > 0)
-    spans, felt = (_spans(system, its, params) for its in (found.is_starved, is_felt))
+    is_in_use = found.is_starved & (low_used > 0)
+    spans, in_use = (_spans(system, its, params) for its in (found.is_starved, is_in_use))
     rows = _rows(spans)
     stop = minutes_of(system.tick_ns).stop
     touched = stop[np.unique(np.searchsorted(stop, rows, side="right"))]
@@ -182,8 +182,8 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         limit_bytes_per_s=found.limit_bytes_per_s,
         episodes=tuple(_episode(part, found, span) for span in spans),
         n_starved=int(found.is_starved[rows].sum()),
-        felt=tuple(_episode(part, found, span) for span in felt),
-        n_felt=int(is_felt[_rows(felt)].sum()),
+        in_use=tuple(_episode(part, found, span) for span in in_use),
+        n_in_use=int(is_in_use[_rows(in_use)].sum()),
         n_minutes=int((np.cumsum(found.has_both)[touched - 1] > params.patience).sum()),
         starving=starved_by_network(part),
     )
@@ -227,20 +227,20 @@ def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
         datapoints=sum(node.n_both for node in nodes),
     )
     n_both = max(counters.datapoints, 1)
-    share, felt_share = counters.violations / n_both, sum(its.n_felt for its in nodes) / n_both
-    felt = kit.concat(node.felt for node in nodes)
-    is_found = felt and counters.rule_triggered
-    worst = max((its.n_felt / its.n_both for its in nodes if its.n_both), default=0.0)
+    share, in_use_share = counters.violations / n_both, sum(its.n_in_use for its in nodes) / n_both
+    in_use = kit.concat(node.in_use for node in nodes)
+    is_found = in_use and counters.rule_triggered
+    worst = max((its.n_in_use / its.n_both for its in nodes if its.n_both), default=0.0)
     in_gaps = _in_gaps(nodes)
     return Outcome(
         missing=None if in_gaps else _reason(nodes, params),
         counters=counters,
         details=_details(nodes, params),
         metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
-        findings=in_gaps or ([_finding(felt, felt_share, worst, params)] if is_found else []),
+        findings=in_gaps or ([_finding(in_use, in_use_share, worst, params)] if is_found else []),
         exhibits=[
             *([_share(share)] if counters.datapoints else []),
-            *([_episodes(felt)] if felt else []),
+            *([_episodes(in_use)] if in_use else []),
         ],
     )
 

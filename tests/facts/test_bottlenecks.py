@@ -42,7 +42,7 @@ def counted(job: Bottlenecks, *, patience: int) -> Counters:
 def test_nodes_are_added_up_and_keep_their_instants() -> None:
     job = merge([Bottlenecks(), found_in(node("wb")), found_in(node("wbb", name="algo-2"))])
 
-    assert (job.n_found, job.n_ticks, job.felt_ratio) == (3, 5, 0.6)
+    assert (job.n_found, job.n_ticks, job.in_use_ratio) == (3, 5, 0.6)
     assert [item.node for item in job.nodes] == ["algo-1", "algo-2"]
     assert [item.time_ns.size for item in job.nodes] == [1, 2]
 
@@ -50,7 +50,7 @@ def test_nodes_are_added_up_and_keep_their_instants() -> None:
 def test_no_node_has_no_bottleneck() -> None:
     job = merge([Bottlenecks()])
 
-    assert (job.n_found, job.felt_ratio, job.loop_ratio) == (0, 0.0, None)
+    assert (job.n_found, job.in_use_ratio, job.loop_ratio) == (0, 0.0, None)
     assert counted(job, patience=0).rule_triggered == 0
     assert stretches_of(job) == []
 
@@ -58,7 +58,7 @@ def test_no_node_has_no_bottleneck() -> None:
 def test_the_loop_says_how_much_of_the_time_training_could_win() -> None:
     found = found_in(node("bwww" + "bbbw" * 2, loop_s=18))
 
-    assert found.loop_felt.tolist() == [0, 1, 6]
+    assert found.loop_in_use.tolist() == [0, 1, 6]
     assert (found.loop_ratio, found.lost_ratio) == (0.25, 0.25)
 
 

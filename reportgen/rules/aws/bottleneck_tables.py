@@ -107,7 +107,7 @@ class _LoopPart:
 
 def _loop_table(job: Bottlenecks) -> Exhibit:
     parts = ("before the loop", "training loop", "after the loop")
-    counts = zip(parts, job.loop_ticks.tolist(), job.loop_felt.tolist(), strict=True)
+    counts = zip(parts, job.loop_ticks.tolist(), job.loop_in_use.tolist(), strict=True)
     return table(
         "when",
         [_LoopPart(part=part, ticks=ticks, bottlenecks=found) for part, ticks, found in counts],

@@ -68,7 +68,7 @@ WHY: Mapping[Cause, Why] = {
         advice="Lower num_workers{now} to {fitting}{each} and compare the step times.",
     ),
     Cause.TOO_FEW_LOADERS: Why(
-        text=" While it waited, only {load.busy_cores:.1f} cores were busy (mean).",
+        text=" While it waited, {load.busy_cores:.1f} cores were busy (mean).",
         advice="Raise num_workers{now} to {wanted}{each}; then check whether training still waits.",
     ),
     Cause.OTHER_PROGRAMS: Why(
