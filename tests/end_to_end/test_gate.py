@@ -23,7 +23,7 @@ Arguments = Sequence[str | Path]
 def raw(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Arguments]:
     folder = tmp_path_factory.mktemp("raw")
     write_system(folder / "fine", {"gpu0": [95.0] * 1400, "cpu0": [20.0] * 1400})
-    rests = [95.0] * 700 + [0.0] * 30 + [95.0] * 670
+    rests = [95.0] * 700 + ([0.0] * 10 + [95.0] * 10) * 3 + [95.0] * 640
     write_system(folder / "rests", {"gpu0": rests, "cpu0": [20.0] * 1400})
     slow = samples.write_job(folder / "slow" / "job")
     return {

@@ -71,8 +71,8 @@ def test_no_finding_comes_of_it(tmp_path: Path) -> None:
         recorded(tmp_path / str(says_when), node="node-1", says_when=says_when)
     unmarked, marked = (nodes(tmp_path / str(says_when)) for says_when in (False, True))
 
+    assert run(long_pause.RULE, *unmarked).findings
     for rule in (long_pause.RULE, low_gpu_utilization.RULE):
-        assert run(rule, *unmarked).findings
         assert run(rule, *marked).findings == ()
 
 
