@@ -58,6 +58,11 @@ LOADS_AT_LIMIT = Sign(
 IN_DOUBT_RATIO = 0.08
 """Rates in samples scatter, and a disk with other readers is faster or slower: simulated jobs saved
 up to eight points more than the rest, and a bound must not be too low."""
+COPIES_BLOCK = Sign(
+    rule="Dataloader", metric="copies_at_most_ratio", limit_pct=4,
+    present="GPUs may wait for copies from memory that is not pinned {value:pct} of the time.",
+    absent="GPUs wait for copies from memory that is not pinned at most {value:pct} of the time.",
+)  # fmt: skip
 CORES_USED_UP = Sign(
     rule="CPUBottleneck", metric="hot_core_median_ratio", limit_pct=80,
     present="While GPUs are idle, {value:pct} of the cores are above 90 %.",
@@ -128,6 +133,7 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.OTHER_PROGRAMS: ((LOOP_WAITS, CORES_USED_UP), ()),
     Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
     Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),
+    Cause.UNPINNED_MEMORY: ((COPIES_BLOCK,), ()),
     Cause.WORK_BETWEEN_STEPS: ((BETWEEN_STEPS,), (LOOP_WAITS, LOADS_AT_LIMIT, SLOW_IN_RHYTHM)),
     Cause.RANDOM_SLOW_STEPS: ((), (SLOW_IN_RHYTHM, LOOP_WAITS, LOADS_AT_LIMIT)),
     Cause.PERIODIC_SLOW_STEPS: ((SLOW_IN_RHYTHM,), (LOOP_WAITS, LOADS_AT_LIMIT)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from reportgen.diagnosis.evidence import is_ruled_out
-from reportgen.results import Finding, RuleResult, Severity, Status
+from reportgen.results import Finding, RuleResult, Severity
 from reportgen.results.causes import Cause
 
 EFFECTS = frozenset(
@@ -21,12 +21,13 @@ NAMED_BY: Mapping[str, str] = {
     Cause.CPU_PREPROCESSING: "Dataloader",
     Cause.IO_WAIT: "IOBottleneck",
     Cause.NETWORK_INPUT: "NetworkBottleneck",
+    Cause.UNPINNED_MEMORY: "Dataloader",
     Cause.WORK_BETWEEN_STEPS: "OverallFrameworkMetrics",
     Cause.PERIODIC_SLOW_STEPS: "StepPeriodicity",
     Cause.RANDOM_SLOW_STEPS: "StepOutlier",
     Cause.SLOW_WORKER: "OverallFrameworkMetrics",
 }
-"""Which rule names a cause: where it could not look or not tell, an effect may be due to it."""
+"""Which rule names a cause that may be behind an effect."""
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
@@ -231,14 +232,11 @@ def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:
     """Return possible causes of an unexplained effect: those that nothing measured rules out.
 
-    A cause is ruled out where a rule that looked for it found a sign of it absent.
+    A cause is ruled out where a rule found a sign absent that the cause must show.
     """
     if finding.cause not in EFFECTS or finding.severity is Severity.INFO:
         return finding.possible_causes
-    unlooked = {result.id for result in results if result.status is Status.SKIPPED}
     causes = EXPLAINED_BY[finding.cause]
     return tuple(
-        str(word)
-        for word, by in NAMED_BY.items()
-        if word in causes and (by in unlooked or not is_ruled_out(word, results))
+        str(word) for word in NAMED_BY if word in causes and not is_ruled_out(word, results)
     )

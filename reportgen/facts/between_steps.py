@@ -264,7 +264,9 @@ def _fit(
     if not (is_used := columns.any(axis=0)).all():
         columns = columns[:, is_used]
     seen = use_pct[is_inside]
-    found, *_ = np.linalg.lstsq(columns, seen, rcond=None)
+    found, _, rank, _ = np.linalg.lstsq(columns, seen, rcond=None)
+    if rank < columns.shape[1]:  # all samples hold equally much of two parts
+        return None
     missed = np.square(seen - columns @ found)
     left = float(missed.mean())
     inverse = np.linalg.pinv(columns.T @ columns)

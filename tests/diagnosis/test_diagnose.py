@@ -316,6 +316,26 @@ def test_an_effect_that_nothing_explains_lists_what_no_measurement_rules_out(
     assert (Cause.IO_WAIT in possible) is is_possible
 
 
+@pytest.mark.parametrize(("copies_ratio", "is_possible"), [(0.039, False), (0.04, True)])
+def test_an_effect_lists_copies_from_unpinned_memory_that_no_measurement_rules_out(
+    copies_ratio: float, is_possible: bool
+) -> None:
+    measured = RuleResult(
+        id=RuleId("Dataloader"), status=Status.OK, metrics={"copies_at_most_ratio": copies_ratio}
+    )
+    (low, *_) = diagnose([result("LowGPUUtilization", symptom()), measured])
+
+    assert (Cause.UNPINNED_MEMORY in low.findings[0].possible_causes) is is_possible
+
+
+def test_a_loop_that_does_not_wait_waits_for_no_disk_that_was_not_sampled() -> None:
+    skipped = RuleResult(id=RuleId("IOBottleneck"), status=Status.SKIPPED)
+    waits = RuleResult(id=RuleId("Dataloader"), status=Status.OK, metrics={"waited_ratio": 0.01})
+    (low, *_) = diagnose([result("LowGPUUtilization", symptom()), skipped, waits])
+
+    assert Cause.IO_WAIT not in low.findings[0].possible_causes
+
+
 def test_gpus_that_are_used_unequally_may_wait_for_a_worker_that_is_held_up() -> None:
     uneven = finding("BAL-1", Severity.WARNING, 0.1, cause=Cause.GPU_IMBALANCE)
     possible = diagnosed(uneven)["BAL-1"].possible_causes

@@ -108,8 +108,20 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
         "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
         "loaders_p50": job.usual_loaders,
+        **_copies_at_most(job),
         **({"at_limit_ratio": at_limit} if at_limit else {}),
     }
+
+
+def _copies_at_most(job: NodeLoaders) -> dict[str, float]:
+    """Return how much of the loop GPUs may wait for copies from unpinned memory, where known."""
+    if not job.has_gpu or job.is_tensorflow:
+        return {}
+    pinned = job.setup.pin_memory if job.setup else None
+    if pinned is None:
+        return {}
+    most_ratio = 0.0 if pinned else job.ratio_of(job.hand_over_most_ns)
+    return {"copies_at_most_ratio": round(most_ratio, 6)}
 
 
 def _at_limit_ratio(job: NodeLoaders, params: Params) -> float:
@@ -271,20 +283,20 @@ def _why(job: NodeLoaders, why: texts.Why, values: Mapping[str, Any]) -> str:
 def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     severity = Severity.WARNING if _matters(job, params) else Severity.INFO
     if job.setup and job.setup.pin_memory is False and job.has_gpu:
-        share = job.hand_over_ratio
+        share, most = (job.ratio_of(ns) for ns in (job.hand_over_ns, job.hand_over_most_ns))
         is_felt = 100 * share >= params.wait_pct
+        is_open = not is_felt and 100 * most >= params.wait_pct
         yield _tell(
             texts.NOT_PINNED,
             job,
             params,
-            measured=100 * share,
+            measured=100 * (share if is_felt else most),
             threshold=params.wait_pct,
             is_crossed=is_felt,
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
             share=share if is_felt else None,
-            hand_over_pct=100 * share,
-            so="" if is_felt else texts.NOT_FELT,
-            advice=None if is_felt else texts.PIN_LATER,
+            so="" if is_felt else texts.NOT_SHOWN if is_open else texts.NOT_FELT,
+            advice=None if is_felt or is_open else texts.PIN_LATER,
         )
     if job.is_pipeline_known and not job.has_prefetch:
         cost = job.ratio if severity is Severity.WARNING else None

@@ -91,7 +91,8 @@ class NodeLoaders:
         opens_epoch: of each step, 1 where it got the first batch of an epoch.
         told_loaders: of each node, the loader processes that its workers were configured to start.
         crowded_ns: how much longer the steps take together while the cores are used up.
-        hand_over_ns: of each worker, the time from getting a batch to the step that uses it.
+        hand_over_ns: of each worker, the time from getting a batch to the step that uses it, as far
+            as GPUs are known to wait meanwhile; ``hand_over_most_ns`` as far as they may.
     """
 
     n_spans: int = merging.merged(sum)
@@ -116,6 +117,7 @@ class NodeLoaders:
     told_loaders: int | None = merging.merged(merging.greatest)
     crowded_ns: int = merging.merged(max)
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
+    hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
     life_times: tuple[tables.LifeTimes, ...] = merging.merged(merging.concat)
     batches: tuple[WorkerBatches, ...] = merging.merged(merging.concat)
@@ -196,12 +198,11 @@ class NodeLoaders:
         longest_ns = max((item.loop_ns for item in self.waiting), default=0)
         return min(self.crowded_ns / longest_ns, 1.0) if longest_ns else 0.0
 
-    @property
-    def hand_over_ratio(self) -> float:
-        """Return the share of a loop from getting batches to the steps that use them, the most."""
+    def ratio_of(self, time_ns: Mapping[str, int]) -> float:
+        """Return the largest share that some time of each worker takes of its loop."""
         loops = {item.worker: item.loop_ns for item in self.waiting}
         return max(
-            (ns / loops[worker] for worker, ns in self.hand_over_ns.items() if loops.get(worker)),
+            (ns / loops[worker] for worker, ns in time_ns.items() if loops.get(worker)),
             default=0.0,
         )
 
@@ -228,6 +229,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     steps = spans.steps()
     lasts_ns = (int(np.ptp(steps.start_ns[its])) for _, its in merging.rows_by_code(steps.worker))
     waiting = loading.waiting_of(spans, unrecorded=unrecorded_of(system, spans))
+    hand_over_ns = _hand_over_ns(part)
     return NodeLoaders(
         n_spans=spans.n_spans,
         n_events=int((rows.fetch | rows.process).sum()),
@@ -249,7 +251,8 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         opens_epoch=loading.opens_epoch(spans),
         told_loaders=_told_loaders(spans),
         crowded_ns=crowded_loss_ns(system, spans),
-        hand_over_ns=_hand_over_ns(part),
+        hand_over_ns=hand_over_ns[0],
+        hand_over_most_ns=hand_over_ns[1],
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
         life_times=tuple(_life_times(spans.where(rows.process))),
@@ -259,25 +262,27 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
     )
 
 
-def _hand_over_ns(part: NodeProfile) -> dict[str, int]:
-    """Return the time from getting batches to their steps, as far as GPUs wait between steps.
+def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the time from getting batches to their steps for which GPUs wait, and may wait.
 
     Forward and backward passes may lie there too, if only a part of the step was recorded.
     """
     waited_ns = loading.hand_over_ns(part.spans)
     if not any(True for _ in usage.in_use(part.system)):
-        return waited_ns
+        return waited_ns, waited_ns
     idle = idle_between_of(part)
-    ratio = usage.unused_ratio(part.system)
-    if idle is not None:  # the bound of a fit that decides, else what it shows at least
-        is_sure = idle.at_most_ratio - idle.ratio <= 2 * IN_DOUBT_RATIO
-        ratio = idle.at_most_ratio if is_sure else idle.ratio
+    unused_ratio = usage.unused_ratio(part.system)
+    ratio, most_ratio = (idle.ratio, idle.at_most_ratio) if idle else (0.0, 1.0)
+    if most_ratio - ratio <= 2 * IN_DOUBT_RATIO:  # a fit that decides: its bound
+        ratio = most_ratio
     loop_ns = training_loop_ns(part.spans) or (0, 0)
-    most_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
-    idle_ns = {
-        its.worker: ratio * (its.regular_ns + its.grown_ns) for its in between_steps_of(part)
-    }
-    return {worker: round(min(ns, idle_ns[worker], most_ns)) for worker, ns in waited_ns.items()}
+    unused_ns = unused_ratio * (loop_ns[1] - loop_ns[0])
+    between_ns = {its.worker: its.regular_ns + its.grown_ns for its in between_steps_of(part)}
+    sure, most = (
+        {worker: round(min(ns, of * between_ns[worker], unused_ns)) for worker, ns in its}
+        for of, its in ((ratio, waited_ns.items()), (most_ratio, waited_ns.items()))
+    )
+    return sure, most
 
 
 def _told_loaders(spans: SpanTable) -> int | None:

@@ -161,6 +161,7 @@ QUICK = Message(
 )
 
 NOT_FELT = ", so pinned memory would save almost nothing here"
+NOT_SHOWN = "; the samples do not show for how much"
 PIN_LATER = "Nothing to do now; to be ready for larger batches, set pin_memory=True."
 NOT_PINNED = Message(
     id="DL-3",
@@ -168,8 +169,8 @@ NOT_PINNED = Message(
     title="Batches are not in pinned memory",
     text="""The loader that was active longest has pin_memory off although the job has a GPU; so
         copies to the GPU cannot overlap with other work. Between receiving a batch and starting the
-        step that uses it, {hand_over_pct:pct} of the time from the first to the last step
-        passes{so}.""",
+        step that uses it, GPUs wait for at most {measured:pct} of the time from the first to the
+        last step{so}.""",
     advice="Set pin_memory=True and copy with non_blocking=True.",
     unit="% of the time",
     exhibit="loaders",

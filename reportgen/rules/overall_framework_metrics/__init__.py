@@ -288,11 +288,11 @@ def _between(job: FrameworkSums, params: Params) -> Finding | None:
 def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Finding | None:
     if between_pct <= params.others_pct:
         return None
-    regular = [item.regular_ns / item.loop_ns for item in job.between if item.loop_ns]
+    regular = [item.open_ratio for item in job.between if item.loop_ns]
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
     share = max(regular, default=between_pct / 100)
     undecided = [its for its in job.between if its.loop_ns and not its.is_decided]
-    unused = [min(its.regular_ns / its.loop_ns, its.unused_ratio) for its in undecided]
+    unused = [min(its.open_ratio, its.unused_ratio) for its in undecided]
     is_short = max(unused, default=0.0) >= UNDECIDED_FROM_RATIO
     effect = UNDECIDED if any(its.has_gpu for its in undecided) else WITHOUT_STEP
     return (effect if is_short else BETWEEN_STEPS).finding(

@@ -52,8 +52,8 @@ class Between:
 
     Attributes:
         regular_ns: the sum over all steps.
-        known_ns: what other causes take between steps, for which GPUs wait: copies from memory that
-            is not pinned, and what grows.
+        copied_ns, grown_ns: what other causes take between steps, for which GPUs wait: copies from
+            memory that is not pinned, and what grows.
         idle_ratio, idle_at_most_ratio: how much less the GPUs do between steps than in them, the
             first ``None`` if unknown.
         is_waiting_known: whether waits for batches were recorded.
@@ -66,7 +66,8 @@ class Between:
     worker: str = col()
     n_steps: int = col(name="steps")
     regular_ns: float = col("s", name="between_s", per=NS_PER_S)
-    known_ns: float = 0.0
+    copied_ns: float = 0.0
+    grown_ns: float = 0.0
     idle_ratio: float | None = col(name="gpus_idle_ratio", digits=3)
     host_work_pct: float | None = derived(
         lambda item: None if (share := _host_ratio(item)) is None else 100 * share, "%"
@@ -90,6 +91,17 @@ class Between:
         known = self.idle_ratio
         is_sure = known is not None and self.idle_at_most_ratio - known <= DECIDED_WITHIN
         return self.is_waiting_known and is_sure
+
+    @property
+    def known_ns(self) -> float:
+        """Return what other causes take between steps."""
+        return self.copied_ns + self.grown_ns
+
+    @property
+    def open_ratio(self) -> float:
+        """Return the share of the loop of which it is not known that other causes take it."""
+        open_ns = self.regular_ns + (0.0 if self.is_decided else self.copied_ns)
+        return open_ns / self.loop_ns if self.loop_ns else 0.0
 
     @property
     def seen_ratio(self) -> float:

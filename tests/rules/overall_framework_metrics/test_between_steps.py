@@ -115,7 +115,8 @@ def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
         worker="algo-1-27",
         n_steps=100,
         regular_ns=40e9,
-        known_ns=known_s * 1e9,
+        copied_ns=known_s / 2 * 1e9,
+        grown_ns=known_s / 2 * 1e9,
         idle_ratio=0.5,
         idle_at_most_ratio=0.5,
         loop_ns=100_000_000_000,
@@ -123,6 +124,25 @@ def test_gpus_that_wait_for_copies_and_growing_work_do_not_wait_for_the_script(
     )
 
     assert between.host_ratio == between.seen_ratio == pytest.approx(host_ratio)
+
+
+@pytest.mark.parametrize(("at_most_ratio", "open_ratio"), [(0.5, 0.2), (1.0, 0.3)])
+def test_copies_for_which_gpus_may_not_wait_are_no_known_cause(
+    at_most_ratio: float, open_ratio: float
+) -> None:
+    """They are taken out of the time between steps only where a fit decides."""
+    between = Between(
+        worker="algo-1-27",
+        n_steps=100,
+        regular_ns=20e9,
+        copied_ns=10e9,
+        idle_ratio=0.5,
+        idle_at_most_ratio=at_most_ratio,
+        loop_ns=100_000_000_000,
+        is_waiting_known=True,
+    )
+
+    assert between.open_ratio == pytest.approx(open_ratio)
 
 
 def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True) -> NodeProfile:
