@@ -129,7 +129,31 @@ class SlowSteps:
         least_ns = SLOW_FROM_RATIO * float(np.median(self.times.steps.cycle_ns))
         is_late = np.arange(self.is_slow_between.size) >= WARM_UP_STEPS
         is_long = self.is_slow_between & (self.between_excess_ns > least_ns)
-        return np.asarray(is_long & is_late & ~self.in_rhythm)
+        return self._at_random(is_long & is_late)
+
+    @property
+    def is_random_step(self) -> Mask:
+        """Return (n,) which steps are slow, and in no rhythm."""
+        return self._at_random(self.is_slow_step)
+
+    def _at_random(self, is_slow: Mask) -> Mask:
+        """Return which of some slow parts, (n,), are in no rhythm.
+
+        Waits and unrecorded steps hide a rhythm of whole cycles; without them it shows.
+        """
+        is_left, number = is_slow.copy(), self.times.steps.number
+        for places in (number - number[:1], np.arange(number.size)):
+            for place in range(MOST_RECURRENCES):
+                rows = np.flatnonzero(is_left)
+                rhythm = find_rhythm(
+                    places[rows].astype(np.float64),
+                    float(places[-1] + 1),
+                    false_alarm_log10=FURTHER_FALSE_ALARM_LOG10 if place else FALSE_ALARM_LOG10,
+                )
+                if rhythm is None:
+                    break
+                is_left[rows[rhythm.members]] = False
+        return is_left & ~self.in_rhythm
 
 
 @fact

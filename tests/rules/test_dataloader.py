@@ -1134,6 +1134,28 @@ def test_waits_for_first_batches_are_a_fault_at_the_limit_of_disk_network_or_cor
     assert [named for _, named in found] == ([cause] if cause else [])
 
 
+@pytest.mark.parametrize(("rate_between", "is_fault"), [(0.3, False), (0.6, True)])
+def test_a_disk_that_delivers_no_less_while_cores_compute_sets_the_pace_of_the_loop(
+    rate_between: float, is_fault: bool
+) -> None:
+    """The training computes on the cores, so they wait for the disk while it waits alone."""
+    rows, columns = list[tuple[Any, ...]](), dict[str, list[float]]()
+    at_s = np.arange(4 * 300) * 0.1 % 30
+    for epoch in range(4):
+        rows += [
+            (*its[:2], *(at + 30 * epoch for at in its[2:4]), *its[4:]) for its in first_waits()
+        ]
+    is_waiting = at_s < 2.99
+    for core in range(4):
+        columns[f"cpu{core}"] = np.where(is_waiting, 35.0, 95.0).tolist()
+        columns[f"cpu{core}_iowait"] = np.where(is_waiting, 30.0, 5.0).tolist()
+    columns["read"] = np.where(is_waiting, 100e6, rate_between * 100e6).tolist()
+    system = system_table(columns, start_s=START_S + 0.05, interval_s=0.1)
+    found = loud(run(RULE, replace(node(rows, cores=4), system=system)))
+
+    assert [named for _, named in found] == [Cause.IO_WAIT] * is_fault
+
+
 def first_waits() -> list[tuple[Any, ...]]:
     rows = [setup(0, workers=1, pinned=True), fetch(0, 3.0)]
     rows += step_rows([0.9] * 25, start_s=START_S + 3)

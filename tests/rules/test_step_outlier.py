@@ -272,6 +272,29 @@ def test_long_times_between_steps_at_random_are_told(n_long: int, is_told: bool)
         assert known(found.estimate).share_ratio == pytest.approx(share, abs=0.002)
 
 
+@pytest.mark.parametrize("is_even", [False, True])
+def test_waits_and_unrecorded_steps_do_not_hide_the_rhythm_of_what_lies_between_steps(
+    is_even: bool,
+) -> None:
+    rng = np.random.default_rng(3)
+    rows: list[tuple[Any, ...]] = []
+    at_s, random = START_S, rng.choice(3000, 500, replace=False)
+    for step in range(3000):
+        is_recorded = step % 1000 < 250
+        if is_recorded:
+            rows.append((TRAIN, TRAIN, at_s, at_s + 0.28, {"step": step}))
+        is_long = step % 6 == 0 if is_even else step in random
+        at_s += 0.284 + 0.288 * is_long
+        if step % 8 == 3:
+            wait_s = float(rng.uniform(0.1, 1.5))
+            if is_recorded:
+                rows.append(("DataLoaderIter", "It::GetNext", at_s, at_s + wait_s, {}))
+            at_s += wait_s
+    found = finding(run(RULE, node(rows)), "STEP-1")
+
+    assert (found is None) is is_even
+
+
 @pytest.mark.parametrize(
     ("n_crowded", "job_cores", "cause"),
     [

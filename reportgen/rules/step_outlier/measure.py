@@ -329,9 +329,11 @@ def _random(part: NodeProfile, slow: SlowSteps) -> Iterator[RandomSlow]:
     times, steps = slow.times, slow.times.steps
     pauses = pauses_of_workers(part, least_steps=LEAST_OF_PAUSES)
     own = next(its.pauses for its in pauses if its.worker == steps.worker)
-    is_random = slow.is_slow_step & ~slow.in_rhythm
     kinds = (
-        (False, is_random, slow.step_excess_ns, times.own_ns, steps.start_ns, steps.end_ns),
+        (
+            *(False, slow.is_random_step, slow.step_excess_ns, times.own_ns),
+            *(steps.start_ns, steps.end_ns),
+        ),
         (
             *(True, slow.is_random_between, slow.between_excess_ns, times.rest_ns),
             *(steps.end_ns, steps.next_ns),
