@@ -160,6 +160,7 @@ class NodeStart:
         is_unrecorded: whether GPUs trained before the first step that was recorded.
         begun_ns: when the training began, by the number of its first recorded step.
         gpus, cores: the work of GPUs, or of the cores of nodes without a GPU.
+        interval_ns: between two samples; work began at most that long before it was seen.
     """
 
     loop: Loop = kit.merged(kit.merge, default_factory=Loop)
@@ -168,6 +169,7 @@ class NodeStart:
     steps: Ends = kit.merged(kit.merge, default_factory=Ends)
     gpus: Ends = kit.merged(kit.merge, default_factory=Ends)
     cores: Ends = kit.merged(kit.merge, default_factory=Ends)
+    interval_ns: int = kit.merged(max, default=0)
     is_unrecorded: bool = kit.merged(any, default=False)
     begun_ns: int | None = kit.merged(least, default=None)
     rates: tuple[StartupRate, ...] = kit.merged(kit.concat, default=())
@@ -191,6 +193,7 @@ def measure(part: NodeProfile, _params: Params) -> NodeStart:
     return NodeStart(
         is_unrecorded=bool(has_gpus and is_busy[is_before].sum() > WORKED_RATIO * is_before.sum()),
         begun_ns=_begun_ns(part),
+        interval_ns=system.interval_ns or 0,
         loop=loop_of(spans),
         samples=Ends(first_ns=system.first_ns, last_ns=system.last_ns),
         events=_ends(spans.start_ns, spans.end_ns),
@@ -264,7 +267,15 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
     meanwhile, shown = _meanwhile(job.rates), _by_number(phases, job.begun_ns)
     if by_work is not None:
         return Outcome(
-            findings=[_finding(by_work, params, meanwhile=meanwhile, words=words)],
+            findings=[
+                _finding(
+                    by_work,
+                    params,
+                    meanwhile=meanwhile,
+                    words=words,
+                    unseen_s=seconds(job.interval_ns),
+                )
+            ],
             exhibits=phases_exhibit(by_work, end=end),
             details=details,
         )
@@ -327,6 +338,7 @@ def _finding(
     is_whole: bool = True,
     is_numbered: bool = False,
     words: Mapping[str, Any] = OF_STEPS,
+    unseen_s: float = 0.0,
 ) -> results.Finding | None:
     """Return INIT-1; a loop shorter than what follows it was hardly recorded as a whole.
 
@@ -337,15 +349,17 @@ def _finding(
         is_whole: whether the loop was recorded from its start.
         is_numbered: whether the number of a step shows when it began.
         words: by what the loop is known.
+        unseen_s: how long before it was seen the loop may have begun.
     """
     if phases is None or not sum(phases.parts_s):
         return None
     before_s, loop_s, after_s = phases.parts_s
-    share = before_s / sum(phases.parts_s)
-    is_late = before_s > params.limit_s
-    is_longer = before_s > loop_s >= after_s
+    share, sure_s = before_s / sum(phases.parts_s), before_s - unseen_s
+    is_late = sure_s > params.limit_s
+    is_longer = sure_s > loop_s >= after_s
     is_known = is_numbered or (is_whole and loop_s >= after_s)
-    is_costly = before_s >= COSTLY_S and share >= COSTLY_RATIO and is_known
+    is_sure = sure_s >= max(COSTLY_S, COSTLY_RATIO * sum(phases.parts_s))
+    is_costly = is_sure and is_known
     if not is_late and not is_longer and not is_costly:
         return None
     is_fault = is_late or is_costly

@@ -102,6 +102,17 @@ def test_without_steps_the_start_lasts_until_the_gpus_work() -> None:
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 200)
 
 
+@pytest.mark.parametrize(("n_idle", "is_told"), [(3, False), (4, True)])
+def test_a_start_is_long_by_the_last_sample_in_which_no_gpu_works(
+    n_idle: int, is_told: bool
+) -> None:
+    """Samples a minute apart: GPUs that are seen to work after 180 s may have begun after 121 s."""
+    use = [0.0] * n_idle + [95.0] * 12
+    system = system_table({"gpu0": use}, interval_s=60)
+
+    assert (finding(run(RULE, node_profile(system=system)), "INIT-1") is not None) is is_told
+
+
 def test_without_gpus_the_start_lasts_until_the_cores_work() -> None:
     busy = [60.0 if 400 <= tick < 1790 else 2.0 for tick in range(1800)]
     cores = node_profile(system=system_table({"cpu0": busy, "cpu1": busy}))
