@@ -13,6 +13,7 @@ from reportgen.recorded_job import RecordedNode, RecordedWork
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules import dataloader
 from reportgen.rules.dataloader import RULE
+from reportgen.rules.dataloader.measure import Params, measure
 from tests.builders import START_S, node_profile, span_table, system_table
 from tests.rules.framework_jobs import finding, node, rows_of, sampled_again, step_rows
 from tests.rules.samples import run
@@ -429,6 +430,23 @@ def test_where_samples_do_not_show_whether_gpus_wait_for_copies_it_says_so(
     assert ("do not show" in found.text) is is_open
     assert ("save almost nothing" in found.text) is not is_open
     assert result.metrics["copies_at_most_ratio"] == pytest.approx(1 - use_pct / 100, abs=0.005)
+
+
+def test_the_bound_of_copies_is_what_gpus_may_wait_not_what_they_do_at_least() -> None:
+    node_of = measure(copying(0.4), Params())
+    (worker,) = node_of.hand_over_ns
+    node_of = replace(
+        node_of,
+        hand_over_ns={worker: 6_000_000_000},
+        hand_over_most_ns={worker: 12_000_000_000},
+    )
+    findings = dataloader.judge([node_of], Params()).findings
+    (found,) = (its for its in findings if its is not None and its.id == "DL-3")
+
+    assert found.severity is Severity.WARNING
+    assert found.estimate is not None
+    assert found.estimate.share_ratio == pytest.approx(12 / 59.59, abs=1e-3)
+    assert found.measured == pytest.approx(100 * found.estimate.share_ratio, abs=1e-3)
 
 
 def test_life_times_are_no_waits() -> None:

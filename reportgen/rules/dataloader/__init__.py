@@ -290,11 +290,11 @@ def _about_setup(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             texts.NOT_PINNED,
             job,
             params,
-            measured=100 * (share if is_felt else most),
+            measured=100 * most,
             threshold=params.wait_pct,
             is_crossed=is_felt,
             severity=kit.fault_severity(share) if is_felt else Severity.INFO,
-            share=share if is_felt else None,
+            share=most if is_felt else None,
             so="" if is_felt else texts.NOT_SHOWN if is_open else texts.NOT_FELT,
             advice=None if is_felt or is_open else texts.PIN_LATER,
         )
