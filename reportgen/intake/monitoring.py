@@ -207,10 +207,15 @@ def _monitoring(read: Sequence[Monitored], kept: TimeRange | None) -> Monitoring
 def _cut(progress: Progress, kept: TimeRange | None) -> Progress:
     if kept is None:
         return progress
-    inside = (progress.time_ns >= (kept.from_ns or 0)) & (
-        progress.time_ns <= (np.iinfo(np.int64).max if kept.to_ns is None else kept.to_ns)
-    )
-    return replace(progress, time_ns=progress.time_ns[inside], step=progress.step[inside])
+    time_ns, step = _inside(progress.time_ns, progress.step, kept)
+    logged = {name: _inside(*series, kept) for name, series in progress.logged.items()}
+    return replace(progress, time_ns=time_ns, step=step, logged=logged)
+
+
+def _inside(time_ns: Integers, values: Floats, kept: TimeRange) -> tuple[Integers, Floats]:
+    most_ns = np.iinfo(np.int64).max if kept.to_ns is None else kept.to_ns
+    is_inside = (time_ns >= (kept.from_ns or 0)) & (time_ns <= most_ns)
+    return time_ns[is_inside], values[is_inside]
 
 
 def _remark(system: SystemTable, monitoring: Monitoring, problems: Diagnostics) -> None:

@@ -124,9 +124,8 @@ Measured = tuple[tuple[NodePace, ...], tuple[Logged, ...]]
 
 def measure(part: NodeProfile, _params: Params) -> Measured:
     """Measure the pace of each log of a node, and what it says of its own speed."""
-    logs = part.monitoring.progress if part.monitoring is not None else ()
-    paces = [pace for log in _joined(logs) if (pace := _pace(part, log)) is not None]
-    said = {name: series for log in logs for name, series in log.logged.items()}
+    logs = list(_joined(part.monitoring.progress if part.monitoring is not None else ()))
+    paces = [pace for log in logs if (pace := _pace(part, log)) is not None]
     logged = [
         Logged(
             node=part.node,
@@ -136,7 +135,8 @@ def measure(part: NodeProfile, _params: Params) -> Measured:
             first=float(values[0]),
             last=float(values[-1]),
         )
-        for name, (_, values) in said.items()
+        for log in logs
+        for name, (_, values) in log.logged.items()
         if values.size
     ]
     return tuple(paces), tuple(logged)
@@ -145,25 +145,35 @@ def measure(part: NodeProfile, _params: Params) -> Measured:
 def _joined(logs: Sequence[Progress]) -> Iterator[Progress]:
     """Yield the logs of one counter, of which a job that was restarted has several, as one."""
     for counter in dict.fromkeys(log.counter for log in logs):
-        its = [log for log in logs if log.counter == counter]
-        time_ns = np.concatenate([log.time_ns for log in its])
-        order = np.argsort(time_ns, kind="stable")
-        step = np.concatenate([log.step for log in its])[order]
-        yield Progress(counter=counter, time_ns=time_ns[order], step=step)
+        alike = [log for log in logs if log.counter == counter]
+        time_ns, step = _in_order([(log.time_ns, log.step) for log in alike])
+        names = sorted({name for log in alike for name in log.logged})
+        logged = {
+            name: _in_order([log.logged[name] for log in alike if name in log.logged])
+            for name in names
+        }
+        yield Progress(counter=counter, time_ns=time_ns, step=step, logged=logged)
+
+
+def _in_order(series: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    """Return instants and values of several files as one series, in order of time."""
+    time_ns, values = (np.concatenate(column) for column in zip(*series, strict=True))
+    order = np.argsort(time_ns, kind="stable")
+    return time_ns[order], values[order]
 
 
 def _pace(part: NodeProfile, log: Progress) -> NodePace | None:
     is_new = np.append(True, np.diff(log.step) != 0)
     time_ns, step = log.time_ns[is_new], log.step[is_new]
     passed_s, made = np.diff(time_ns) / NS_PER_S, np.diff(step)
-    its = np.flatnonzero((made > 0) & (passed_s > 0))
-    if not its.size:
+    rows = np.flatnonzero((made > 0) & (passed_s > 0))
+    if not rows.size:
         return None
-    start_ns, passed_s, pace = time_ns[its], passed_s[its], made[its] / passed_s[its]
-    usual_s = float(np.median(passed_s / made[its])) * made[its]
+    start_ns, passed_s, pace = time_ns[rows], passed_s[rows], made[rows] / passed_s[rows]
+    usual_s = float(np.median(passed_s / made[rows])) * made[rows]
     lost_s = passed_s - usual_s
     is_pause = (passed_s >= PAUSE_TIMES * usual_s) & (lost_s >= LEAST_PAUSE_S)
-    first, last = _quarters(passed_s[~is_pause], made[its][~is_pause])
+    first, last = _quarters(passed_s[~is_pause], made[rows][~is_pause])
     low = float(np.percentile(pace, 25)) if not is_pause.any() else float(pace[is_pause].max())
     slow, usual = _use_of(part, start_ns, passed_s, pace <= low)
     return NodePace(
@@ -233,16 +243,20 @@ def _findings(node: NodePace, params: Params) -> Iterator[Finding]:
     fall_pct = 100 * (1 - node.last_pace / node.first_pace) if node.first_pace else 0.0
     if node.is_slower and fall_pct >= params.slower_pct:
         yield SLOWER.finding(
-            measured=fall_pct, threshold=params.slower_pct, where=where, node=node, use=_said(node)
+            measured=fall_pct,
+            threshold=params.slower_pct,
+            where=where,
+            node=node,
+            use=_use_in_words(node),
         )
     if node.n_pauses:
         paused_pct = 100 * node.paused_s / node.whole_s
         yield PAUSES.finding(
-            measured=paused_pct, where=where, node=node, times=PAUSE_TIMES, use=_said(node)
+            measured=paused_pct, where=where, node=node, times=PAUSE_TIMES, use=_use_in_words(node)
         )
 
 
-def _said(node: NodePace) -> str:
+def _use_in_words(node: NodePace) -> str:
     slow, usual = node.slow_use_pct, node.usual_use_pct
     if slow is None or usual is None:
         return ""

@@ -189,6 +189,9 @@ def test_samples_are_there_for_analysis_by_hand_and_a_range_cuts_all(tmp_path: P
     assert node.system.n_ticks == 5
     assert node.monitoring is not None
     assert node.monitoring.n_reached == 5
+    (log,) = node.monitoring.progress
+    assert log.logged
+    assert all(time_ns.max() <= end_ns for time_ns, _ in log.logged.values())
 
 
 def test_several_runs_are_several_jobs(tmp_path: Path) -> None:

@@ -105,3 +105,15 @@ def test_without_a_log_nothing_is_said() -> None:
         assert result.status is Status.SKIPPED
         assert result.reason is not None
         assert result.reason.code is ReasonCode.NO_EVENTS
+
+
+def test_numbers_that_the_job_logged_are_joined_over_its_restarts() -> None:
+    first, second = log([2.0] * 3), log([2.0] * 3, from_s=START_S + 100)
+    speeds = {"tokens_per_sec": (second.time_ns, np.array([30.0, 30.0, 30.0, 40.0]))}
+    before = {"tokens_per_sec": (first.time_ns, np.array([10.0, 20.0, 20.0, 20.0]))}
+    result = run(RULE, node(replace(second, logged=speeds), replace(first, logged=before)))
+    assert [column(result, "logged", name) for name in ("values", "first", "last")] == [
+        [8],
+        [10.0],
+        [40.0],
+    ]
