@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.sagemaker.system_lines import SeriesCodes
+from reportgen.formats.series_codes import SeriesCodes
 from reportgen.profile import Series
 from reportgen.profile.monitoring import Progress
 from reportgen.recorded_job import RecordedGpu

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
-from reportgen.formats.sagemaker.system_lines import SeriesCodes
+from reportgen.formats.series_codes import SeriesCodes
 from reportgen.intake.monitoring import is_monitored, monitored_rows
 from reportgen.intake.node_clocks import ahead_of, on_own_clock
 from reportgen.intake.read import system_files

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from reportgen.formats import Diagnostics
 from reportgen.formats.format import Progress
 from reportgen.formats.sagemaker.minute_files import SystemFile, readable
-from reportgen.formats.sagemaker.system_lines import RawRows, SeriesCodes
+from reportgen.formats.sagemaker.system_lines import RawRows
 from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
+from reportgen.formats.series_codes import SeriesCodes
 from reportgen.intake.blocks import TableBuilder
 from reportgen.intake.ticks import Rows
 from reportgen.intake.time_range import cut_rows

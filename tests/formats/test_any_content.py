@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.sagemaker.minute_files import SystemFile
-from reportgen.formats.sagemaker.system_lines import SeriesCodes, read_lines
+from reportgen.formats.sagemaker.system_lines import read_lines
 from reportgen.formats.sagemaker.system_metrics import read_block, read_small_block
+from reportgen.formats.series_codes import SeriesCodes
 from reportgen.formats.trace_events.file_events import read_event_file
 from reportgen.formats.trace_events.rows import Vocabulary
 from reportgen.profile import Quality

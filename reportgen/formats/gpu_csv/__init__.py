@@ -27,7 +27,7 @@ from reportgen.formats.csv_rows import (
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.monitoring import MIB, UNREAD, Meaning, Monitored, of_gpu
-from reportgen.formats.sagemaker.system_lines import MAX_GPUS
+from reportgen.formats.series_codes import MAX_GPUS
 from reportgen.profile import Quality
 from reportgen.recorded_job import RecordedGpu
 

@@ -7,7 +7,6 @@ the JSON arrays of 2020, several objects on a line.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import starmap
@@ -21,72 +20,8 @@ from numpy.typing import NDArray
 from reportgen.formats.columns import Codes
 from reportgen.formats.diagnostics import LONGEST_NAME, printable
 from reportgen.formats.json_text import items_of_line, to_text, whole_array
+from reportgen.formats.series_codes import SeriesCodes
 from reportgen.profile import Series
-
-UNKNOWN = -1
-UNREADABLE = -2
-
-_LINES_AT_ONCE = 1 << 18
-
-MAX_SERIES, MAX_GPUS = 4_096, 256
-"""Of one node; more can only be damage: each series is a column, and pairs of GPUs are looked at.
-A p4d has 216 series and 8 GPUs, which can be cut into 56."""
-
-
-class SeriesCodes:
-    """The series of one node, numbered in the order in which they are met.
-
-    DuckDB hashes (type, name, dimension) of each line; the hashes met so far are kept with the
-    code of their series. Several hashes may mean one series: one with, one without ``Name``.
-    """
-
-    def __init__(self) -> None:
-        self.series: list[Series] = []
-        self._codes: dict[Series, int] = {}
-        self._gpus: set[str] = set()
-        self._learned: dict[int, int] = {}
-        self._hashes = np.zeros(0, dtype=np.uint64)
-        self._hash_codes = np.zeros(0, dtype=np.int32)
-
-    def code(self, series: Series | None) -> int:
-        """Return the number of a series, a new one if need be; ``UNREADABLE`` past the limit.
-
-        ``None`` stands for names that cannot be those of a series.
-        """
-        if series is None:
-            return UNREADABLE
-        known = self._codes.get(series)
-        if known is not None:
-            return known
-        if len(self.series) >= MAX_SERIES:
-            return UNREADABLE
-        if series.type == "gpu":
-            if len(self._gpus | {series.name}) > MAX_GPUS:
-                return UNREADABLE
-            self._gpus.add(series.name)
-        self._codes[series] = len(self.series)
-        self.series.append(series)
-        return self._codes[series]
-
-    def learn(self, found: Mapping[int, int]) -> None:
-        """Remember hash → code."""
-        self._learned |= found
-        order = sorted(self._learned)
-        self._hashes = np.array(order, dtype=np.uint64)
-        self._hash_codes = np.array([self._learned[item] for item in order], dtype=np.int32)
-
-    def look_up(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Return each line's series code, ``UNKNOWN`` where its hash was not learned."""
-        if not self._hashes.size:
-            return np.full(hashes.shape, UNKNOWN, dtype=np.int32)
-        codes = np.empty(hashes.shape, dtype=np.int32)
-        for start in range(0, hashes.size, _LINES_AT_ONCE):
-            its = slice(start, start + _LINES_AT_ONCE)
-            entries = np.searchsorted(self._hashes, hashes[its])
-            np.minimum(entries, self._hashes.size - 1, out=entries)
-            is_known = self._hashes[entries] == hashes[its]
-            codes[its] = np.where(is_known, self._hash_codes[entries], UNKNOWN)
-        return codes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

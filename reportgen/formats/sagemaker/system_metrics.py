@@ -20,16 +20,18 @@ from reportgen.errors import LocationError, PlaceError
 from reportgen.formats.diagnostics import MAX_FILES_NAMED, Diagnostics, printable
 from reportgen.formats.sagemaker.minute_files import SystemFile
 from reportgen.formats.sagemaker.system_lines import (
+    LineReading,
+    RawRows,
+    read_lines,
+    read_typed,
+    series_of,
+)
+from reportgen.formats.series_codes import (
     MAX_GPUS,
     MAX_SERIES,
     UNKNOWN,
     UNREADABLE,
-    LineReading,
-    RawRows,
     SeriesCodes,
-    read_lines,
-    read_typed,
-    series_of,
 )
 from reportgen.profile import Quality
 

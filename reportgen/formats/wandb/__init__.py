@@ -18,7 +18,7 @@ from reportgen.errors import LocationError
 from reportgen.formats.diagnostics import Diagnostics, printable
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.monitoring import UNREAD, LoggedNumbers, Monitored, add_totals
-from reportgen.formats.sagemaker.system_lines import MAX_GPUS
+from reportgen.formats.series_codes import MAX_GPUS
 from reportgen.formats.wandb.metrics import SOURCE, Metrics, is_progress, progress_by
 from reportgen.formats.wandb.records import HEADER, Damage, fields_of, records_of
 from reportgen.profile import Quality
