@@ -51,12 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def seed_of_rules() -> int:
     """Return the seed of the reported table: of the last commit that changed how jobs are judged.
 
-    So nobody can choose it, and the first result after a change of the rules is reported.
+    So nobody can choose it, and the first result after a change of the rules is reported. Outside
+    of a repository, as in an unpacked source distribution, it is 1.
     """
     command = ["git", "log", "-1", "--format=%H", "--", *_JUDGING]
     folder = Path(__file__).parents[2]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    return int(done.stdout.strip()[:8], 16)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    return int(done.stdout[:8], 16) if done.stdout.strip() else 1
 
 
 def run(orders: Sequence[Order], *, keep: Path | None = None, processes: int = 1) -> list[Result]:
