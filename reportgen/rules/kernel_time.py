@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts import operators
-from reportgen.facts.device_busy import rows_named, unions_of, windows_of
+from reportgen.facts.device_busy import rows_named, windows_of
 from reportgen.facts.host_costs import LEAST_RUN, SMALL_NS, Cost, HostCosts, host_costs, is_compiled
-from reportgen.facts.intervals import gaps_of
 from reportgen.facts.kernel_names import Precision, Reading, short_names
-from reportgen.facts.operators import DurationRow, DurationValues, Key
-from reportgen.merging import distinct_codes
+from reportgen.facts.operators import DurationRow, DurationValues
+from reportgen.merging import distinct_codes, merged
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, GpuKind
 from reportgen.results import Choice, ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
@@ -44,16 +41,15 @@ TINY = kit.Message(
     text="""On {most.node}, {most.n_small:count kernel} of less than {small_us} µs
         {most.n_small:verb run} in sequences of {least_run} or more. With one fused kernel for each
         sequence the rank would finish {won:ns} earlier, which is {measured:pct} of {window}. On all
-        ranks {job.n_tiny:n} of
-        {job.n_launched:count kernel} {job.n_tiny:verb take} less than {tiny_us} µs and less than
-        the call that launches them; before these the GPU is idle for {job.idle_ns:ns}.""",
+        ranks {job.n_tiny:n} of {job.n_launched:count kernel} {job.n_tiny:verb take} less than
+        {tiny_us} µs and less than the call that launches them.""",
     advice="Fuse them: {compile}{graphs}{optimizers}or a larger batch.",
     exhibit="top_by_launches",
 )
 AVOIDED = kit.Message(
     id="KERN-3",
     title="{who} take {measured:pct} of the computing time of the GPU",
-    text="""{who} run for {its:ns}: {measured:pct} of the time of all kernels that compute; more
+    text="""{who} run for {spent:ns}: {measured:pct} of the time of all kernels that compute; more
         than {threshold:pct} is worth a change.""",
     advice="",
     exhibit="top_by_time",
@@ -63,8 +59,8 @@ TINY_NS = 5 * NS_PER_US
 """A shorter kernel that is also shorter than its launch is launch-bound (docs/definitions.md,
 Launch counts)."""
 COMMUNICATION, COMPUTE = "communication", "compute"
-NOT_TOLD = "not recorded"
-"""The operator of a kernel, or the size of a launch, that the trace does not hold."""
+NOT_RECORDED = "not recorded"
+"""The size of a launch that the trace does not hold."""
 FUSE = "Fuse them with torch.compile: each reads and writes whole tensors."
 AVOIDABLE = (
     (
@@ -92,38 +88,15 @@ USE_FUSED = """Call torch.nn.functional.scaled_dot_product_attention instead of 
 _SHAPE = re.compile(r"\s*\[([\d\s,]+)\]\s*\[([\d\s,]+)\]\s*")
 
 
-class Grouping(StrEnum):
-    """By what kernels are added up; the keys of operators hold the category, too."""
-
-    NAME = "name"
-    SHAPE = "shape"
-    OPERATOR = "operator"
-    CATEGORY = "category"
-
-    @property
-    def table_id(self) -> str:
-        """Return the id of its table."""
-        return "kernels" if self is Grouping.NAME else f"kernels_by_{self}"
-
-
-WORDS = {
-    Grouping.NAME: "name",
-    Grouping.SHAPE: "name, grid and block",
-    Grouping.OPERATOR: "operator",
-    Grouping.CATEGORY: "category",
-}
-"""How the reader's choices of a table are called."""
+BY_NAME, BY_SHAPE = "kernels", "kernels_by_shape"
 CAPTIONS = {
-    Grouping.NAME: """All ranks together, sorted by total time. pct_of_kernel_time is the share of
-        the time of all kernels. pct_of_profile_time is the share of the time from the first to the
-        last GPU operation, added up over the GPUs ({profile:ns}); kernels that run at the same time
-        all count. The precision is what the name of the kernel says.""",
-    Grouping.SHAPE: "Each kernel with each size of its launches, sorted by total time.",
-    Grouping.OPERATOR: ("Kernels by the innermost operator that launched them."),
-    Grouping.CATEGORY: "Kernels that exchange data with other GPUs, and all others.",
+    BY_NAME: """All ranks together, sorted by total time. pct_of_kernel_time is the share of the
+        time of all kernels. pct_of_profile_time is the share of the time from the first to the last
+        GPU operation, added up over the GPUs ({profile:ns}); kernels that run at the same time all
+        count. The precision is what the name of the kernel says.""",
+    BY_SHAPE: """Each kernel with each size of its launches, sorted by total time. All ranks
+        together; the columns are those of the table by name.""",
 }
-"""Of the complete tables."""
-AS_BY_NAME = " All ranks together; the columns are those of the table by name."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,25 +123,25 @@ class RankKernels:
     """The kernels of a rank, or of all.
 
     Attributes:
-        durations: of each rank by each grouping.
+        durations: by name, and grid and block of the launch.
         readings: number format by the name of each kernel.
         callers: which operator launched each kernel most often.
         files: generated code that has a kernel, by its name.
         attention_ns: kernels of products and a softmax that one fused kernel could compute.
         profile_ns: first to last GPU operation, over all devices.
         n_launched, n_tiny: kernels with a recorded launch, and those that are launch-bound.
-        idle_ns: idle time right before tiny kernels.
+        n_ranks: how many ranks these are.
     """
 
     n_ops: int = kit.merged(sum)
-    durations: tuple[Mapping[Grouping, DurationValues], ...] = kit.merged(kit.concat)
+    n_ranks: int = kit.merged(sum)
+    durations: DurationValues = merged(kit.merge)
     readings: Mapping[str, Reading] = kit.merged(_first)
     callers: Mapping[str, str] = kit.merged(_first)
     files: Mapping[str, str] = kit.merged(_first)
     profile_ns: int = kit.merged(sum)
     n_launched: int = kit.merged(sum)
     n_tiny: int = kit.merged(sum)
-    idle_ns: int = kit.merged(sum)
     costs: tuple[HostCosts, ...] = kit.merged(kit.concat)
     is_compiled: bool = kit.merged(any)
     attention_ns: int = kit.merged(sum)
@@ -183,25 +156,19 @@ def measure(trace: RankTrace, params: Params) -> RankKernels:
     # Of a call that launches many kernels, as that of a graph does, each bears its part.
     call_ns[is_launched] = trace.calls.duration_ns[launch] / np.bincount(launch)[launch]
     is_tiny = is_launched & (ops.duration_ns < TINY_NS) & (ops.duration_ns < call_ns)
-    profile_ns = idle_ns = 0
-    for unions in unions_of(trace, None):
-        window = windows_of(trace)[0]
-        gaps = gaps_of(unions.busy, window.start_ns, window.end_ns)
-        is_before = np.isin(gaps.end_ns, ops.start_ns[is_tiny & (ops.device == unions.device)])
-        idle_ns += int((gaps.end_ns - gaps.start_ns)[is_before].sum())
-        profile_ns += window.length_ns
+    windows, n_devices = windows_of(trace), np.unique(ops.device).size
     readings = operators.kernel_readings(trace, params.communication_names)
     launched_by = operators.launching_operators(trace)
     return RankKernels(
         n_ops=ops.start_ns.size,
-        durations=(_durations(trace, readings, launched_by),),
+        n_ranks=1,
+        durations=_durations(trace),
         readings=readings,
         callers=_callers(trace, launched_by),
         files={name: file for name, file in trace.written_in.items() if name in readings},
-        profile_ns=profile_ns,
+        profile_ns=windows[0].length_ns * n_devices if windows else 0,
         n_launched=int(is_launched.sum()),
         n_tiny=int(is_tiny.sum()),
-        idle_ns=idle_ns,
         costs=tuple(filter(None, (host_costs(trace),))),
         is_compiled=is_compiled(trace),
         attention_ns=_unfused_attention_ns(trace, launched_by),
@@ -220,41 +187,22 @@ def _unfused_attention_ns(trace: RankTrace, launched_by: Integers) -> int:
         middle = middle[is_product[rows[middle - 1]] & is_product[rows[middle + 1]]]
         for place in (middle - 1, middle, middle + 1):
             is_meant[rows[place]] = True
-    is_its = is_meant[launched_by] & (trace.gpu_ops.kind == GpuKind.KERNEL)  # ``NONE`` is the last
-    return int(trace.gpu_ops.duration_ns[is_its].sum())
+    is_part = is_meant[launched_by] & (trace.gpu_ops.kind == GpuKind.KERNEL)  # ``NONE`` is the last
+    return int(trace.gpu_ops.duration_ns[is_part].sum())
 
 
-def _durations(
-    trace: RankTrace, readings: Mapping[str, Reading], launched_by: Integers
-) -> dict[Grouping, DurationValues]:
+def _durations(trace: RankTrace) -> DurationValues:
+    """Return the durations of kernels by their name, and the grid and block of the launch."""
     ops = trace.gpu_ops
     rows = np.flatnonzero(ops.kind == GpuKind.KERNEL)
     codes, name = distinct_codes(ops.name[rows])
-    names = [trace.names[code] for code in codes]
-
-    def by(code: NDArray[np.integer], key_of: Callable[[str, int], Key]) -> DurationValues:
-        width = int(code.max(initial=0)) + 2
-        pairs, place = distinct_codes(name * width + code + 1)
-        keys = [key_of(names[pair // width], pair % width - 1) for pair in pairs.tolist()]
-        return operators.duration_values(keys, place, ops.duration_ns[rows])
-
-    # ``NONE`` is the last of a vocabulary, as it is in Python's counting from the end.
-    shapes = [*(shape_name(text) for text in trace.shapes), NOT_TOLD]
-    callers = [*trace.names, *trace.labels, NOT_TOLD]
-    categories = {text: category_of(reading) for text, reading in readings.items()}
-    nothing = np.zeros(rows.shape, dtype=np.int64)
-    operator, launched_by = np.full_like(nothing, NONE), launched_by[rows]
-    operator[launched_by != NONE] = trace.slices.name[launched_by[launched_by != NONE]]
-    noted = ops.annotation[rows]
-    operator[noted != NONE] = noted[noted != NONE] + len(trace.names)  # more than who ran the graph
-    return {
-        Grouping.NAME: by(nothing, lambda text, _: (text,)),
-        Grouping.SHAPE: by(ops.shape[rows], lambda text, code: (text, shapes[code])),
-        Grouping.OPERATOR: by(
-            operator, lambda text, code: (callers[code], category_of(readings[text]))
-        ),
-        Grouping.CATEGORY: by(nothing, lambda text, _: (categories[text],)),
-    }
+    shapes = [NOT_RECORDED, *(shape_name(text) for text in trace.shapes)]
+    pairs, place = distinct_codes(name * len(shapes) + (ops.shape[rows] + 1))
+    keys = [
+        (trace.names[codes[pair // len(shapes)]], shapes[pair % len(shapes)])
+        for pair in pairs.tolist()
+    ]
+    return operators.duration_values(keys, place, ops.duration_ns[rows])
 
 
 def _callers(trace: RankTrace, launched_by: Integers) -> dict[str, str]:
@@ -297,11 +245,9 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         return Outcome()
     job = kit.merge(ranks)
     missing = kit.reason_without_gpu(job.n_ops)
-    groups = {
-        way: operators.duration_rows(kit.merge([rank[way] for rank in job.durations]))
-        for way in Grouping
-    }
-    kernels = groups[Grouping.NAME]
+    by_shape = operators.duration_rows(job.durations)
+    names = tuple(key[:1] for key in job.durations.keys)
+    kernels = operators.duration_rows(replace(job.durations, keys=names))
     if not kernels:
         return Outcome(missing=missing)
     every_ns = sum(item.sum_ns for item in kernels)
@@ -310,7 +256,8 @@ def judge(ranks: Sequence[RankKernels], params: Params) -> Outcome:
         findings=[_tiny(job, params), *_avoidable(kernels, job)],
         exhibits=[
             *(_ranking(by, kernels, job, top=params.top) for by in ("time", "launches")),
-            *(_table(way, rows, job) for way, rows in groups.items()),
+            _table(BY_NAME, kernels, job),
+            _table(BY_SHAPE, by_shape, job),
         ],
         metrics={
             "n_kernels": sum(item.count for item in kernels),
@@ -332,16 +279,16 @@ def _avoidable(kernels: Rows, job: RankKernels) -> Iterator[Finding]:
             threshold=UNFUSED_FROM_PCT,
             advice=USE_FUSED,
             who=UNFUSED,
-            its=job.attention_ns,
+            spent=job.attention_ns,
         )
     for pattern, from_pct, who, remedy in AVOIDABLE:
-        its_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
-        share_pct = pct_of(its_ns, every_ns)
+        spent_ns = sum(row.sum_ns for row in compute if pattern.search(row.key[0]))
+        share_pct = pct_of(spent_ns, every_ns)
         if share_pct >= from_pct:
             if job.is_compiled:
                 remedy = remedy.replace(FUSE, kit.FIND_BREAKS)  # noqa: PLW2901
             yield AVOIDED.finding(
-                measured=share_pct, threshold=from_pct, advice=remedy, who=who, its=its_ns
+                measured=share_pct, threshold=from_pct, advice=remedy, who=who, spent=spent_ns
             )
 
 
@@ -386,7 +333,7 @@ def _ranking(by: str, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
     names = [item.key[0] for _, item in parts[:top]]
     labels = [*short_names(names), *("" for _ in parts[top:])]
     launches = plural(sum(item.count for item in rows), "launch", "launches")
-    of_all = f"the time of all kernels ({_time(rows, n_ranks=len(job.durations))})"
+    of_all = f"the time of all kernels ({_time(rows, n_ranks=job.n_ranks)})"
     categories = [_category(item, job) for _, item in parts[:top]]
     found = kit.ranking(
         f"top_by_{by}",
@@ -404,9 +351,9 @@ def _ranking(by: str, rows: Rows, job: RankKernels, *, top: int) -> Exhibit:
     return replace(found, columns=(*found.columns, *more))
 
 
-def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
-    is_by_name = way is Grouping.NAME
-    names = ("name", "shape") if way is Grouping.SHAPE else (way.value,)
+def _table(exhibit_id: str, rows: Rows, job: RankKernels) -> Exhibit:
+    is_by_name = exhibit_id == BY_NAME
+    names = ("name",) if is_by_name else ("name", "shape")
     sums_ns = [item.sum_ns for item in rows]
     kernels_ns = sum(sums_ns)
     columns = [
@@ -417,8 +364,12 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
                 (f"{name}_us", "us", [getattr(item, f"{name}_ns") / NS_PER_US for item in rows])
                 for name in ("sum", "mean", "p50", "p95", "p99", "min", "max", "std")
             ),
-            ("pct_of_kernel_time", "%", [pct_of(own_ns, kernels_ns) for own_ns in sums_ns]),
-            ("pct_of_profile_time", "%", [pct_of(own_ns, job.profile_ns) for own_ns in sums_ns]),
+            ("pct_of_kernel_time", "%", [pct_of(spent_ns, kernels_ns) for spent_ns in sums_ns]),
+            (
+                "pct_of_profile_time",
+                "%",
+                [pct_of(spent_ns, job.profile_ns) for spent_ns in sums_ns],
+            ),
         ),
     ]
     if is_by_name:
@@ -429,15 +380,12 @@ def _table(way: Grouping, rows: Rows, job: RankKernels) -> Exhibit:
             columns.append(_text("written_in", [job.files.get(item.key[0]) for item in rows]))
         columns.append(_text("precision", [item.precision for item in read]))
         columns.append(results.column("tensor_core", "", on_units, type=ColumnType.BOOL))
-    if way is not Grouping.CATEGORY:
-        is_by_operator = way is Grouping.OPERATOR
-        its = [item.key[-1] if is_by_operator else _category(item, job) for item in rows]
-        columns.append(_text("category", its))
+    columns.append(_text("category", [_category(item, job) for item in rows]))
     return results.exhibit(
-        way.table_id,
+        exhibit_id,
         results.ExhibitKind.TABLE,
-        title="All kernels" if is_by_name else f"All kernels by {WORDS[way]}",
-        caption=write(CAPTIONS[way], profile=job.profile_ns) + ("" if is_by_name else AS_BY_NAME),
+        title="All kernels" if is_by_name else "All kernels by name, grid and block",
+        caption=write(CAPTIONS[exhibit_id], profile=job.profile_ns),
         columns=columns,
     )
 
@@ -458,10 +406,10 @@ def _place(order: int) -> Place:
     )
 
 
-_TABLES = {
-    way.table_id: Place(choice=Choice(group="tables", question="Group by", label=WORDS[way]))
-    for way in Grouping
-}
+def _choice(label: str) -> Place:
+    return Place(choice=Choice(group="tables", question="Group by", label=label))
+
+
 RULE = Rule(
     id=results.RuleId("KernelTime"),
     title="Kernels",
@@ -470,5 +418,10 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    places={"top_by_time": _place(62), "top_by_launches": _place(64), **_TABLES},
+    places={
+        "top_by_time": _place(62),
+        "top_by_launches": _place(64),
+        BY_NAME: _choice("name"),
+        BY_SHAPE: _choice("name, grid and block"),
+    },
 )

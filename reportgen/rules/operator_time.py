@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from reportgen.facts.modules import ModuleTimes, in_order_of_tree, module_times,
 from reportgen.merging import merged, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import NONE, SliceKind, Times
-from reportgen.results import Depth, Exhibit, ExhibitKind, Role, RuleId, Section
+from reportgen.results import Exhibit, ExhibitKind, Role, RuleId, Section
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
@@ -63,14 +63,12 @@ class RankOperators:
         self_ns: on the host, without the operators that they called.
         wait_ns: waits for the GPU among it.
         gpu_ns: durations of the GPU operations that they launched themselves.
-        sized: self times by name and sizes of the inputs, where those are recorded.
     """
 
     durations: operators.DurationValues = merged(kit.merge)
     self_ns: Mapping[str, int] = merged(kit.sum_by_key)
     wait_ns: Mapping[str, int] = merged(kit.sum_by_key)
     gpu_ns: Mapping[str, int] = merged(kit.sum_by_key)
-    sized: operators.DurationValues = merged(kit.merge)
     modules: ModuleTimes = merged(kit.merge)
 
 
@@ -83,16 +81,6 @@ class Module:
     host_ns: int = kit.col("us", name="host_time_us", per=NS_PER_US)
     gpu_ns: int = kit.col("us", name="gpu_time_us", per=NS_PER_US)
     own_gpu_ns: int = kit.col("us", name="own_gpu_time_us", per=NS_PER_US)
-
-
-@kit.row
-class SizedOperator:
-    """Columns of a ``DurationRow``: one operator with inputs of one size, over all ranks."""
-
-    name: str = kit.derived(lambda row: row.key[0])
-    input_dims: str = kit.derived(lambda row: row.key[1])
-    count: int = kit.col()
-    sum_ns: int = kit.col("us", name="self_us", per=NS_PER_US)
 
 
 @kit.row
@@ -140,20 +128,7 @@ def measure(trace: RankTrace, _params: Params) -> RankOperators:
         self_ns=by_name(own_ns),
         wait_ns=by_name(waits_ns),
         gpu_ns=by_name(_launched_ns(trace)[rows]),
-        sized=_by_size(trace, rows, own_ns),
         modules=module_times(trace),
-    )
-
-
-def _by_size(trace: RankTrace, rows: Integers, own_ns: Times) -> operators.DurationValues:
-    """Return the self times of calls by name and sizes of the inputs, where those are recorded."""
-    name, dims = trace.slices.name[rows], trace.slices.input_dims[rows]
-    is_known, n = dims != NONE, max(len(trace.input_dims), 1)
-    keys, place = np.unique((name.astype(np.int64) * n + dims)[is_known], return_inverse=True)
-    return operators.duration_values(
-        [(trace.names[key // n], trace.input_dims[key % n]) for key in keys.tolist()],
-        place,
-        own_ns[is_known],
     )
 
 
@@ -228,7 +203,6 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             by_host,
             *([by_gpu] if gpu_time_ns > 0 else []),
             every,
-            *_sized(job),
             *_module_tree(job.modules),
         ],
         metrics={
@@ -238,20 +212,6 @@ def judge(ranks: Sequence[RankOperators], params: Params) -> Outcome:
             "gpu_time_us": gpu_time_ns / NS_PER_US,
         },
     )
-
-
-def _sized(job: RankOperators) -> Iterator[Exhibit]:
-    rows = operators.duration_rows(job.sized)
-    if rows:
-        made = kit.table(
-            "operators_by_size",
-            rows,
-            SizedOperator,
-            title="All operators by the sizes of their inputs",
-            caption="""All ranks and threads together, sorted by self time, without operators that
-                have no tensors.""",
-        )
-        yield replace(made, depth=Depth.FOLDED)
 
 
 def _module_tree(modules: ModuleTimes) -> Iterator[Exhibit]:

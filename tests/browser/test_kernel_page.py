@@ -203,13 +203,13 @@ def _seen(page, *ids):
 
 
 def test_kernels_are_grouped_as_the_reader_chooses_without_a_script(browser, traced_page):
-    tables = ("KernelTime--kernels", "KernelTime--kernels_by_operator")
+    tables = ("KernelTime--kernels", "KernelTime--kernels_by_shape")
     with opened(browser, traced_page, java_script_enabled=False) as watched:
         page = watched.page
         unfold_all(page)
         choice = page.locator("#kernels .rg-choices")
         assert _seen(page, *tables) == [True, False]
-        choice.locator("label", has_text="operator").click()
+        choice.locator("label", has_text="grid").click()
         assert _seen(page, *tables) == [False, True]
         choice.get_by_role("radio").first.focus()
         page.keyboard.press("ArrowRight")

@@ -53,23 +53,6 @@ def test_a_number_of_several_operators_tells_none_of_them() -> None:
     assert column(result, "operators", "gpu_time_us") == [1.0, 1.0]
 
 
-def test_self_times_are_told_apart_by_the_sizes_of_the_inputs() -> None:
-    slices: list[Any] = [
-        ("aten::linear", 0.0, 10.0, {"input_dims": "[8,4]"}),
-        ("aten::mm", 2.0, 5.0, {"input_dims": "[8,4]"}),
-        ("aten::mm", 20.0, 1.0, {"input_dims": "[2,4]"}),
-        ("aten::zeros", 30.0, 7.0),
-    ]
-    one = rank_trace(gpu=[("k", 0.0, 1.0)], slices=slices)
-
-    result = run(RULE, one, replace(one, rank=1))
-
-    assert column(result, "operators_by_size", "name") == ["aten::linear", "aten::mm", "aten::mm"]
-    assert column(result, "operators_by_size", "input_dims") == ["[8,4]", "[8,4]", "[2,4]"]
-    assert column(result, "operators_by_size", "count") == [2, 2, 2]
-    assert column(result, "operators_by_size", "self_us") == [10.0, 10.0, 2.0]
-
-
 def test_without_operators_it_says_so() -> None:
     result = run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)]))
 

@@ -78,7 +78,7 @@ def test_every_table_of_the_built_trace_has_equal_columns() -> None:
         assert len({len(getattr(columns, item.name)) for item in fields(columns)}) == 1
 
 
-@pytest.mark.parametrize("rule", [kernel_time.RULE, launch_latency.RULE, kernel_precision.RULE])
+@pytest.mark.parametrize("rule", [kernel_time.RULE, launch_latency.RULE])
 def test_how_many_are_shown_can_be_set(rule: AnyRule) -> None:
     assert rule.params().top == 15
 
@@ -93,7 +93,7 @@ def test_names_of_ones_own_are_communication_in_every_rule() -> None:
     )
     assert column(activity, "activity_by_device", "communication_us") == [10.0]
     times = run(kernel_time.RULE, trace, params=kernel_time.RULE.params(communication_names=own))
-    assert column(times, "kernels_by_category", "category") == ["communication", "compute"]
+    assert column(times, "kernels", "category") == ["communication", "compute"]
     precision = run(
         kernel_precision.RULE, trace, params=kernel_precision.RULE.params(communication_names=own)
     )
