@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from reportgen.rules.launch_latency import RULE
 from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
@@ -42,3 +44,21 @@ def test_operations_before_their_launch_tell_of_clocks_that_disagree() -> None:
 
 def test_without_launches_the_table_is_empty() -> None:
     assert column(run(RULE, rank_trace(gpu=[("k", 0.0, 1.0)])), "launch_latency", "rank") == []
+
+
+def test_a_queue_grows_with_launches_and_shrinks_with_starts() -> None:
+    gpu = [("k", 10.0 + n, 1.0, {"correlation": n}) for n in range(4)]
+    calls = [("c", float(n), 1.0, {"correlation": n}) for n in range(4)]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert column(result, "queue_depth", "max_depth") == [4]
+    assert column(result, "queue_depth", "launches") == [4]
+    assert column(result, "queue_depth", "mean_depth") == [pytest.approx(36 / 12)]
+
+
+def test_the_time_of_a_full_queue_is_measured() -> None:
+    gpu = [("k", 5000.0 + n, 1.0, {"correlation": n}) for n in range(1100)]
+    calls = [("c", float(n), 1.0, {"correlation": n}) for n in range(1100)]
+    result = run(RULE, rank_trace(gpu=gpu, calls=calls))
+
+    assert column(result, "queue_depth", "full_us") == [5100.0 - 1000.0]
