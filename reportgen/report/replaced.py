@@ -10,10 +10,12 @@ REPLACED: Mapping[str, str] = {
         "OverallSystemUsage.usage and the metrics of OverallSystemUsage",
     ),
     "ACT-3": "GpuActivity.active_time and the metric gpu_active_ratio",
+    "GPU-3": "GPUTimeBudget.budget, the first bar of the page, and the metrics of GPUTimeBudget",
     "KERN-2": "KernelTime.top_by_time; KERN-3 names kernels that a setting avoids",
     "LAUNCH-1": "LaunchLatency.launch_latency and its metrics",
     "OPER-1": "OperatorTime.top_by_self_time",
     "PREC-2": "KernelPrecision.precision_shares and the metrics of KernelPrecision",
+    "QUEUE-1": "LaunchLatency.queue_depth and the metric queue_max",
     "STEPT-2": "StepTime.step_times and the metric step_p50_us",
 }
 """Ids of findings that said what an exhibit beside them shows, and that exhibit."""

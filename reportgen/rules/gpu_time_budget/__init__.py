@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
-from reportgen.results import Cause, Finding, Place, Role, RuleId, Section, TimelineTrack, Track
+from reportgen.results import Place, Role, RuleId, Section, TimelineTrack, Track
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_time_budget import tables, texts
@@ -27,10 +26,7 @@ ABOUT = About(
 )
 LEAST_BUDGET_TICKS = 2
 """One tick has no length."""
-LEAST_TOLD_PCT = 1.0
-"""A part below this share is hardly worth the effort to win it back."""
-UNRECORDED_PCT = 50.0
-"""GPUs at work for this share of a start or an end trained in it: its steps are lacking."""
+OUTSIDE_LOOP = (Part.INITIALIZATION, Part.FINALIZATION)
 
 Metrics = dict[str, float | int | None]
 
@@ -63,7 +59,6 @@ def judge(measurements: Sequence[Budget], params: Params) -> Outcome:
     if costs and not ranks:
         caption += write(texts.COSTS, usd=usd, costs=list(costs.values()))
     return Outcome(
-        findings=[_traced(totals, window) if ranks else _sampled(totals, caption, nodes)],
         exhibits=[
             tables.bar_of(totals, caption=caption if ranks else caption + texts.BY_SAMPLES),
             tables.table_of(gpus, usd_per_gpu_hour=usd, caption=table_caption),
@@ -101,7 +96,7 @@ def _costs(
 def _of_loop(nodes: Sequence[Budget], gpus: Sequence[GpuBudget]) -> Metrics:
     stretches = [stretch for node in nodes for stretch in node.stretches]
     longest_ns = max((stretch.duration_ns for stretch in stretches), default=None)
-    worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in texts.UNRECORDED)
+    worked_ns = sum(gpu.worked_ns[part] for gpu in gpus for part in OUTSIDE_LOOP)
     loop = (*tables.SAMPLED.busy, *tables.SAMPLED.idle)
     unused_ns, loop_ns = (
         sum(time_ns.get(part, 0) for time_ns in of_gpus for part in loop)
@@ -124,61 +119,6 @@ def _caption(nodes: Sequence[Budget]) -> str:
         elsewhere = any(node.has_steps for node in nodes)
         return write(texts.OF_ACTIVITY, elsewhere=" on nodes with GPUs" if elsewhere else "")
     return write(texts.OF_BOTH, n_without=len(without), n_nodes=len(with_gpus), first=without[0])
-
-
-def _largest_of(totals: Mapping[Part, int], words: Mapping[Part, texts.Words]) -> Part | None:
-    """Return the largest part that has words, if it is worth them."""
-    told = [part for part in totals if part in words]
-    largest = max(told, key=lambda part: totals[part], default=None)
-    if largest is None or pct_of(totals[largest], sum(totals.values())) < LEAST_TOLD_PCT:
-        return None
-    return largest
-
-
-def _sampled(totals: Mapping[Part, int], caption: str, nodes: Sequence[Budget]) -> Finding | None:
-    part = _largest_of(totals, texts.SAMPLED_WORDS)
-    if part is None:
-        return None
-    words, every_ns = texts.SAMPLED_WORDS[part], sum(totals.values())
-    is_outside = part in texts.UNRECORDED
-    place, meaning, advice = words.where or words.meaning, words.meaning, words.advice
-    cause = words.cause
-    remark = f" {caption}" if is_outside else ""
-    worked_ns = sum(gpu.worked_ns[part] for node in nodes for gpu in node.gpus)
-    worked_pct = pct_of(worked_ns, totals[part])
-    if part is Part.UNEXPLAINED and all(node.has_events for node in nodes if node.gpus):
-        advice = texts.TRACE_STEPS
-    if is_outside and worked_pct >= UNRECORDED_PCT:
-        place = meaning = texts.UNRECORDED[part]
-        advice, cause = texts.RECORD_ALL, Cause.OBSERVATION
-        remark = write(texts.WORKED, worked=worked_pct, place=place) + remark
-    return replace(texts.SAMPLED, cause=cause).finding(
-        measured=pct_of(totals[part], every_ns),
-        advice=advice,
-        place=place,
-        spent=totals[part],
-        every=every_ns,
-        meaning=meaning,
-        busy=pct_of(sum(totals.get(item, 0) for item in tables.SAMPLED.busy), every_ns),
-        in_loop=texts.IN_LOOP if is_outside else "",
-        remark=remark,
-    )
-
-
-def _traced(totals: Mapping[Part, int], window: str) -> Finding | None:
-    part = _largest_of(totals, texts.TRACED_WORDS)
-    if part is None:
-        return None
-    words, every_ns = texts.TRACED_WORDS[part], sum(totals.values())
-    return replace(texts.TRACED, cause=words.cause).finding(
-        measured=pct_of(totals[part], every_ns),
-        advice=words.advice,
-        meaning=words.meaning,
-        spent=totals[part],
-        every=every_ns,
-        window=window,
-        busy=pct_of(sum(totals.get(item, 0) for item in tables.TRACED.busy), every_ns),
-    )
 
 
 RULE = Rule(

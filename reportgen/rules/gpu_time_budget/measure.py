@@ -46,12 +46,10 @@ LEAST_STRETCH_TICKS = 2
 """One idle sample does not show how long a GPU idled."""
 MOST_SAMPLED_STRETCHES = 200
 """The longest of each node are kept, as many as a chart can show; all count."""
-N_DATA_BLOCKS = 1_000
-"""Without steps the time of a node is kept in this many equal blocks."""
 
 Codes = NDArray[np.int8]
-Rows = tuple[str, Instants, Instants]
-"""The kind of rows of the data (steps, or blocks of time), starts and lengths of all rows."""
+Steps = tuple[Instants, Instants]
+"""Starts and lengths of steps."""
 
 _CODE = {part: code for code, part in enumerate(SAMPLED.order)}
 
@@ -106,7 +104,7 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
         is_used[:] = True
     never = {Part.NEVER_USED: np.ones(system.n_ticks, dtype=np.bool_)}
     least_ns = least_idle_ns - JITTER_OF_INTERVAL * (system.interval_ns or 0)
-    rows = _rows(part, length_ns) if system.n_ticks > 1 else None
+    steps = _training_steps(part) if system.n_ticks > 1 else None
     gpus, stretches, data = [], [], []
     for place, (device, use) in enumerate(zip(system.names(kind), system.each(kind), strict=True)):
         codes = _codes(tick_ns, use, loop_ns, causes if is_used[place] else never)
@@ -126,9 +124,9 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
             )
         )
         stretches += found
-        if rows is not None:
-            parts = _sampled_parts(codes, tick_ns, length_ns, rows)
-            data.append(_packed(rows, parts, {"node": part.node, "device": device}))
+        if steps is not None:
+            parts = _sampled_parts(codes, tick_ns, length_ns, steps)
+            data.append(_packed(steps, parts, {"node": part.node, "device": device}))
     stretches.sort(key=lambda item: (-item.duration_ns, item.start_ns, item.device))
     return Budget(
         node=part.node,
@@ -136,7 +134,6 @@ def _of_node(part: NodeProfile, *, least_idle_ns: int) -> Budget:
         gpus=tuple(gpus),
         n_ticks=system.n_ticks,
         has_steps=steps_ns is not None,
-        has_events=part.spans.n_spans > 0,
         stretches=tuple(stretches[:MOST_SAMPLED_STRETCHES]),
         data=tuple(data),
     )
@@ -221,34 +218,26 @@ def _stretches(
             )
 
 
-def _rows(part: NodeProfile, length_ns: Instants) -> Rows:
-    """Return the steps of the worker that has most in the training phase, else equal blocks."""
+def _training_steps(part: NodeProfile) -> Steps | None:
+    """Return the steps of the worker that has most in the training phase."""
 
     def preference(steps: PhaseSteps) -> tuple[list[bool], int]:
         return [phase_word(steps.phase) == word for word in TRAINING_PHASES], steps.n_steps
 
     steps = max(steps_of(part.spans), key=preference, default=None)
-    if steps:
-        return "steps", steps.start_ns, steps.duration_ns
-    tick_ns = part.system.tick_ns
-    edges = (
-        np.arange(N_DATA_BLOCKS + 1)
-        * int(tick_ns[-1] + length_ns[-1] - tick_ns[0])
-        // N_DATA_BLOCKS
-    )
-    return "blocks", tick_ns[0] + edges[:-1], np.diff(edges)
+    return (steps.start_ns, steps.duration_ns) if steps else None
 
 
 def _sampled_parts(
-    codes: Codes, tick_ns: Instants, length_ns: Instants, rows: Rows
+    codes: Codes, tick_ns: Instants, length_ns: Instants, steps: Steps
 ) -> dict[Part, Instants]:
-    """Return (n_rows,) ns of each part; time without a tick is not measured."""
-    _, start_ns, rest_ns = rows
+    """Return (n_steps,) ns of each part; time without a tick is not measured."""
+    start_ns, rest_ns = steps
     found = {}
     for part, code in _CODE.items():
         own = codes == code
         union = union_of(tick_ns[own], tick_ns[own] + length_ns[own])
-        found[part] = covered_each(union, start_ns, start_ns + rows[2])
+        found[part] = covered_each(union, start_ns, start_ns + steps[1])
         rest_ns = rest_ns - found[part]
     found[Part.NOT_MEASURED] += rest_ns
     return found
@@ -280,9 +269,9 @@ def _of_rank(trace: RankTrace, also: str | None) -> Budget:
             start_ns=min(window.start_ns, int(start_ns[0])),
             end_ns=max(window.end_ns, int(end_ns.max())),
         )
-        rows = ("steps", trace.origin_ns + start_ns, steps.period_ns)
         parts = _traced_parts(trace, unions, reach, start_ns, end_ns)
-        data.append(_packed(rows, parts, {"rank": str(trace.rank), "device": device}))
+        on_clock = trace.origin_ns + start_ns, steps.period_ns
+        data.append(_packed(on_clock, parts, {"rank": str(trace.rank), "device": device}))
     return Budget(
         node=trace.node, is_traced=True, gpus=tuple(gpus), window=window, data=tuple(data)
     )
@@ -307,8 +296,7 @@ def _traced_parts(
     return found
 
 
-def _packed(rows: Rows, parts: Mapping[Part, Instants], of: Mapping[str, str]) -> PackedTable:
-    kind, start_ns, duration_ns = rows
-    columns = {"start_ns": start_ns, "duration_ns": duration_ns}
+def _packed(steps: Steps, parts: Mapping[Part, Instants], of: Mapping[str, str]) -> PackedTable:
+    columns = {"start_ns": steps[0], "duration_ns": steps[1]}
     columns |= {f"{part}_ns": time_ns for part, time_ns in parts.items()}
-    return pack("gpu_time_budget", columns, of={**of, "rows": kind})
+    return pack("gpu_time_budget", columns, of={**of, "rows": "steps"})

@@ -163,7 +163,6 @@ class Budget:
     gpus: tuple[GpuBudget, ...] = ()
     n_ticks: int = 0
     has_steps: bool = False
-    has_events: bool = False
     stretches: tuple[Stretch, ...] = ()
     window: Window | None = None
     data: tuple[PackedTable, ...] = ()

@@ -5,38 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from reportgen.results import Cause, PartWords
+from reportgen.results import PartWords
 from reportgen.rules.gpu_time_budget.tables import Part
-from reportgen.rules.kit import Message
 from reportgen.text import one_line, write
-
-SAMPLED = Message(
-    id="GPU-3",
-    cause=Cause.LOST_GPU_TIME,
-    title="{measured:pct} of the GPU time was spent {place}",
-    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) was spent {meaning}. In
-        {busy:pct} of the {every:ns} the GPUs worked (above 10 %){in_loop}.{remark}""",
-    advice="",
-    exhibit="budget",
-)
-TRACED = Message(
-    id="GPU-3",
-    cause=Cause.LOST_GPU_TIME,
-    title="The largest loss of GPU time: {measured:pct} {meaning}",
-    text="""{spent:ns} of {every:ns} of GPU time (all GPUs added up) within {window}. In {busy:pct}
-        of the {every:ns} a kernel, copy or memset ran.""",
-    advice="",
-    exhibit="budget",
-)
-UNRECORDED = {
-    Part.INITIALIZATION: "before the first recorded step",
-    Part.FINALIZATION: "after the last recorded step",
-}
-"""Parts outside the loop, where GPUs may have trained in steps that were not recorded."""
-IN_LOOP = " within the loop"
-WORKED = """ GPUs worked in {worked:pct} of the time {place}: training probably went on there and
-    its steps were not recorded."""
-RECORD_ALL = "Record the steps of the whole job, or report only the recorded part (--from, --to)."
 
 OF_STEPS = """The training loop of a node lasts from the start of its first training step to the end
     of its last one."""
@@ -59,66 +30,52 @@ TRACED_TABLE_CAPTION = """Calculated from the exact times of kernels and copies.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """Words about a part that is the largest.
-
-    Attributes:
-        where: in the title; ``meaning`` where it is empty.
-        cause: its cause; for a part with several causes, or none, that GPU time is lost.
-    """
+    """Words about a part; ``where`` are shorter ones, ``meaning`` where it is empty."""
 
     meaning: str
     advice: str
     where: str = ""
-    cause: Cause = Cause.LOST_GPU_TIME
 
 
 SAMPLED_WORDS: Mapping[Part, Words] = {
     Part.INITIALIZATION: Words(
-        cause=Cause.LONG_START,
         meaning="before the training loop",
         advice="""Shorten the start: smaller downloads, a cached data set, lighter imports and
             warm-up.""",
     ),
     Part.FINALIZATION: Words(
-        cause=Cause.OBSERVATION,
         meaning="after the training loop",
         advice="Shorten the end: save and upload less, or do so while training still runs.",
     ),
     Part.STRAGGLER: Words(
-        cause=Cause.SLOW_WORKER,
         where="waiting for a slower GPU",
         meaning="""idle while another GPU of the node was busy and training processes waited in
             steps or communication""",
         advice="Give each GPU an equal share of the work, and compare the training processes.",
     ),
     Part.IO_WAIT: Words(
-        cause=Cause.IO_WAIT,
         where="waiting for I/O",
         meaning="idle while the cores waited for I/O",
         advice="Read fewer and larger files, cache the data, or use faster storage.",
     ),
     Part.NETWORK: Words(
-        cause=Cause.NETWORK_INPUT,
         where="waiting for the network",
         meaning="idle while the node received data close to the limit of its network",
         advice="""Send less, cache data that are read again, or take an instance with more network
             bandwidth.""",
     ),
     Part.CPU_INPUT: Words(
-        cause=Cause.SLOW_INPUT,
         where="waiting for the CPU or for input",
         meaning="idle while a core was above 90 % or training waited for a batch",
         advice="""If training waits for data, load faster; otherwise move CPU work out of the
             training process.""",
     ),
     Part.BETWEEN_STEPS: Words(
-        cause=Cause.WORK_BETWEEN_STEPS,
         where="between steps",
         meaning="idle between steps",
         advice="""Shorten the work between steps: callbacks, logging, evaluation, checkpoints.""",
     ),
     Part.NEVER_USED: Words(
-        cause=Cause.GPU_IDLE,
         where="on GPUs that the job never uses",
         meaning="on GPUs that never work while others of their node do",
         advice="Start one process per GPU, or take an instance with fewer GPUs.",
@@ -129,22 +86,16 @@ SAMPLED_WORDS: Mapping[Part, Words] = {
         advice="Record framework events, and look at small kernels, copies and synchronization.",
     ),
 }
-TRACE_STEPS = """Look at small kernels, copies and synchronization: record a kernel trace of some
-    steps."""
-"""Advice on idling that framework events do not explain."""
 TRACED_WORDS: Mapping[Part, Words] = {
     Part.EXPOSED_COMMUNICATION: Words(
-        cause=Cause.EXPOSED_COMMUNICATION,
         meaning="in communication while nothing was computed",
         advice="Check whether it is transfer or waiting for a late rank; then overlap it.",
     ),
     Part.MEMORY: Words(
-        cause=Cause.EXPOSED_COPIES,
         meaning="in copies and memsets",
         advice="Copy less, from pinned memory, and on a separate stream.",
     ),
     Part.CPU_INPUT: Words(
-        cause=Cause.SLOW_INPUT,
         meaning="idle while the host waited for a batch",
         advice="""Load in parallel and ahead: PyTorch with more loader processes (num_workers),
             tf.data with num_parallel_calls and prefetch; or make preprocessing cheaper.""",
@@ -154,22 +105,18 @@ TRACED_WORDS: Mapping[Part, Words] = {
         advice="Remove .item() and synchronization from the loop, pin memory, keep shapes fixed.",
     ),
     Part.HOST_LATE: Words(
-        cause=Cause.SLOW_HOST,
         meaning="idle because the host was too slow to launch",
         advice="Launch fewer and larger kernels: larger batches, fused operators.",
     ),
     Part.LAUNCH: Words(
-        cause=Cause.FULL_LAUNCH_QUEUE,
         meaning="idle inside launch calls",
         advice="Launch fewer and larger kernels: fuse small ones.",
     ),
     Part.KERNEL_GAP: Words(
-        cause=Cause.SMALL_KERNELS,
         meaning="in short gaps between kernels",
         advice="Fuse small kernels, or enlarge the batch.",
     ),
     Part.WAITING: Words(
-        cause=Cause.STREAM_DEPENDENCY,
         meaning="waiting although work was launched",
         advice="Look at waits between streams and for other ranks.",
     ),
