@@ -13,7 +13,6 @@ from reportgen.arrays import Integers, Mask
 from reportgen.facts.device_busy import (
     communication_rows,
     headline,
-    launch_start_ns,
     unions_of,
     windows_of,
 )
@@ -57,7 +56,6 @@ class Exchanges:
         group_size: ranks in the group; ``bytes``: larger of input and output; ``NONE`` where
             unknown.
         start_ns, end_ns: UTC.
-        launch_ns: when the host launched it, UTC; before the recording where it is unknown.
         alone_row: (n_parts,) ascending, the operation of each part of the time with nothing
             computed beside it; ``alone_start_ns`` and ``alone_end_ns``: that part, UTC.
     """
@@ -72,7 +70,6 @@ class Exchanges:
     duration_ns: Integers
     start_ns: Integers
     end_ns: Integers
-    launch_ns: Integers
     alone_row: Integers
     alone_start_ns: Integers
     alone_end_ns: Integers
@@ -116,7 +113,6 @@ class Exchanges:
             self,
             start_ns=self.start_ns - ahead_ns,
             end_ns=self.end_ns - ahead_ns,
-            launch_ns=self.launch_ns - ahead_ns,
             alone_start_ns=self.alone_start_ns - ahead_ns[self.alone_row],
             alone_end_ns=self.alone_end_ns - ahead_ns[self.alone_row],
         )
@@ -124,7 +120,7 @@ class Exchanges:
 
 _COLUMNS = (
     *("rank", "group", "name", "seq", "group_size", "bytes"),
-    *("duration_ns", "start_ns", "end_ns", "launch_ns"),
+    *("duration_ns", "start_ns", "end_ns"),
 )
 
 
@@ -191,7 +187,6 @@ def exchanges_of(trace: RankTrace, also: str | None) -> Exchanges:
         duration_ns=ops.duration_ns[rows],
         start_ns=trace.origin_ns + ops.start_ns[rows],
         end_ns=trace.origin_ns + ops.end_ns[rows],
-        launch_ns=trace.origin_ns + launch_start_ns(trace)[rows],
         alone_row=alone_row,
         alone_start_ns=trace.origin_ns + alone_start_ns,
         alone_end_ns=trace.origin_ns + alone_end_ns,

@@ -84,24 +84,7 @@ def slow_transfers(meetings: Meetings) -> SlowTransfers | None:
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
-    """The hosts that slow transfers have in common.
-
-    Attributes:
-        hosts: ascending.
-        n_slow, n_with: how many transfers in which all of them take part are slow, of how many.
-        n_slow_else, n_without: the same of those in which not all of them do.
-    """
-
-    hosts: tuple[str, ...]
-    n_slow: int
-    n_with: int
-    n_slow_else: int
-    n_without: int
-
-
-def located(slow: SlowTransfers, hosts: Mapping[int, str]) -> Located | None:
+def located(slow: SlowTransfers, hosts: Mapping[int, str]) -> tuple[str, ...]:
     """Return the few hosts that (nearly) all slow transfers share, if others are fast without them.
 
     ``hosts``: of each rank, ``""`` where unknown.
@@ -112,17 +95,10 @@ def located(slow: SlowTransfers, hosts: Mapping[int, str]) -> Located | None:
     host = np.array([code[hosts[rank]] for rank in ranks.tolist()])[place]
     pairs = np.unique(np.stack([slow.alike.of_row, host]), axis=1)
     n_slow_with = np.bincount(pairs[1], slow.is_slow[pairs[0]], len(names))
-    n_slow, n_every = int(slow.is_slow.sum()), slow.alike.n
-    common = np.flatnonzero(n_slow_with >= LOCATED_RATIO * n_slow)
-    n_there = np.bincount(pairs[0], np.isin(pairs[1], common), n_every)
-    has_all = n_there == common.size
-    n_with = int(has_all.sum())
-    found = Located(
-        hosts=tuple(names[at] for at in common.tolist()),
-        n_slow=int((has_all & slow.is_slow).sum()),
-        n_with=n_with,
-        n_slow_else=n_slow - int((has_all & slow.is_slow).sum()),
-        n_without=n_every - n_with,
-    )
-    is_said = 0 < common.size <= MOST_LOCATED and "" not in found.hosts and found.n_without
-    return found if is_said and found.n_slow >= n_with / 2 else None
+    common = np.flatnonzero(n_slow_with >= LOCATED_RATIO * slow.is_slow.sum())
+    found = tuple(names[at] for at in common.tolist())
+    if not found or len(found) > MOST_LOCATED or "" in found:
+        return ()
+    has_all = np.bincount(pairs[0], np.isin(pairs[1], common), slow.alike.n) == common.size
+    is_mostly_slow = 2 * np.count_nonzero(has_all & slow.is_slow) >= np.count_nonzero(has_all)
+    return found if is_mostly_slow and not has_all.all() else ()

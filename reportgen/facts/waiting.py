@@ -6,7 +6,6 @@ recorded windows begin apart wait for each other at first because of that, not b
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -99,34 +98,6 @@ class LateRank:
     in_sends_ns: int
 
 
-def waiting_of_groups(waiting: Waiting, group_of: Mapping[int, int]) -> Waiting:
-    """Return the waiting of groups of ranks as if each were one rank: the mean of its ranks.
-
-    Only meetings of several groups count. ``ranks`` of the answer are the groups; their
-    ``apart_ns`` is 0, as it is left out already.
-    """
-    counts = Counter(group_of.values())
-    every = tuple(sorted(counts))
-    n_ranks = np.array([counts[group] for group in every])
-    groups = np.searchsorted(every, [group_of[rank] for rank in waiting.ranks])
-    key = waiting.meeting * len(every) + groups[waiting.rank_place]
-    pairs, of_row = np.unique(key, return_inverse=True)
-    lost_ns = np.zeros(pairs.size, dtype=np.int64)
-    np.add.at(lost_ns, of_row, waiting.lost_ns)
-    meeting, place = np.divmod(pairs, len(every))
-    is_shared = np.bincount(meeting)[meeting] > 1
-    lost_ns //= n_ranks[place]
-    return Waiting(
-        ranks=every,
-        apart_ns=np.zeros(len(every), dtype=np.int64),
-        unmatched_ns=sums_by_code(groups, waiting.unmatched_ns, len(every)) // n_ranks,
-        meeting=meeting[is_shared],
-        rank_place=place[is_shared],
-        lost_ns=lost_ns[is_shared],
-        group=waiting.group[np.searchsorted(waiting.meeting, meeting[is_shared])],
-    )
-
-
 def late_ranks(waiting: Waiting) -> list[LateRank]:
     """Return each rank as the late one, the one for which the others wait most first.
 
@@ -160,16 +131,16 @@ def _communities(waiting: Waiting) -> Iterator[Integers]:
 def _late_in(waiting: Waiting, total_ns: Integers) -> Iterator[LateRank]:
     """Yield the ranks of one community; ``total_ns``: the waiting of each rank anywhere."""
     here_ns = sums_by_code(waiting.rank_place, waiting.lost_ns, len(waiting.ranks))
-    company: dict[bytes, list[int]] = {}
+    peers: dict[bytes, list[int]] = {}
     # Ranks that meet in the same meetings share what all of them lose there: it is added up once.
     for place, rows in rows_by_code(waiting.rank_place):
-        company.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
-    for numbers, places in company.items():
+        peers.setdefault(waiting.meeting[rows].tobytes(), []).append(place)
+    for numbers, places in peers.items():
         of = np.frombuffer(numbers, dtype=np.int64)
-        yield from _of_company(waiting, of, places, total_ns - here_ns)
+        yield from _of_peers(waiting, of, places, total_ns - here_ns)
 
 
-def _of_company(
+def _of_peers(
     waiting: Waiting, numbers: Integers, places: Sequence[int], elsewhere_ns: Integers
 ) -> Iterator[LateRank]:
     """Yield ranks that are in the same meetings.
@@ -199,7 +170,7 @@ def _of_company(
             n_meetings=each_ns.size,
             excess_ns=excess_ns,
             n_last=int((each_ns > 0).sum()),
-            without_worst_ns=excess_ns - _most_in_a_row_ns(each_ns),
+            without_worst_ns=excess_ns - most_in_a_row_ns(each_ns),
             in_sends_ns=in_sends_ns,
         )
 
@@ -210,7 +181,7 @@ def _median_other(order: Integers, at: int) -> int:
     return int(others[(others.size - 1) // 2]) if others.size else at
 
 
-def _most_in_a_row_ns(each_ns: Integers) -> int:
+def most_in_a_row_ns(each_ns: Integers) -> int:
     """Return the most that an eighth of them, neighbours, add up to."""
     so_far_ns = np.concatenate(([0], np.cumsum(each_ns)))
     n_in_row = max(each_ns.size // 8, 1)

@@ -10,7 +10,6 @@ from benchmarks.rank_traces import Fault, write_job
 from reportgen.intake import discover
 from reportgen.pipeline.work import work_on
 from reportgen.rules import collectives
-from reportgen.rules.collectives import by_step
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
 
@@ -20,7 +19,7 @@ from reportgen.rules.settings import resolve_params
     [
         (Fault.NONE, []),
         (Fault.SLOW_RANK, ["Rank 20 is late and others wait for it: "]),
-        (Fault.SLOW_LINK, ["Of 16 such transfers with host node002, 16 are slow; of "]),
+        (Fault.SLOW_LINK, ["Nearly all slow ones are with host node002"]),
         (Fault.SLOW_NODE, ["Host node002 is late and other ranks wait for it: "]),
     ],
 )
@@ -33,9 +32,7 @@ def test_the_planted_rank_link_or_node_is_named(
     parts = [work_on(part, rules=[collectives.RULE], params=params) for part in job.parts]
     (result,) = judge_all([part.measurements for part in parts], [collectives.RULE], params)
     findings = result.findings
-    maps = [item.id for item in result.exhibits if item.id in by_step.MAPS]
 
-    assert maps[0] == ("waiting_over_time" if said else "steps_by_rank")
     assert len(findings) == len(said)
     for finding, text in zip(findings, said, strict=True):
         assert text in f"{finding.title} {finding.text}"

@@ -41,7 +41,6 @@ def exchanges(rows: Sequence[Row]) -> Exchanges:
         duration_ns=end_ns - start_ns,
         start_ns=start_ns,
         end_ns=end_ns,
-        launch_ns=np.zeros(len(rows), dtype=np.int64),
         alone_row=np.array(alone, dtype=np.int64),
         alone_start_ns=start_ns[alone],
         alone_end_ns=end_ns[alone],

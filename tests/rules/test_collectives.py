@@ -10,9 +10,7 @@ import pytest
 from reportgen.profile.trace import RankTrace
 from reportgen.results import RuleResult, Severity, Status, Where
 from reportgen.rules import collectives
-from reportgen.rules.collectives import by_step
 from reportgen.rules.collectives.bandwidth import bus_factor
-from reportgen.rules.collectives.groups import parallelism_of
 from tests.builders import known
 from tests.rules.kernels.builders import rank_trace
 from tests.rules.samples import run
@@ -241,7 +239,7 @@ def test_ranks_of_a_host_that_are_late_together_are_a_slow_host() -> None:
 
     assert finding.id == "COMM-1"
     assert finding.title.startswith("Host node2 is late and other ranks wait for it")
-    assert "the 2 ranks of host node2" in finding.text
+    assert "All 2 ranks of host node2 are late" in finding.text
 
 
 def test_slow_transfers_of_one_host_are_its_link() -> None:
@@ -249,7 +247,7 @@ def test_slow_transfers_of_one_host_are_its_link() -> None:
 
     assert finding.id == "COMM-3"
     assert finding.title.startswith("Transfers with host node3 take")
-    assert "Of 6 such transfers with host node3, 6 are slow; of 18 without, 0." in finding.text
+    assert "Nearly all slow ones are with host node3" in finding.text
     assert finding.advice.startswith("Check the links of host node3: adapters")
 
 
@@ -289,7 +287,6 @@ def test_a_slow_stage_of_a_pipeline_is_late() -> None:
 
     assert finding.title.startswith("Rank 2 is late and others wait for it: 8.")
     assert finding.text.startswith("In 6 collectives and all sends and receives together, another")
-    assert "If instead all ranks" not in finding.text
 
 
 @pytest.mark.parametrize("skew_ns", [300_000, 71 * 10**9])
@@ -328,52 +325,6 @@ def stepping(number: int, *compute_us: float, n_steps: int = 2) -> RankTrace:
     return rank_trace(gpu=gpu, calls=calls, rank=number, steps=steps)
 
 
-def test_more_than_eight_ranks_have_heat_maps_of_steps_and_waiting() -> None:
-    nine = [stepping(number, 100.0) for number in range(8)] + [stepping(8, 100.0, 300.0)]
-    result = run(collectives.RULE, *nine)
-
-    names = [row[0] for row in rows(result, "steps_by_rank")]
-    assert names == [f"rank {number}" for number in range(9) for _ in "ab"]
-    assert [row[2] for row in rows(result, "steps_by_rank")[:2]] == [400.0, 399.0]
-    assert [row[2] for row in rows(result, "waiting_over_time")[:2]] == [0.0, 200.0]
-    assert run(collectives.RULE, *nine[1:]).exhibit("steps_by_rank") is None
-
-
-@pytest.mark.parametrize(
-    ("late_us", "first"), [(300.0, "waiting_over_time"), (100.0, "steps_by_rank")]
-)
-def test_the_first_heat_map_is_the_one_in_which_the_finding_is_seen(
-    late_us: float, first: str
-) -> None:
-    nine = [stepping(number, 100.0) for number in range(8)] + [stepping(8, late_us)]
-    maps = [item.id for item in run(collectives.RULE, *nine).exhibits if item.id in by_step.MAPS]
-    assert maps[0] == first
-    assert set(maps) == set(by_step.MAPS)
-
-
-def test_without_steps_waiting_is_shown_over_time() -> None:
-    nine = [rank(number, 0.0, 0.0) for number in range(8)] + [rank(8, 50.0, 50.0)]
-    result = run(collectives.RULE, *nine)
-    shown = rows(result, "waiting_over_time")
-
-    assert len(shown) == 9 * 2
-    assert [row[2] for row in shown[:2]] == [50.0, 50.0]
-    assert shown[-1][::2] == ("rank 8", 0.0)
-    assert result.exhibit("steps_by_rank") is None
-
-
-def test_steps_if_every_rank_took_the_median() -> None:
-    """The second rank computes 200 µs longer in the second step, which the others wait for.
-
-    The first 10 µs after computing count as a rest of it.
-    """
-    result = run(
-        collectives.RULE, stepping(0, 100.0), stepping(1, 100.0, 300.0), stepping(2, 100.0)
-    )
-
-    assert result.metrics["step_without_stragglers_us"] == 305.0
-
-
 @pytest.mark.parametrize(("longer_us", "is_told"), [(100.0, True), (10.0, False)])
 def test_ranks_that_are_late_by_turns_are_told_without_naming_one(
     longer_us: float, is_told: bool
@@ -407,64 +358,14 @@ def sized(number: int, group: str, *lengths_us: float) -> RankTrace:
     return rank_trace(gpu=gpu, rank=number)
 
 
-def test_transfers_are_held_against_the_best_of_their_size_and_the_link() -> None:
+def test_transfers_are_held_against_the_link() -> None:
     ranks = [sized(0, "a", 100.0), sized(1, "a", 100.0), sized(2, "b", 400.0), sized(3, "b", 400.0)]
     result = run(collectives.RULE, *ranks, params=collectives.RULE.params(link_gb_per_s=10.0))
 
-    assert rows(result, "bandwidth_by_size") == [
-        ("_allgather_base", "b", 2, 1_000_000, 1, 400.0, 2.5, 1.25, 25.0, 12.5, 300.0),
-        ("_allgather_base", "a", 2, 1_000_000, 1, 100.0, 10.0, 5.0, 100.0, 50.0, 0.0),
-    ]
     finding = next(item for item in result.findings if item.id == "COMM-5")
     assert finding.title == "Transfers reach 20.0 % of the link (10 GB/s)"
     without = run(collectives.RULE, *ranks)
     assert "COMM-5" not in {item.id for item in without.findings}
-    assert len(rows(without, "bandwidth_by_size")[0]) == 10
-
-
-@pytest.mark.parametrize(
-    ("name", "ranks", "collectives", "expected"),
-    [
-        ("5 TENSOR_MODEL_PARALLEL_GROUP", [0, 1], ["allreduce"], ("tensor", "name")),
-        ("EXPERT_DATA_PARALLEL_GROUP", [0, 8], ["allreduce"], ("data", "name")),
-        ("mesh_cp", [0, 1], ["send"], ("context", "name")),
-        ("4", [0, 4], ["send", "recv"], ("pipeline", "collectives")),
-        ("4", [0, 4], ["all_to_allv"], ("expert", "collectives")),
-        ("4", [4, 5, 6, 7], ["allreduce"], ("tensor", "ranks")),
-        ("4", [4, 5, 6, 7], ["_allgather_base"], ("data", "ranks")),
-        ("4", [0, 8, 16], ["allreduce"], ("data", "ranks")),
-    ],
-)
-def test_the_parallelism_of_a_group_is_known_by_name_collectives_or_ranks(
-    name: str, ranks: list[int], collectives: list[str], expected: tuple[str, str]
-) -> None:
-    assert parallelism_of(name, ranks, collectives) == expected
-
-
-def test_a_group_of_all_ranks_is_data_parallel() -> None:
-    said = {"name": "allreduce", "group": "0", "group_size": 2}
-    result = run(collectives.RULE, rank(0, 0.0, said=said), rank(1, 60.0, said=said))
-
-    assert rows(result, "groups") == [("data", "ranks", 1, 2, "0 and 1", "allreduce", 140.0, 60.0)]
-
-
-def test_sends_and_receives_are_a_group_whose_waiting_is_not_known() -> None:
-    def stage(number: int, name: str) -> RankTrace:
-        said = {"name": name, "group": "pp", "group_size": 2, "seq": 3}
-        every = {"name": "allreduce", "group": "all", "group_size": 2, "seq": 4}
-        gpu = [
-            (KERNEL, 0.0, 70.0, {"collective": said}),
-            (KERNEL, 90.0, 9.0, {"collective": every}),
-        ]
-        return rank_trace(gpu=gpu, rank=number)
-
-    result = run(collectives.RULE, stage(0, "send"), stage(1, "recv"))
-
-    assert rows(result, "groups") == [
-        ("pipeline", "name", 1, 2, "0 and 1", "recv and send", 140.0, None),
-        ("data", "ranks", 1, 2, "0 and 1", "allreduce", 18.0, 0.0),
-    ]
-    assert result.metrics["n_collectives"] == 1
 
 
 @pytest.mark.parametrize(

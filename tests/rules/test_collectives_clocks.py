@@ -36,7 +36,7 @@ def clocks(n: int) -> dict[int, str]:
     return {rank: f"rank {rank}" for rank in range(n)}
 
 
-def test_clocks_are_compared_by_way_of_others() -> None:
+def test_clocks_are_compared_with_the_one_that_shares_most() -> None:
     """Ranks 0 and 2 share nothing; both share exchanges with rank 1."""
     ahead = (0, 90 * SECOND, -3 * MS)
     meetings = met([*pair("a", (0, 1), ahead[:2], 12), *pair("b", (1, 2), ahead[1:], 12)])

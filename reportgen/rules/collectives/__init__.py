@@ -16,7 +16,7 @@ from reportgen.merging import sums_by_code
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.rules.collectives import bandwidth, by_step, clocks, groups
+from reportgen.rules.collectives import bandwidth, clocks
 from reportgen.rules.collectives.faults import (
     Params,
     RankCollectives,
@@ -93,26 +93,19 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         "n_collectives": shared.n,
         "communication_ratio": ratio_of(communication_ns, sum(rank.window_ns for rank in ranks)),
     }
-    transfers = bandwidth.transfers_of(shared, params.link_gb_per_s)
-    grid, what_if = by_step.grid_of(ranks, items), None
     if shared.n:
         begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
         waits = waiting.waiting_in(shared, begins_ns, items)
-        what_if = by_step.without_stragglers(grid, shared, waits)
-        said = write(by_step.WHAT_IF, even=what_if.even_ns, step=what_if.step_ns) if what_if else ""
-        faults = faults_of(ranks, shared, waits, params, what_if=said, is_one_clock=not shifts)
         findings = [
-            *(faults if any(faults) else [by_step.late_by_turns(what_if)]),
+            *faults_of(ranks, shared, waits, params, is_one_clock=not shifts),
             clocks.finding_of(shifts),
-            bandwidth.share_of_link(transfers, params.link_gb_per_s),
+            bandwidth.share_of_link(shared, params.link_gb_per_s),
         ]
         metrics |= {
             "waiting_us": waits_ns / NS_PER_US,
             "transfer_us": int(shared.transfer_ns.sum()) / NS_PER_US,
             "waiting_ratio": ratio_of(waits_ns, every_ns),
         }
-        if what_if:
-            metrics["step_without_stragglers_us"] = what_if.even_ns / NS_PER_US
     else:
         findings = [_not_comparable(len(ranks), items, meetings)]
     return Outcome(
@@ -120,10 +113,8 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
         findings=findings,
         exhibits=[
             *_exhibits(shared, every_ns, stragglers),
-            *by_step.exhibits_of(shared, grid, findings),
             *([clocks.table_of(shifts)] if shifts else ()),
-            *groups.tables_of(items, shared),
-            *bandwidth.tables_of(items, transfers, link_gb_per_s=params.link_gb_per_s),
+            *bandwidth.tables_of(items),
             *_tables(shared),
         ],
         metrics=metrics,
@@ -229,7 +220,6 @@ RULE = Rule(
     judge=judge,
     folded=("collectives", "waits"),
     places={
-        **by_step.PLACES,
         "transfer_and_waiting": Place(
             dashboard=DashboardPanel(order=70, headline=results.LARGEST_PART, row_of="pct")
         ),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -19,6 +18,7 @@ from reportgen.facts.meetings import (
     end_together,
     meetings_of,
 )
+from reportgen.profile.trace_tables import NONE
 from reportgen.rules import kit
 from reportgen.rules.collectives.faults import RankCollectives, hosts_of
 from reportgen.units import NS_PER_US
@@ -80,17 +80,8 @@ def align(
         return ranks, every, meetings, []
     n_each = [rank.exchanges.n for rank in ranks]
     every = every.moved(np.repeat([ahead_ns[rank.rank] for rank in ranks], n_each))
-    same = [_moved(rank, ahead_ns[rank.rank]) for rank in ranks]
+    same = [replace(rank, begin_ns=rank.begin_ns - ahead_ns[rank.rank]) for rank in ranks]
     return same, every, meetings_of(every), shifts
-
-
-def _moved(rank: RankCollectives, ahead_ns: int) -> RankCollectives:
-    steps = rank.steps
-    return replace(
-        rank,
-        begin_ns=rank.begin_ns - ahead_ns,
-        steps=steps and replace(steps, start_ns=steps.start_ns - ahead_ns),
-    )
 
 
 def finding_of(shifts: Sequence[ClockShift]) -> results.Finding | None:
@@ -113,67 +104,46 @@ def table_of(shifts: Sequence[ClockShift]) -> results.Exhibit:
 
 
 def clock_shifts(meetings: Meetings, clocks: Mapping[int, str]) -> list[ClockShift]:
-    """Return how far clocks are apart that share exchanges, directly or by way of others.
+    """Return how far clocks are apart from the one with which most exchanges were recorded.
 
     An exchange ends on all of its ranks together, so the middle of the differences of its ends is
-    that of the clocks. ``clocks``: the name of the clock of each rank.
+    that of the clocks. ``clocks``: the name of the clock of each rank. A clock that shares few
+    exchanges with that one, or whose ends scatter, is left out: nothing is known of it.
     """
     names = sorted(set(clocks.values()))
-    if len(names) < 2:
+    if len(names) < 2 or not meetings.n:
         return []
     ranks, place = np.unique(meetings.members.rank, return_inverse=True)
     code = {name: at for at, name in enumerate(names)}
     of_rank = np.array([code[clocks[rank]] for rank in ranks.tolist()], dtype=np.int64)
     meeting, clock = meetings.of_row, of_rank[place]
     _, one_each = np.unique(meeting * len(names) + clock, return_index=True)
-    ends = _Ends(meeting[one_each], clock[one_each], meetings.members.end_ns[one_each])
-    found: dict[int, ClockShift] = {}
-    for base, _ in Counter(ends.clock.tolist()).most_common():
-        if base not in found:
-            found[base] = ClockShift(
-                clock=names[base], base=names[base], ahead_ns=0, bound_ns=0, n_common=0
-            )
-            _follow(ends, base, names, found)
-    return [found[place] for place in sorted(found)]
+    meeting, clock, end_ns = meeting[one_each], clock[one_each], meetings.members.end_ns[one_each]
+    base = int(np.bincount(clock).argmax())
+    row_of_base = np.full(meetings.n, NONE)
+    row_of_base[meeting[clock == base]] = np.flatnonzero(clock == base)
+    row = row_of_base[meeting]
+    later_ns, is_common = end_ns - end_ns[row], row != NONE
+    shifts = [
+        _shift(names[at], names[base], later_ns[is_common & (clock == at)])
+        for at in range(len(names))
+    ]
+    return [item for item in shifts if item is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Ends:
-    """Ends of exchanges, (n,) each: which exchange, on which clock, when."""
-
-    meeting: Integers
-    clock: Integers
-    end_ns: Integers
-
-    def after(self, clock: int) -> Iterator[tuple[int, Integers]]:
-        own = self.clock == clock
-        end_of = dict(zip(self.meeting[own].tolist(), self.end_ns[own].tolist(), strict=True))
-        rows = np.flatnonzero(np.isin(self.meeting, list(end_of)) & ~own)
-        rows = rows[np.argsort(self.clock[rows], kind="stable")]
-        edges = np.flatnonzero(np.diff(self.clock[rows])) + 1
-        for part in np.split(rows, edges) if rows.size else ():
-            begins_ns = np.array([end_of[number] for number in self.meeting[part].tolist()])
-            yield int(self.clock[part[0]]), self.end_ns[part] - begins_ns
-
-
-def _follow(ends: _Ends, base: int, names: Sequence[str], found: dict[int, ClockShift]) -> None:
-    waiting, n_clocks = deque([base]), np.unique(ends.clock).size
-    while waiting and len(found) < n_clocks:
-        known = waiting.popleft()
-        for clock, later_ns in ends.after(known):
-            if clock in found or later_ns.size < LEAST_COMMON:
-                continue
-            low, middle, high = np.percentile(later_ns, (5, 50, 95)).tolist()
-            bound_ns = round(high - low) // 2 + found[known].bound_ns
-            # Ends that scatter more do not come together: nothing is known of the clocks.
-            if bound_ns > AGREE_WITHIN_NS:
-                continue
-            is_ahead = abs(middle) > max(bound_ns, LEAST_AHEAD_NS)
-            found[clock] = ClockShift(
-                clock=names[clock],
-                base=names[base],
-                ahead_ns=found[known].ahead_ns + (round(middle) if is_ahead else 0),
-                bound_ns=bound_ns,
-                n_common=later_ns.size,
-            )
-            waiting.append(clock)
+def _shift(clock: str, base: str, later_ns: Integers) -> ClockShift | None:
+    """Return how far a clock is ahead, ``None`` where common exchanges do not show it."""
+    if later_ns.size < LEAST_COMMON:
+        return None
+    low, middle, high = np.percentile(later_ns, (5, 50, 95)).tolist()
+    bound_ns = round(high - low) // 2
+    if bound_ns > AGREE_WITHIN_NS:  # such ends do not come together
+        return None
+    is_ahead = abs(middle) > max(bound_ns, LEAST_AHEAD_NS)
+    return ClockShift(
+        clock=clock,
+        base=base,
+        ahead_ns=round(middle) if is_ahead else 0,
+        bound_ns=bound_ns,
+        n_common=later_ns.size,
+    )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from reportgen import results
 from reportgen.facts import device_busy, slow_transfers
 from reportgen.facts.exchanges import Exchanges, exchanges_of
 from reportgen.facts.meetings import Meetings
-from reportgen.facts.slow_transfers import Located, SlowTransfers
-from reportgen.facts.traced_steps import StepRows, step_rows
-from reportgen.facts.waiting import LateRank, Waiting, late_ranks, waiting_of_groups
+from reportgen.facts.slow_transfers import SlowTransfers
+from reportgen.facts.waiting import LateRank, Waiting, late_ranks, most_in_a_row_ns
 from reportgen.merging import sums_by_code
 from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.rules import kit
@@ -52,7 +50,7 @@ class RankCollectives:
 
     ``host`` is empty where the name of the file does not say it. ``begin_ns`` is when the headline
     window begins, UTC; ``window_ns`` its length, times devices; ``communication_ns`` how long
-    communication ran in it. Starts of ``steps`` are UTC.
+    communication ran in it.
     """
 
     rank: int
@@ -63,7 +61,6 @@ class RankCollectives:
     window_ns: int
     communication_ns: int
     exchanges: Exchanges
-    steps: StepRows | None
 
 
 def measure(trace: RankTrace, params: Params) -> RankCollectives:
@@ -74,7 +71,6 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         for unions in device_busy.unions_of(trace, also)
     ]
     begin_ns = device_busy.headline(windows).start_ns if windows else 0
-    steps = step_rows(trace)
     return RankCollectives(
         rank=trace.rank,
         node=trace.node,
@@ -84,7 +80,6 @@ def measure(trace: RankTrace, params: Params) -> RankCollectives:
         window_ns=sum(item.window.length_ns for item in times),
         communication_ns=sum(item.communication_ns for item in times),
         exchanges=exchanges_of(trace, also),
-        steps=steps and replace(steps, start_ns=trace.origin_ns + steps.start_ns),
     )
 
 
@@ -95,8 +90,8 @@ WAITING = kit.Message(
     text="""In {late.n_meetings:count collective}{sends} together, another rank waits
         {late.excess_ns:ns} longer than rank {late.rank} (median of the other ranks) while nothing
         is computed. This is {measured:pct} of the {window:ns} of one rank, and the most that can be
-        saved. The others wait longer in {late.n_last} of the {late.n_meetings}.{what_if} All ranks
-        together spend {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers
+        saved. The others wait longer in {late.n_last} of the {late.n_meetings}. All ranks together
+        spend {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers
         take {transfer:ns} on each rank.{mates}{apart}""",
     advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
         its share of the data, its host, its GPU clock. A faster network will not help.""",
@@ -105,13 +100,19 @@ WAITING = kit.Message(
 SLOW_HOST = replace(
     WAITING,
     title="Host {host} is late and other ranks wait for it: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective} with other hosts{sends}, these wait
-        {late.excess_ns:ns} longer in all than the {n_ranks:n} ranks of host {host} (median of the
-        hosts, mean of their ranks), while nothing is computed. This is {measured:pct} of the
-        {window:ns} of one rank, and the most that a faster host could save. All its ranks are late:
-        so the host is slow, not one of its GPUs.{what_if}{apart}""",
     advice="""Compare host {host} with the others: cooling and power, clocks, processors, memory,
         other jobs. A faster network will not help.""",
+)
+BY_TURNS = kit.Message(
+    id="COMM-1",
+    cause=results.Cause.SLOW_RANK,
+    title="Ranks are late by turns and the others wait: {measured:pct} of the time",
+    text="""No rank is late all the time, but in most collectives some rank is: each waits for
+        others for {lost:ns} (mean of the ranks) while nothing is computed. This is {measured:pct}
+        of the {window:ns} of one rank, and the most that can be saved.""",
+    advice="""Give all ranks equal work in each step: batches of equal length (sort, bucket or pack
+        the samples by length); let garbage collection run on all ranks in the same step.""",
+    exhibit="stragglers",
 )
 SENDS = " and all sends and receives"
 APART = " The recordings begin up to {apart:ns} apart; waiting that comes from this is left out."
@@ -134,9 +135,9 @@ SLOW_LINK_OF_HOST = replace(
         speed, other jobs on them; NVLink and PCIe (nvidia-smi topo -m, nvidia-smi nvlink --status)
         where its own GPUs exchange data. NCCL_DEBUG=INFO shows which paths are used.""",
 )
-MATES = " Other ranks of host {host} are not late: so this rank is slow, not the host."
-LOCATED = """ Of {at.n_with:count such transfer} with {hosts}, {at.n_slow:n} {at.n_slow:verb are/is}
-    slow; of {at.n_without:n} without, {at.n_slow_else:n}."""
+ONE_OF_HOST = " Other ranks of host {host} are not late: so this rank is slow, not the host."
+ALL_OF_HOST = " All {n} ranks of host {host} are late: so the host is slow, not one of its GPUs."
+LOCATED = " Nearly all slow ones are with {hosts}, and most of the others are without."
 OFTEN_RATIO = 0.4
 """A rank is late, and not only stopped once, if this share of the waiting is left without the
 eighth of the collectives, in a row, in which the others wait longest ..."""
@@ -144,15 +145,11 @@ LEAST_OFTEN = 4
 """... of at least this many."""
 ALIKE_RATIO = 0.5
 """Lateness of half of another one is about as large: simple, and far above the scatter of ranks."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LateHost:
-    """A host whose ranks come late together."""
-
-    name: str
-    ranks: tuple[int, ...]
-    late: LateRank
+BY_TURNS_PCT = 5.0
+"""Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
+PIPELINE_RATIO = 0.01
+"""Sends and receives with nothing computed beside them belong to a pipeline, whose stages wait by
+turns although they are equally fast, if they take more of the time."""
 
 
 def faults_of(
@@ -161,43 +158,64 @@ def faults_of(
     waiting: Waiting,
     params: Params,
     *,
-    what_if: str,
     is_one_clock: bool,
 ) -> list[results.Finding | None]:
-    """Return the late rank or host, and slow transfers, as far as they are faults.
+    """Return the late rank or host, or ranks that are late by turns, and slow transfers.
 
-    ``what_if`` is a sentence on the steps without waiting for others; where the clocks differ, no
-    collective is named as the place of a finding, as its times were moved.
-
-    A host that comes late because the transfers among its own ranks are slow is a slow link.
+    Where the clocks differ, no collective is named as the place of a finding, as its times were
+    moved. A host that comes late because its transfers are slow is a slow link.
     """
     if not any(rank.window_ns for rank in ranks):
         return []
     hosts = hosts_of(ranks)
     slow = slow_transfers.slow_transfers(meetings)
-    place = slow_transfers.located(slow, hosts) if slow else None
-    late = late_ranks(waiting)
-    host = _late_host(waiting, late, hosts)
-    worst, of_host = (host.late, host.ranks) if host else (late[0], (late[0].rank,))
-    found, window_ns = None, _usual_window_ns(ranks, meetings, of_host)
-    if _is_fault(worst, window_ns, params) and not _is_by_link(host, slow, place):
-        apart_ns = int(waiting.apart_ns.max())
-        found = (SLOW_HOST if host else WAITING).fault(
-            pct_of(worst.excess_ns, window_ns),
-            threshold=params.threshold_window_pct,
-            where=_longest_wait(ranks, meetings, waiting, of_host, is_one_clock=is_one_clock),
-            late=worst,
-            sends=SENDS if worst.in_sends_ns else "",
-            window=window_ns,
-            what_if=what_if,
-            apart=write(APART, apart=apart_ns) if apart_ns else "",
-            **(
-                {"host": host.name, "n_ranks": len(host.ranks)}
-                if host
-                else _communication(ranks, meetings, waiting, worst.rank)
-            ),
-        )
-    return [found, _slow(ranks, slow, place, params) if slow else None]
+    slow_hosts = slow_transfers.located(slow, hosts) if slow else ()
+    every = late_ranks(waiting)
+    worst, of_host = every[0], [late for late in every if hosts[late.rank] == hosts[every[0].rank]]
+    has_hosts = len(set(hosts.values())) > 1 and len(of_host) > 1
+    is_host = has_hosts and all(late.excess_ns >= ALIKE_RATIO * worst.excess_ns for late in of_host)
+    window_ns = _usual_window_ns(ranks, meetings, worst.rank)
+    link = _slow(ranks, slow, slow_hosts, params) if slow else None
+    if not _is_fault(worst, window_ns, params):
+        return [link or _late_by_turns(ranks, waiting)]
+    if is_host and link and hosts[worst.rank] in slow_hosts:
+        return [link]
+    host = hosts[worst.rank]
+    apart_ns = int(waiting.apart_ns.max())
+    late = {item.rank for item in of_host} if is_host else {worst.rank}
+    found = (SLOW_HOST if is_host else WAITING).fault(
+        pct_of(worst.excess_ns, window_ns),
+        threshold=params.threshold_window_pct,
+        where=_longest_wait(ranks, meetings, waiting, late, is_one_clock=is_one_clock),
+        late=worst,
+        host=host,
+        sends=SENDS if worst.in_sends_ns else "",
+        window=window_ns,
+        every=int(meetings.members.duration_ns.sum()),
+        waiting=int(meetings.wait_ns.sum()),
+        transfer=int((meetings.transfer_ns * meetings.n_ranks).sum()) // len(waiting.ranks),
+        mates=write(ALL_OF_HOST if is_host else ONE_OF_HOST, host=host, n=len(of_host))
+        if has_hosts
+        else "",
+        apart=write(APART, apart=apart_ns) if apart_ns else "",
+    )
+    return [found, link]
+
+
+def _late_by_turns(ranks: Sequence[RankCollectives], waiting: Waiting) -> results.Finding | None:
+    """Return that ranks wait for others that are late by turns, which a pipeline does anyway."""
+    every_ns, n_ranks = sum(rank.window_ns for rank in ranks), len(waiting.ranks)
+    if waiting.unmatched_ns.sum() > PIPELINE_RATIO * every_ns:
+        return None
+    each_ns = sums_by_code(waiting.meeting, waiting.lost_ns, int(waiting.meeting.max()) + 1)
+    lost_ns, worst_ns = int(each_ns.sum()), most_in_a_row_ns(each_ns)
+    share_pct = pct_of(lost_ns, every_ns)
+    if share_pct < BY_TURNS_PCT or lost_ns - worst_ns < OFTEN_RATIO * lost_ns:
+        return None
+    window_ns = every_ns // len(ranks)
+    return BY_TURNS.fault(
+        share_pct, threshold=BY_TURNS_PCT, lost=lost_ns // n_ranks, window=window_ns
+    )
 
 
 def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
@@ -206,35 +224,12 @@ def hosts_of(ranks: Sequence[RankCollectives]) -> dict[int, str]:
     return dict(zip((rank.rank for rank in ranks), hosts, strict=True))
 
 
-def _usual_window_ns(
-    ranks: Sequence[RankCollectives], meetings: Meetings, late: Collection[int]
-) -> int:
+def _usual_window_ns(ranks: Sequence[RankCollectives], meetings: Meetings, late: int) -> int:
     """Return the mean window of the ranks that meet a late one: no others wait for it."""
-    with_late = np.unique(meetings.of_row[np.isin(meetings.members.rank, list(late))])
+    with_late = np.unique(meetings.of_row[meetings.members.rank == late])
     met = np.unique(meetings.members.rank[np.isin(meetings.of_row, with_late)])
     own_ns = [rank.window_ns for rank in ranks if rank.rank in met]
     return round(sum(own_ns) / max(len(own_ns), 1))
-
-
-def _late_host(
-    waiting: Waiting, late: Sequence[LateRank], hosts: Mapping[int, str]
-) -> LateHost | None:
-    """Return the host that the others wait for, if it is not for one of its ranks."""
-    names = sorted({hosts[rank] for rank in waiting.ranks})
-    if len(names) < 2 or "" in names:
-        return None
-    numbers = {rank: names.index(hosts[rank]) for rank in waiting.ranks}
-    found = late_ranks(waiting_of_groups(waiting, numbers))
-    if not found or found[0].excess_ns <= 0:
-        return None
-    name = names[found[0].rank]
-    own_ns = {item.rank: item.excess_ns for item in late if hosts[item.rank] == name}
-    most_ns = max(own_ns.values())
-    is_one = most_ns >= ALIKE_RATIO * found[0].excess_ns
-    is_together = len(own_ns) > 1 and min(own_ns.values()) >= ALIKE_RATIO * most_ns
-    if len(own_ns) < 2 or (is_one and not is_together):
-        return None
-    return LateHost(name=name, ranks=tuple(sorted(own_ns)), late=found[0])
 
 
 def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
@@ -242,31 +237,6 @@ def _is_fault(late: LateRank, window_ns: int, params: Params) -> bool:
     is_often = late.without_worst_ns >= OFTEN_RATIO * late.excess_ns
     is_large = pct_of(late.excess_ns, window_ns) >= params.threshold_window_pct
     return late.excess_ns > 0 and is_large and (late.n_meetings < LEAST_OFTEN or is_often)
-
-
-def _is_by_link(host: LateHost | None, slow: SlowTransfers | None, place: Located | None) -> bool:
-    """Return whether a host is late because transfers among its own ranks are slow."""
-    if not (host and slow and place and host.name in place.hosts):
-        return False
-    by_link_ns = np.mean([slow.lost_ns.get(rank, 0) for rank in host.ranks])
-    return bool(by_link_ns >= ALIKE_RATIO * host.late.excess_ns)
-
-
-def _communication(
-    ranks: Sequence[RankCollectives], meetings: Meetings, waiting: Waiting, late: int
-) -> dict[str, Any]:
-    """Return how all ranks spend their time in it, and whether the host of the late one is late."""
-    host = next(rank.host for rank in ranks if rank.rank == late)
-    transfer_ns = int((meetings.transfer_ns * meetings.n_ranks).sum())
-    has_mates = len({rank.host for rank in ranks}) > 1 and any(
-        rank.host == host and rank.rank != late for rank in ranks
-    )
-    return {
-        "every": int(meetings.members.duration_ns.sum()),
-        "waiting": int(meetings.wait_ns.sum()),
-        "transfer": transfer_ns // len(waiting.ranks),
-        "mates": write(MATES, host=host) if host and has_mates else "",
-    }
 
 
 def _longest_wait(
@@ -292,19 +262,17 @@ def _longest_wait(
 def _slow(
     ranks: Sequence[RankCollectives],
     slow: SlowTransfers,
-    place: Located | None,
+    slow_hosts: Sequence[str],
     params: Params,
 ) -> results.Finding | None:
     rank, lost_ns = max(slow.lost_ns.items(), key=lambda item: (item[1], -item[0]))
-    its = next(item for item in ranks if item.rank == rank)
-    share_pct = pct_of(lost_ns, its.window_ns)
+    slowest = next(item for item in ranks if item.rank == rank)
+    share_pct = pct_of(lost_ns, slowest.window_ns)
     if share_pct < params.threshold_slow_pct or lost_ns <= 0:
         return None
-    meetings, members, hosts = slow.meetings, slow.meetings.members, ""
-    if place:
-        names = join_names(place.hosts, most=slow_transfers.MOST_LOCATED)
-        hosts = f"host{'s' * (len(place.hosts) > 1)} {names}"
-    return (SLOW_LINK_OF_HOST if place else SLOW_LINK).fault(
+    meetings, members = slow.meetings, slow.meetings.members
+    hosts = f"host{'s' * (len(slow_hosts) > 1)} {join_names(slow_hosts, most=len(slow_hosts))}"
+    return (SLOW_LINK_OF_HOST if slow_hosts else SLOW_LINK).fault(
         share_pct,
         threshold=params.threshold_slow_pct,
         where=kit.stretch(None, None, int(meetings.start_ns[0]), int(meetings.end_ns[-1])),
@@ -313,10 +281,10 @@ def _slow(
         times=f"{slow.times:.2g}",
         excess=slow.excess_ns,
         lost=lost_ns,
-        window=its.window_ns,
-        node=its.node,
+        window=slowest.window_ns,
+        node=slowest.node,
         hosts=hosts,
-        located=write(LOCATED, hosts=hosts, at=place) if place else "",
+        located=write(LOCATED, hosts=hosts) if slow_hosts else "",
         name=members.labels[members.name[0]],
         bytes=int(members.bytes[0]),
     )
