@@ -70,22 +70,14 @@ UNEVEN = kit.Message(
     severity=results.Severity.WARNING,
     title="The ranks compute unevenly: {name} {measured:above} the others",
     text="""Of {window}, {name} computes for {compute:pct}, the other GPUs for {others:pct} of
-        theirs (mean), so they wait for it. With equal shares of the work it would compute for
-        {saved:pct} of the time less.""",
-    advice="Give each rank an equal share: balance shards, tables, sequence lengths or layers.",
+        theirs (mean), so they wait for it. It runs {n_kernels:count kernel}, the others
+        {n_others:n} (mean). With equal shares of the work it would compute for {saved:pct} of the
+        time less.""",
+    advice="""Give each rank an equal share: balance shards, tables, sequence lengths or layers. If
+        it runs as many kernels as the others, compare its clock, power and temperature with theirs
+        first (nvidia-smi -q -d CLOCK,PERFORMANCE).""",
     exhibit="activity_by_device",
 )
-AS_MANY = """ It runs as many kernels as the others, and each takes {times:.2f} times as long
-    (mean)."""
-SLOWER = replace(
-    UNEVEN,
-    text=UNEVEN.text + AS_MANY,
-    advice="""Compare the clock, power and temperature of this GPU with those of the others
-        (nvidia-smi -q -d CLOCK,PERFORMANCE). If they are equal, its inputs are larger: balance
-        shards, tables, sequence lengths or layers.""",
-)
-EQUAL_COUNTS_RATIO = 0.02
-"""Numbers of kernels that differ by less are equal: steps at the edge of a recording do."""
 NO_GPU = kit.Message(
     id="ACT-4",
     cause=results.Cause.NOT_RECORDED,
@@ -127,11 +119,6 @@ SHARES = {
         """Shares of {window}. Each moment is in exactly one part. Memory operations are copies and
             memsets while no kernel runs.""",
     ),
-    "overlap": (
-        "Overlap of communication and compute",
-        """Shares of the {communication:ns} in which communication kernels ran, {share:pct} of
-            {window}.""",
-    ),
     "activity_sums": (
         "Durations of kernels, memory operations and synchronization",
         """Durations are added up over the whole trace, even if they overlap; shares are of this
@@ -156,7 +143,6 @@ ROLES = {
     "memory operations": Role.MEMORY,
     "synchronization": Role.CPU,
     "compute with communication": Role.NETWORK,
-    "communication behind compute": Role.NETWORK,
     "exposed communication": Role.NETWORK,
 }
 """Roles of parts; all others are work of the GPU itself."""
@@ -253,11 +239,13 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
     lost = [rank.loss for rank in measurements if rank.loss]
     rows = device_busy.headline_rows([device for rank in ranks for device in rank.devices])
     if not rows and lost:
-        return Outcome(missing=kit.reason_lost([its.node for its in lost]), findings=[_lost(lost)])
+        return Outcome(
+            missing=kit.reason_lost([loss.node for loss in lost]), findings=[_lost(lost)]
+        )
     if not rows:
         n_hosts = sum(rank.has_host for rank in measurements)
-        told = [NO_GPU.finding(measured=None, n=n_hosts)] if n_hosts else []
-        return Outcome(missing=kit.reason_without_gpu(0), findings=told)
+        findings = [NO_GPU.finding(measured=None, n=n_hosts)] if n_hosts else []
+        return Outcome(missing=kit.reason_without_gpu(0), findings=findings)
     total = kit.merge(rows)
     window = kit.window_name([item.window for item in rows])
     return Outcome(
@@ -280,12 +268,12 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
 
 
 def _lost(lost: Sequence[GraphLoss]) -> Finding:
-    worst = max(lost, key=lambda its: its.lost_ratio)
+    worst = max(lost, key=lambda loss: loss.lost_ratio)
     return LOST.finding(
         measured=100 * worst.lost_ratio,
         threshold=100 * LOST_RATIO,
         where=Where(node=worst.node),
-        names=[its.node for its in lost],
+        names=[loss.node for loss in lost],
         worst=worst,
     )
 
@@ -302,29 +290,24 @@ def _split(total: DeviceTime) -> dict[str, int]:
 
 
 def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> Iterator[Exhibit]:
-    both, alone = total.overlap_ns, total.exposed_communication_ns
     values = {
         "window": window,
         "n_ops": sum(rank.n_ops for rank in ranks),
         "kernel": pct_of(total.kernel_ns, total.window_ns),
-        "communication": both + alone,
-        "share": pct_of(both + alone, total.window_ns),
     }
     parts_ns = {
         "active_time": {"active": total.busy_ns, "idle": total.idle_ns},
         "activity_split": _split(total),
-        "overlap": {"communication behind compute": both, "exposed communication": alone},
         "activity_sums": kit.sum_by_key(rank.sums_ns for rank in ranks),
     }
     for exhibit_id, (title, caption) in SHARES.items():
-        if exhibit_id != "overlap" or both + alone > 0:
-            yield kit.ranking(
-                exhibit_id,
-                list(parts_ns[exhibit_id].items()),
-                title=title,
-                caption=write(caption, **values),
-                roles=[ROLES.get(name, Role.GPU) for name in parts_ns[exhibit_id]],
-            )
+        yield kit.ranking(
+            exhibit_id,
+            list(parts_ns[exhibit_id].items()),
+            title=title,
+            caption=write(caption, **values),
+            roles=[ROLES.get(name, Role.GPU) for name in parts_ns[exhibit_id]],
+        )
         if exhibit_id == "active_time":
             yield _curve(ranks, total, window)
     yield _table(ranks)
@@ -332,8 +315,8 @@ def _exhibits(ranks: Sequence[RankActivity], total: DeviceTime, window: str) -> 
 
 def _table(ranks: Sequence[RankActivity]) -> Exhibit:
     rows = [(rank, item) for rank in ranks for item in rank.devices]
-    told = told_hosts([rank.host for rank in ranks])
-    hosts = [host or None for host, rank in zip(told, ranks, strict=True) for _ in rank.devices]
+    names = told_hosts([rank.host for rank in ranks])
+    hosts = [host or None for host, rank in zip(names, ranks, strict=True) for _ in rank.devices]
     windows = [str(item.window.kind) for _, item in rows]
     starts_us = [(rank.clock_ns + item.window.start_ns) / NS_PER_US for rank, item in rows]
     times = [
@@ -478,8 +461,9 @@ def _uneven(
         return None
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
-    times = _times_as_long(ranks, rows, worst)
-    return (UNEVEN if times is None else SLOWER).finding(
+    counts = {(rank.rank, at): n for rank in ranks for at, n in rank.n_computing.items()}
+    n_kernels = counts.pop((worst.rank, worst.device))
+    return UNEVEN.finding(
         measured=above_pct,
         threshold=limit_pct,
         where=results.Where(node=node, device=device),
@@ -489,21 +473,9 @@ def _uneven(
         others=100 * others_ratio,
         saved=100 * saved_ratio,
         window=window,
-        times=times,
+        n_kernels=n_kernels,
+        n_others=round(sum(counts.values()) / len(counts)),
     )
-
-
-def _times_as_long(
-    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], worst: DeviceTime
-) -> float | None:
-    """Return how many times as long its kernels take; ``None`` if it does not run as many."""
-    counts = {(rank.rank, at): n for rank in ranks for at, n in rank.n_computing.items()}
-    n_own = counts.pop((worst.rank, worst.device))
-    n_others = sum(counts.values())
-    if abs(n_own * len(counts) - n_others) >= EQUAL_COUNTS_RATIO * n_others:
-        return None
-    others_ns = sum(item.compute_ns for item in rows) - worst.compute_ns
-    return (worst.compute_ns / n_own) / (others_ns / n_others)
 
 
 def _largest(order: int) -> Place:
@@ -522,7 +494,6 @@ RULE = Rule(
         "active_time": Place(dashboard=DashboardPanel(order=10, headline=results.FIRST_PART)),
         "activity_split": _largest(20),
         "utilization": Place(dashboard=DashboardPanel(order=30, is_wide=True, shares_axis=True)),
-        "overlap": _largest(80),
         "activity_sums": _largest(150),
     },
 )

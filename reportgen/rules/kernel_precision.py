@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen import results
 from reportgen.facts.device_busy import windows_of
-from reportgen.facts.kernel_names import Precision, Reading, short_name, short_names
+from reportgen.facts.kernel_names import Precision, Reading, short_name
 from reportgen.facts.lost_kernels import graph_loss
 from reportgen.facts.operators import kernel_readings
 from reportgen.merging import distinct_codes, least, sums_by_code
 from reportgen.profile.trace import RankTrace
 from reportgen.profile.trace_tables import GpuKind
-from reportgen.results import DashboardPanel, Exhibit, Finding, Place, Role, Severity
+from reportgen.results import DashboardPanel, Finding, Place, Role, Severity
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.text import write
-from reportgen.units import NS_PER_US, pct_of, ratio_of
+from reportgen.units import pct_of, ratio_of
 
 FASTER_TIMES = 8
 """Matrix units multiply at least eight times faster than ordinary cores in FP32 (V100: 125 to 15.7
@@ -55,31 +55,21 @@ ORDINARY_CORES = kit.Message(
         {faster} times faster.""",
     advice="""Allow TF32 (torch.set_float32_matmul_precision('high'), cudnn.allow_tf32), or train in
         BF16 with torch.autocast.""",
-    exhibit="fp32_matrix",
+    exhibit="precision_shares",
 )
 ADVICE_WITHOUT_TF32 = "Train in mixed precision (torch.autocast in FP16 with a GradScaler)."
 ADVICE_FOR_ANY_GPU = """If the GPU has tensor cores, train in mixed precision (BF16 or FP16), or
     allow TF32."""
 ADVICE_FOR_AMD = """If the GPU has matrix cores, train in mixed precision (torch.autocast in BF16 or
     FP16)."""
-PIES = {
-    "precision_shares": (
-        "Kernel time by precision",
-        "Unknown is the time of kernels whose names do not say their precision.",
-    ),
-    "matrix_units": (
-        "Kernel time on {units}",
-        "The names of kernels show which of them run on {units}.",
-    ),
-}
-"""Titles, and how to read them."""
+CAPTION = """Shares of the time of all kernels but communication ({every:ns}). Unknown is the time
+    of kernels whose names do not say their precision. {on_units:pct} runs on {units}."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
     """When FP32 matrix kernels are a fault."""
 
-    top: int = kit.top_k()
     threshold_fp32_pct: float = kit.share_limit(
         20.0, "FP32 matrix kernels are a fault if they take at least this share of kernel time"
     )
@@ -92,7 +82,7 @@ class RankPrecision:
 
     Attributes:
         times_ns: time of kernels by precision and use of matrix units, communication too.
-        fp32_matrix_ns: time of each FP32 matrix kernel on ordinary cores, by name.
+        fp32_matrix_ns: time of FP32 matrix kernels on ordinary cores.
         window_ns: first to last GPU operation, over all devices.
         capability: the lowest compute capability of the devices, ``None`` where unknown.
         is_amd: whether all GPUs are AMD's, whose units have another name.
@@ -101,7 +91,7 @@ class RankPrecision:
 
     n_ops: int = kit.merged(sum)
     times_ns: Mapping[tuple[Precision, bool], int] = kit.merged(kit.sum_by_key)
-    fp32_matrix_ns: Mapping[str, int] = kit.merged(kit.sum_by_key)
+    fp32_matrix_ns: int = kit.merged(sum)
     window_ns: int = kit.merged(sum)
     capability: float | None = kit.merged(least)
     is_amd: bool = kit.merged(all)
@@ -113,19 +103,11 @@ class RankPrecision:
         return "matrix cores" if self.is_amd else "tensor cores"
 
 
-@kit.row
-class MatrixKernel:
-    """An FP32 matrix kernel on ordinary cores over all ranks."""
-
-    name: str = kit.col()
-    time_ns: int = kit.col("us", name="time_us", per=NS_PER_US)
-
-
 def measure(trace: RankTrace, params: Params) -> RankPrecision:
     """Measure the precision of a rank's kernels."""
     if graph_loss(trace):
         return RankPrecision(
-            n_ops=0, times_ns={}, fp32_matrix_ns={}, window_ns=0, capability=None, is_amd=True,
+            n_ops=0, times_ns={}, fp32_matrix_ns=0, window_ns=0, capability=None, is_amd=True,
             lost=(trace.node,),
         )  # fmt: skip
     windows, readings = windows_of(trace), kernel_readings(trace, params.communication_names)
@@ -141,11 +123,11 @@ def measure(trace: RankTrace, params: Params) -> RankPrecision:
             {(reading.precision, reading.tensor_core): times_ns[name]}
             for name, reading in readings.items()
         ),
-        fp32_matrix_ns={
-            name: times_ns[name]
+        fp32_matrix_ns=sum(
+            times_ns[name]
             for name, reading in readings.items()
-            if reading == _ORDINARY and times_ns[name] and _MATRIX.search(short_name(name))
-        },
+            if reading == _ORDINARY and _MATRIX.search(short_name(name))
+        ),
         window_ns=windows[0].length_ns * n_devices if windows else 0,
         # AMD's numbers mean something else.
         capability=None if is_amd else _capability(trace),
@@ -172,11 +154,21 @@ def judge(ranks: Sequence[RankPrecision], params: Params) -> Outcome:
     return Outcome(
         missing=missing,
         findings=[_fault(job, every_ns, params)],
-        exhibits=_exhibits(job, totals, matrix_ns, top=params.top),
+        exhibits=[
+            kit.ranking(
+                "precision_shares",
+                [(item.value, spent_ns) for item, spent_ns in totals.items()],
+                title="Kernel time by precision",
+                caption=write(
+                    CAPTION, every=every_ns, on_units=pct_of(matrix_ns, every_ns), units=job.units
+                ),
+                role=Role.GPU,
+            )
+        ],
         metrics={
             **{f"{item.lower()}_ratio": ratio_of(ns, every_ns) for item, ns in totals.items()},
             "tensor_core_ratio": ratio_of(matrix_ns, every_ns),
-            "fp32_matrix_ratio": ratio_of(sum(job.fp32_matrix_ns.values()), every_ns),
+            "fp32_matrix_ratio": ratio_of(job.fp32_matrix_ns, every_ns),
         },
     )
 
@@ -190,7 +182,7 @@ def _by_precision(job: RankPrecision) -> dict[Precision, int]:
 
 
 def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:
-    capability, fp32_ns = job.capability, sum(job.fp32_matrix_ns.values())
+    capability, fp32_ns = job.capability, job.fp32_matrix_ns
     share_pct = pct_of(fp32_ns, every_ns)
     has_units = capability is None or capability >= MATRIX_UNITS_FROM
     saved = fp32_ns / max(job.window_ns, fp32_ns, 1e-9) * (1 - 1 / FASTER_TIMES)
@@ -215,43 +207,6 @@ def _fault(job: RankPrecision, every_ns: int, params: Params) -> Finding | None:
     )
 
 
-def _exhibits(
-    job: RankPrecision, totals_ns: Mapping[Precision, int], matrix_ns: int, *, top: int
-) -> Iterator[Exhibit]:
-    every_ns = sum(totals_ns.values())
-    caption = write("Shares of the time of all kernels but communication ({ns:ns}).", ns=every_ns)
-    for (exhibit_id, (title, reading)), parts_ns in zip(
-        PIES.items(),
-        (
-            {item.value: ns for item, ns in totals_ns.items()},
-            {job.units: matrix_ns, "other units": every_ns - matrix_ns},
-        ),
-        strict=True,
-    ):
-        how, parts = f"{caption} {write(reading, units=job.units)}", list(parts_ns.items())
-        named = write(title, units=job.units)
-        yield kit.ranking(exhibit_id, parts, title=named, caption=how, role=Role.GPU)
-    if job.fp32_matrix_ns:
-        yield _matrix_kernels(job, top=top)
-
-
-def _matrix_kernels(job: RankPrecision, *, top: int) -> Exhibit:
-    times_ns = job.fp32_matrix_ns
-    shown = sorted(times_ns.items(), key=lambda item: (-item[1], item[0]))[:top]
-    names = short_names([name for name, _ in shown])
-    more = len(times_ns) - len(shown)
-    rest = f" {more} more are in the table of all kernels." if more else ""
-    return kit.table(
-        "fp32_matrix",
-        [MatrixKernel(name=name, time_ns=ns) for name, (_, ns) in zip(names, shown, strict=True)],
-        MatrixKernel,
-        title="FP32 matrix kernels on ordinary cores",
-        caption=f"Matrix products and convolutions that could use {job.units}.{rest}",
-        drawn_as=results.ExhibitKind.BARS,
-        role=Role.GPU,
-    )
-
-
 RULE = Rule(
     id=results.RuleId("KernelPrecision"),
     title="Kernel precision",
@@ -264,6 +219,5 @@ RULE = Rule(
         "precision_shares": Place(
             dashboard=DashboardPanel(order=66, headline=results.LARGEST_PART, row_of="pct")
         ),
-        "matrix_units": Place(dashboard=DashboardPanel(order=130, headline=results.FIRST_PART)),
     },
 )
