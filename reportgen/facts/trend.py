@@ -6,7 +6,6 @@ There are several definitions of slow:
   judges steps; ``outliers_by_minute`` repeats this along the job. Slow steps raise both the mean
   and the deviation, so that many of them hide each other.
 * ``above_median``: longer than twice the median of the whole job; does not follow a drift.
-  ``from_median``: at least twice the median, as smdebug judges batches.
 * ``excess_of``: longer than the usual duration at that time by its scatter; follows a drift and
   finds small differences in steady series, which a search for rhythms needs.
 """
@@ -102,15 +101,6 @@ def excess_of(values: Floats, *, least_ratio: float = DRIFT_FROM_RATIO) -> tuple
 def above_median(duration: Integers, *, factor: float = MEDIAN_FACTOR) -> Mask:
     """Return an (n,) mask of the durations longer than ``factor`` medians, n >= 1, any unit."""
     return np.asarray(duration > factor * np.median(duration))
-
-
-def from_median(duration: Integers) -> Mask:
-    """Return an (n,) mask of the durations of ``MEDIAN_FACTOR`` medians or more, any unit.
-
-    Edge cases: of a median of 0 nothing is a multiple.
-    """
-    median = np.median(duration) if duration.size else 0
-    return np.asarray((duration >= MEDIAN_FACTOR * median) & (median > 0))
 
 
 def mean_and_deviation_ns(duration_ns: Integers) -> tuple[float, float]:

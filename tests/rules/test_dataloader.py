@@ -450,23 +450,13 @@ def test_the_bound_of_copies_is_what_gpus_may_wait_not_what_they_do_at_least() -
 
 
 def test_life_times_are_no_waits() -> None:
-    rows = training(wait_s=0.1)
-    rows += [
-        (
-            "DataLoaderWorker",
-            "DataLoaderWorker",
-            START_S + 0.5,
-            START_S + end,
-            {"os_pid": 80 + index},
-        )
-        for index, end in enumerate((10.5, 30.5, 60.5))
+    lives = [
+        ("DataLoaderWorker", "DataLoaderWorker", START_S + 0.5, START_S + end, {"os_pid": end})
+        for end in (10, 30, 60)
     ]
-    result = judged(rows, cores=1)
+    result = judged([*training(wait_s=0.1), *lives], cores=1)
 
     assert result.details["dataloading_time"]["p95"] == pytest.approx(0.1, abs=1e-6)
-    assert rows_of(result, "workers") == [
-        {"worker": "algo-1-27", "processes": 3, "median_life_s": 30.0, "max_life_s": 60.0}
-    ]
     assert sum(row["waits"] for row in rows_of(result, "waits")) == 60
 
 
@@ -601,135 +591,6 @@ def test_the_order_of_rows_does_not_matter() -> None:
     order = np.random.default_rng(1).permutation(part.spans.n_spans)
 
     assert run(RULE, replace(part, spans=part.spans.where(order))) == run(RULE, part)
-
-
-def test_batches_are_timed_from_start_to_start_without_gaps_between_epochs() -> None:
-    starts = [*range(20), 22, 60, 61]
-    rows = [
-        *training(n_steps=20),
-        *(fetch(begin, 0.01 if begin != 22 else 0.02, worker_id=3) for begin in starts),
-        setup(50, workers=1, pinned=True),
-    ]
-    result = judged([row for row in rows if row[0] != "DataLoaderIter" or len(row[4]) > 1], cores=4)
-    own = [row for row in rows_of(result, "batch_times") if row["batches"]]
-
-    assert own[0]["epoch_gaps"] == 1
-    (slow,) = rows_of(result, "slow_batches")
-    assert (slow["batch_s"], slow["factor_of_median"], slow["loader_worker"]) == (3.0, 3.0, 3)
-    assert slow["start_s"] == START_S + 19
-    (wait,) = rows_of(result, "slow_waits")
-    assert wait["wait_s"] == pytest.approx(0.02)
-    assert wait["factor_of_median"] == pytest.approx(2.0)  # exactly twice counts
-    assert result.metrics["slow_batches"] == 1
-
-
-def test_a_batch_lies_between_two_requests_whichever_loader_process_made_it() -> None:
-    rows = [fetch(k, 0.01, worker_id=k % 4, os_pid=60 + k % 4) for k in range(12)]
-    (own,) = rows_of(judged(rows, cores=4), "batch_times")
-
-    # Each of the four processes makes a batch in 4 s; training asks for one each second.
-    assert (own["batches"], own["p50_s"]) == (11, 1.0)
-
-
-def life(begin: float, end: float, pid: int) -> tuple[Any, ...]:
-    return ("DataLoaderWorker", "DataLoaderWorker", START_S + begin, START_S + end, {"os_pid": pid})
-
-
-def test_two_loaders_of_one_process_never_chain() -> None:
-    # Training asks each second; the persistent loader of validation ten times a second, twice.
-    rows = [
-        setup(-2, workers=1, pinned=True),
-        setup(-1, workers=1, pinned=True),
-        life(-2, 60, 60),
-        life(-1, 60, 80),
-        *(fetch(k, 0.01, worker_id=0, pid=60) for k in range(40)),
-        *(fetch(at + k / 10, 0.02, worker_id=0, pid=80) for at in (10.3, 30.3) for k in range(4)),
-    ]
-    result = judged(rows, cores=4)
-    (own,) = rows_of(result, "batch_times")
-
-    # Each validation lies between two batches of training, and 20 of these between validations.
-    assert (own["batches"], own["p50_s"], own["epoch_gaps"]) == (39 + 7 - 3, 1.0, 3)
-    assert result.exhibit("slow_batches") is None
-    assert own["slow_waits"] == 0
-
-
-@pytest.mark.parametrize(("other", "n_slow"), [(FETCH, 4), ("Single::GetNext", 0)])
-def test_waits_are_slow_by_the_usual_one_of_their_iterator(other: str, n_slow: int) -> None:
-    rows = [fetch(k, 0.01) for k in range(40)]
-    for k in range(4):
-        phase, _, start, end, more = fetch(100 + k, 0.05)
-        rows.append((phase, other, start, end, more))
-    (own,) = rows_of(judged(rows, cores=4), "batch_times")
-
-    assert own["slow_waits"] == n_slow
-
-
-def test_where_most_waits_take_nothing_none_is_a_multiple_of_the_median() -> None:
-    rows = [fetch(begin, 0.01 if begin % 5 == 0 else 0.0) for begin in range(20)]
-    result = judged(rows, cores=4)
-
-    assert rows_of(result, "batch_times")[0]["slow_waits"] == 0
-    assert result.exhibit("slow_waits") is None
-
-
-def test_slow_batches_are_told_with_the_use_and_the_functions_in_them() -> None:
-    rows = [
-        *(fetch(begin, 0.1) for begin in (0, 2, 4, 8, 10)),  # from 4 to 8 s is twice the median
-        ("cpu_functions", "print", START_S + 5, START_S + 7.5),
-        *(("Forward", "conv", START_S + k + 0.5, START_S + k + 1) for k in (0, 2, 4, 8)),
-        ("DataLoaderWorker", "DataLoaderWorker", START_S, START_S + 12),
-        ("Step:ModeKeys.TRAIN", "step", START_S + 4, START_S + 8),
-    ]
-    # A sample each second: the slow batch holds those of 4 to 7 s, the others six.
-    columns: dict[str, list[float | None]] = {
-        "gpu0": [80.0, 80.0, 80.0, 80.0, 0.0, 0.0, 0.0, 0.0, 80.0, 80.0, 80.0, 80.0],
-        "cpu0": [10.0, 10.0, 10.0, 10.0, 20.0, 20.0, None, 50.0, 10.0, 10.0, 10.0, 10.0],
-    }
-    part = node_profile(system=system_table(columns, interval_s=1), spans=span_table(rows))
-    result = run(RULE, part)
-
-    (slow,) = rows_of(result, "slow_batches")
-    assert (slow["batch_s"], slow["gpu_pct"], slow["cpu_pct"]) == (4.0, 0.0, 30.0)
-    assert slow["io_wait_pct"] is None
-    # Neither the life of a loader process nor a step is a function.
-    assert slow["functions"] == f"print 2.5 s, conv 500 ms, {FETCH} 100 ms"
-    inside, outside = rows_of(result, "batch_use")
-    assert (inside["gpu_pct"], inside["cpu_pct"], inside["samples"]) == (0.0, 30.0, 7)
-    assert (outside["gpu_pct"], outside["cpu_pct"], outside["samples"]) == (80.0, 10.0, 12)
-    printing, *_ = rows_of(result, "batch_functions")
-    assert (printing["function"], printing["count"], printing["other_count"]) == ("print", 1, 0)
-    found = {row["function"]: row for row in rows_of(result, "batch_functions")}
-    assert (found["conv"]["count"], found["conv"]["other_count"]) == (1, 3)
-    assert set(found) == {"print", "conv", FETCH}
-
-
-def test_a_time_with_many_steps_is_no_slow_batch_but_waits_that_were_not_recorded() -> None:
-    every = training(n_steps=60)
-    rows = [row for row in every if row[0] != "DataLoaderIter"]
-    rows += [fetch(begin, 0.01) for begin in (0, 1, 2, 5, 6, 10, 11, 12)]
-    result = judged(rows, cores=4, gpus=1)
-
-    (own,) = rows_of(result, "batch_times")
-    assert (own["batches"], own["unrecorded"], own["slow_batches"]) == (6, 1, 1)
-    (slow,) = rows_of(result, "slow_batches")
-    assert (slow["start_s"], slow["batch_s"]) == (START_S + 2, 3.0)
-
-
-def test_without_slow_batches_nothing_is_compared() -> None:
-    result = judged(training(), cores=4, gpus=1)
-
-    assert result.exhibit("batch_use") is None
-    assert result.exhibit("batch_functions") is None
-
-
-def test_processes_of_one_worker_are_timed_apart() -> None:
-    rows = [
-        row for pid in (70, 71) for row in (fetch(k + pid - 70.5, 0.01, pid=pid) for k in range(12))
-    ]
-    (own,) = rows_of(judged(rows, cores=2), "batch_times")
-
-    assert (own["batches"], own["p50_s"], own["slow_batches"]) == (22, 1.0, 0)
 
 
 @pytest.mark.parametrize(("hot_cores", "said"), [(2, "Raise num_workers"), (3, "cheaper to load")])

@@ -65,8 +65,7 @@ def judge(nodes: Sequence[NodeLoaders], params: Params) -> Outcome:
         exhibits=(
             *tables.loop_share(job.waiting),
             *tables.wait_histogram(job.wait_ns),
-            *tables.batch_exhibits(job.batches),
-            *tables.loader_exhibits(job.loaders, job.life_times),
+            *tables.loader_table(job.loaders),
         ),
         metrics=_metrics(job, params) if job.seconds or job.waiting else {},
     )
@@ -104,8 +103,6 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
         "waits": int(wait_s.size),
         "wait_p50_s": p50,
         "wait_p95_s": p95,
-        "slow_batches": sum(item.n_slow_batches for item in job.batches),
-        "slow_waits": sum(item.n_slow_waits for item in job.batches),
         "waited_ratio": job.worst.ratio if job.worst else None,
         "loaders_p50": job.usual_loaders,
         **_copies_at_most(job),
@@ -370,5 +367,4 @@ RULE = Rule(
     params=Params,
     measure=measure,
     judge=judge,
-    folded=("batch_functions", "workers"),
 )

@@ -8,33 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen import merging
-from reportgen.arrays import Floats, Instants, Integers, Mask
+from reportgen.arrays import Instants, Integers
 from reportgen.facts import loader as loading
 from reportgen.facts import usage
 from reportgen.facts.between_steps import IN_DOUBT_RATIO, between_steps_of, idle_between_of
-from reportgen.facts.breakdown import function_sums, is_function
 from reportgen.facts.input_load import InputLoad, crowded_loss_ns, input_load_of
-from reportgen.facts.intervals import overlaps_any
 from reportgen.facts.loader import Waiting, loader_rows, waits_of
 from reportgen.facts.loading_work import LoadingWork, loading_work_of
-from reportgen.facts.samples import means, totals_of, training_loop_ns
+from reportgen.facts.samples import training_loop_ns
 from reportgen.facts.steps import unrecorded_of
-from reportgen.facts.trend import from_median
-from reportgen.profile import NodeProfile, SeriesKind, SpanTable, SystemTable
-from reportgen.profile.spans import TENSORFLOW_FETCH
+from reportgen.profile import NodeProfile, SeriesKind, SpanTable
 from reportgen.rules.base import param
-from reportgen.rules.dataloader import tables
-from reportgen.rules.dataloader.tables import DEVICES, BatchContents, Loader, WorkerBatches
+from reportgen.rules.dataloader.tables import Loader
 from reportgen.rules.kit import AWS_DEFAULTS, percentage, row
-from reportgen.text import format_ns
 
 UNKNOWN = -1
 HAND_OVER_NS = 1_000_000
 """A loader process hands over a batch in about a millisecond. The recorded script with three small
 models (benchmarks/exam/real, sweep) makes its batches in 0.8 ms: 5 % of the loop, which processes
 would not save."""
-MOST_FUNCTIONS = 3
-"""So many functions of a slow batch are named."""
 LONGEST_RATIO, LEAST_LONGEST, HABIT_RATIO = 0.02, 3, 0.5
 """Waits for first batches that make up more than half of all waiting are a start: other loaders
 would not shorten them. Where the start of an epoch is unknown, the waits of one step in fifty, or
@@ -119,8 +111,6 @@ class NodeLoaders:
     hand_over_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     hand_over_most_ns: Mapping[str, int] = merging.merged(merging.max_by_key)
     loaders: tuple[Loader, ...] = merging.merged(merging.concat)
-    life_times: tuple[tables.LifeTimes, ...] = merging.merged(merging.concat)
-    batches: tuple[WorkerBatches, ...] = merging.merged(merging.concat)
 
     @property
     def n_counted(self) -> int:
@@ -255,10 +245,6 @@ def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
         hand_over_most_ns=hand_over_ns[1],
         loop_load=input_load_of(system, tuple(np.array([loop_ns]).T), loop_ns) if loop_ns else (),
         loaders=tuple(_loaders(spans)),
-        life_times=tuple(_life_times(spans.where(rows.process))),
-        batches=tuple(
-            _worker_batches(waits.where(its), part) for _, its in merging.rows_by_code(waits.worker)
-        ),
     )
 
 
@@ -353,161 +339,4 @@ def _loader(
         n_waits=waits.n_spans,
         median_wait_ns=float(np.median(wait_ns)) if wait_ns.size else None,
         longest_wait_ns=int(wait_ns.max()) if wait_ns.size else None,
-    )
-
-
-def _life_times(processes: SpanTable) -> Iterator[tables.LifeTimes]:
-    for worker, members in merging.rows_by_code(processes.worker):
-        yield tables.LifeTimes(
-            worker=processes.workers[worker],
-            n_processes=int(members.size),
-            median_ns=float(np.median(processes.duration_ns[members])),
-            longest_ns=int(processes.duration_ns[members].max()),
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Times:
-    """Batches or waits of one training process, (n,) each: start, end, and the loader process.
-
-    ``chain`` is the type of iterator and the loader that made the batches: each has a usual time.
-    """
-
-    start_ns: Integers
-    end_ns: Integers
-    loader: Integers
-    chain: Integers
-
-    @property
-    def lasted_ns(self) -> Integers:
-        return self.end_ns - self.start_ns
-
-    @property
-    def median_ns(self) -> float:
-        return float(np.median(self.lasted_ns)) if self.start_ns.size else 0.0
-
-    @property
-    def usual_ns(self) -> Floats:
-        found = np.zeros(self.start_ns.shape)
-        for _, rows in merging.rows_by_code(self.chain):
-            found[rows] = np.median(self.lasted_ns[rows])
-        return found
-
-    @property
-    def is_slow(self) -> Mask:
-        found = np.zeros(self.start_ns.shape, dtype=bool)
-        for _, rows in merging.rows_by_code(self.chain):
-            found[rows] = from_median(self.lasted_ns[rows])
-        return found
-
-
-def _worker_batches(waits: SpanTable, part: NodeProfile) -> WorkerBatches:
-    """Return the batch times of the training process that waited, one row of ``waits`` at least."""
-    spans, worker = part.spans, waits.worker[0]
-    set_up_ns, step_ns = (
-        np.sort(its.start_ns[its.worker == worker])
-        for its in (spans.where(loader_rows(spans).initialize), spans.steps())
-    )
-    lives = spans.where(loader_rows(spans).process & (spans.worker == worker))
-    asked_by = loading.asking_processes(waits.os_pid, waits.worker_id)
-    chain = merging.joint_codes(
-        asked_by,
-        np.where(waits.in_phases((TENSORFLOW_FETCH,)), -1, waits.name),
-        loading.loaders_of(
-            (waits.os_pid, waits.start_ns), (lives.os_pid, lives.start_ns, lives.end_ns), set_up_ns
-        ),
-    )
-    place = np.argsort(np.lexsort((waits.end_ns, waits.start_ns, asked_by)), kind="stable")
-    order = np.lexsort((waits.end_ns, waits.start_ns, chain))
-    waits, chain = waits.where(order), chain[order]
-    start_ns, loader = waits.start_ns, waits.worker_id
-    is_same = chain[1:] == chain[:-1]
-    is_gap = is_same & (np.diff(np.searchsorted(set_up_ns, start_ns, side="right")) > 0)
-    # The process asked other loaders meanwhile: it validated, or trained again.
-    is_gap |= is_same & loading.too_many_steps(np.diff(place[order]), is_same)
-    n_steps = np.diff(np.searchsorted(step_ns, start_ns))
-    is_unrecorded = is_same & ~is_gap & loading.too_many_steps(n_steps, is_same & ~is_gap)
-    at = np.flatnonzero(is_same & ~is_gap & ~is_unrecorded)
-    calls = _Times(start_ns=start_ns, end_ns=waits.end_ns, loader=loader, chain=chain)
-    times = _Times(
-        start_ns=start_ns[at],
-        end_ns=start_ns[at + 1],
-        loader=loader[at + 1],
-        chain=chain[at],
-    )
-    own, is_slow = spans.where(spans.worker == worker), times.is_slow
-    samples = _samples(part.system, times)
-    return WorkerBatches(
-        worker=spans.workers[worker],
-        n_batches=int(at.size),
-        p50_ns=times.median_ns,
-        p95_ns=float(np.percentile(times.lasted_ns, 95)) if at.size else 0.0,
-        max_ns=int(times.lasted_ns.max(initial=0)),
-        n_slow_batches=int(is_slow.sum()),
-        n_slow_waits=int(calls.is_slow.sum()),
-        n_gaps=int(is_gap.sum()),
-        n_unrecorded=int(is_unrecorded.sum()),
-        slow_batches=tuple(_slowest(own, times, samples)),
-        slow_waits=tuple(_slowest(own, calls)),
-        contents=_contents(own, times, samples) if is_slow.any() else None,
-    )
-
-
-def _slowest(
-    spans: SpanTable, times: _Times, samples: tuple[Floats, Integers] | None = None
-) -> Iterator[tables.Slow]:
-    """Yield the slowest of the process with these events, the longest first."""
-    slow, usual_ns = np.flatnonzero(times.is_slow), times.usual_ns
-    slow = slow[np.lexsort((times.start_ns[slow], -times.lasted_ns[slow]))][: tables.MOST_SLOW]
-    use_pct = np.full((slow.size, len(DEVICES)), np.nan)
-    if samples is not None:
-        use_pct = means(samples[0][slow], samples[1][slow])
-    is_in = overlaps_any(spans.start_ns, spans.end_ns, times.start_ns[slow], times.end_ns[slow])
-    functions = spans.where(is_in & is_function(spans))
-    columns = (of[slow].tolist() for of in (times.start_ns, times.end_ns, times.loader, usual_ns))
-    for start_ns, end_ns, loader, usual, use in zip(*columns, use_pct.tolist(), strict=True):
-        yield tables.Slow(
-            worker=spans.workers[spans.worker[0]],
-            start_ns=start_ns,
-            end_ns=end_ns,
-            functions=_longest(functions, start_ns, end_ns),
-            factor_of_median=(end_ns - start_ns) / usual,
-            loader_worker=loader if loader >= 0 else None,
-            **dict(zip(DEVICES, use, strict=True)),
-        )
-
-
-def _longest(functions: SpanTable, start_ns: int, end_ns: int) -> str | None:
-    ends_ns = np.minimum(functions.end_ns, end_ns), np.maximum(functions.start_ns, start_ns)
-    inside_ns = merging.sums_by_code(
-        functions.name, np.maximum(ends_ns[0] - ends_ns[1], 0), len(functions.names)
-    )
-    order = np.argsort(-inside_ns, kind="stable")[:MOST_FUNCTIONS].tolist()
-    named = [(functions.names[at], int(inside_ns[at])) for at in order if inside_ns[at]]
-    return ", ".join(f"{name} {format_ns(time_ns)}" for name, time_ns in named) or None
-
-
-def _samples(system: SystemTable, times: _Times) -> tuple[Floats, Integers]:
-    """Return (n, 3) sums and counts of the samples of ``DEVICES`` from each start to each end."""
-    shape = (times.start_ns.size, len(DEVICES))
-    total, count = np.empty(shape), np.empty(shape, dtype=np.int64)
-    first, after = (np.searchsorted(system.tick_ns, at) for at in (times.start_ns, times.end_ns))
-    for column, kind in enumerate(DEVICES.values()):
-        of_ticks = totals_of(system.each(kind), system.n_ticks)
-        until = [np.append(0, np.cumsum(of)) for of in of_ticks]
-        for found, of in zip((total, count), until, strict=True):
-            found[:, column] = of[after] - of[first]
-    return total, count
-
-
-def _contents(spans: SpanTable, times: _Times, samples: tuple[Floats, Integers]) -> BatchContents:
-    sides = (times.is_slow, ~times.is_slow)
-    totals, counts = (np.array([of[side].sum(axis=0) for side in sides]) for of in samples)
-    ends = (spans.start_ns, spans.end_ns)
-    functions, other_functions = (
-        function_sums(spans, overlaps_any(*ends, times.start_ns[side], times.end_ns[side]))
-        for side in sides
-    )
-    return BatchContents(
-        use=totals, n_samples=counts, functions=functions, other_functions=other_functions
     )
