@@ -22,8 +22,8 @@ NOT_RECORDED = "not recorded"
 MOST_NAMES = 3
 MOST_FUNCTIONS = 30
 MOST_BUCKETS = 240
-MOST_NODES_APART = 8
 """At most 31 functions in 240 stretches of time, whatever the job: more cannot be distinguished."""
+APART = " Nodes with a separate clock are left out."
 OTHER_FUNCTIONS = "all other functions"
 LEAST_STEPS = 5
 """Steps on both sides that a comparison needs: the median of fewer is chance."""
@@ -343,75 +343,63 @@ class FunctionTime:
 
 
 def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]:
-    """Yield the heat map of function and time; nothing when no function was recorded.
-
-    Of nodes whose times cannot be laid side by side, those on a wall clock are shown, or else the
-    one in which functions took most time.
-    """
+    """Yield the heat map of function and time, nodes added up; nothing without a function."""
     if not functions:
         return
-    totals = sum_by_key({item.node: item.total_ns} for item in functions)
-    on_clock = {item.node for item in functions if not item.is_relative}
-    on_clock = on_clock or {max(totals, key=lambda node: totals[node])}
-    found = [item for item in functions if item.node in on_clock]
-    if len(on_clock) > MOST_NODES_APART:
-        found = _as_one_node(found, f"all {len(on_clock)} nodes")
-    nodes = list(dict.fromkeys(item.node for item in found))
-    width_ns = _common_width_ns(found, MOST_BUCKETS // len(nodes))
-    in_buckets = (_in_buckets(item, width_ns) for item in found)
-    rows = merge_by(in_buckets, lambda item: (item.node, item.label)).values()
-    cells = [
-        (item, bucket, time_ns)
-        for item in sorted(rows, key=lambda item: (nodes.index(item.node), *_size(item)))
-        for bucket, time_ns in sorted(item.bucket_ns.items())
-    ]
-    labels = [
-        item.label if len(nodes) == 1 else f"{item.node} {item.label}" for item, _, _ in cells
-    ]
-    caption = write(
-        "Time in each function, in intervals of {width:ns}, added up over the training processes. "
-        "A function inside another one counts in both. An empty cell is 0. {left_out}",
-        width=width_ns,
-        left_out=_left_out(found, [node for node in totals if node not in on_clock]),
+    found = _on_one_clock(functions)
+    width_ns = _common_width_ns(found)
+    totals = sum_by_key({item.label: item.total_ns} for item in found if item.label != OTHER_FUNCTIONS)
+    kept = sorted(totals, key=lambda label: (-totals[label], label))[:MOST_FUNCTIONS]
+    by_label = merge_by(
+        (_in_buckets(item, width_ns) for item in found),
+        lambda item: item.label if item.label in kept else OTHER_FUNCTIONS,
     )
+    cells = [
+        (label, bucket, time_ns)
+        for label in (*kept, OTHER_FUNCTIONS)
+        if label in by_label
+        for bucket, time_ns in sorted(by_label[label].bucket_ns.items())
+    ]
+    rows = "All functions are listed."
+    if OTHER_FUNCTIONS in by_label:
+        rows = f"The {MOST_FUNCTIONS} with the most time are listed; one row has the others."
     yield exhibit(
         "function_time",
         ExhibitKind.HEATMAP,
         title="Functions over time",
-        caption=caption,
+        caption=write(
+            "Time in each function, in intervals of {width:ns}, added up over the training "
+            "processes. A function inside another one counts in both. An empty cell is 0. "
+            "{rows}{apart}",
+            width=width_ns,
+            rows=rows,
+            apart=APART if len(found) < len(functions) else "",
+        ),
         columns=[
-            column("row", "", labels, type=ColumnType.TEXT),
+            column("row", "", [label for label, _, _ in cells], type=ColumnType.TEXT),
             *floats(
                 ("time_s", "s", [bucket * width_ns / NS_PER_S for _, bucket, _ in cells]),
                 ("function_s", "s", [time_ns / NS_PER_S for *_, time_ns in cells]),
+                ("width_s", "s", [width_ns / NS_PER_S] * len(cells)),
             ),
-            column("node", "", [item.node for item, _, _ in cells], type=ColumnType.TEXT),
-            *floats(("width_s", "s", [width_ns / NS_PER_S] * len(cells))),
         ],
     )
 
 
-def _size(item: FunctionTime) -> tuple[bool, int, str]:
-    """Order functions by their time, the rest behind them."""
-    return item.label == OTHER_FUNCTIONS, -item.total_ns, item.label
+def _on_one_clock(functions: Sequence[FunctionTime]) -> Sequence[FunctionTime]:
+    """Return those on a wall clock; without any, those of the node with the most time."""
+    totals = sum_by_key({item.node: item.total_ns} for item in functions)
+    longest = max(totals, key=lambda node: totals[node])
+    on_clock = [item for item in functions if not item.is_relative]
+    return on_clock or [item for item in functions if item.node == longest]
 
 
-def _as_one_node(functions: Sequence[FunctionTime], name: str) -> list[FunctionTime]:
-    """Return the functions of all nodes as of one; those with little time lose their names."""
-    whole = merge_by((replace(item, node=name) for item in functions), lambda item: item.label)
-    kept = {item.label for item in sorted(whole.values(), key=_size)[:MOST_FUNCTIONS]}
-    return [
-        replace(item, node=name, label=item.label if item.label in kept else OTHER_FUNCTIONS)
-        for item in functions
-    ]
-
-
-def _common_width_ns(functions: Sequence[FunctionTime], most: int) -> int:
+def _common_width_ns(functions: Sequence[FunctionTime]) -> int:
     """Return the smallest power of two, in ns, with which few buckets hold all functions."""
     width_ns = max(item.width_ns for item in functions)
     first_ns = min(min(item.bucket_ns) * item.width_ns for item in functions)
     last_ns = max(max(item.bucket_ns) * item.width_ns for item in functions)
-    while last_ns // width_ns - first_ns // width_ns + 1 > most:
+    while last_ns // width_ns - first_ns // width_ns + 1 > MOST_BUCKETS:
         width_ns *= 2
     return width_ns
 
@@ -421,16 +409,6 @@ def _in_buckets(item: FunctionTime, width_ns: int) -> FunctionTime:
         {bucket * item.width_ns // width_ns: time_ns} for bucket, time_ns in item.bucket_ns.items()
     )
     return replace(item, width_ns=width_ns, bucket_ns=bucket_ns)
-
-
-def _left_out(functions: Sequence[FunctionTime], names: Sequence[str]) -> str:
-    text = f"The {MOST_FUNCTIONS} functions with the most time are listed; one row has the others."
-    if all(item.label != OTHER_FUNCTIONS for item in functions):
-        text = "All functions are listed."
-    if not names:
-        return text
-    why = "has a separate clock and is" if len(names) == 1 else "have separate clocks and are"
-    return f"{text} {join_names(names, most=MOST_NODES_APART)} {why} left out."
 
 
 class Detail(StrEnum):
