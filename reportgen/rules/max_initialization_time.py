@@ -20,7 +20,6 @@ from reportgen.rules import kit
 from reportgen.rules.aws.aws_max_initialization_time import (
     Phases,
     details_of,
-    is_number,
     phases_exhibit,
     phases_of,
     step_num,
@@ -93,8 +92,6 @@ QUIET_ADVICE = """Keep compiled code and what is computed at the start in a cach
 SHORT_ADVICE = "Nothing to do, unless such short jobs run often: then keep the container warm."
 QUIET = """ During this time network and disks were hardly used (at most {mean:bytes}/s on average):
     it was spent on something else, such as imports, compilation or the start of processes."""
-UNKNOWN = """{text} The job ran for {ran:s}, longer than the limit of {limit:s}; how much of this
-    was start-up is unknown."""
 ESTIMATED = """ Earlier steps were not recorded: when the first one began is estimated from the
     number of the first recorded one."""
 OF_JOB = "more than {s:s}, which a job of this length may take"
@@ -105,11 +102,9 @@ OF_CORES = {name: words.replace("GPUs", "cores") for name, words in OF_GPUS.item
 BY_GPUS = "without steps the loop is taken to last from the first work of the GPUs to their last"
 OUR_END = "the loop lasts from the first to the last training step"
 
-_KINDS: Mapping[str, tuple[SeriesKind, ...]] = {
+_INCOMING: Mapping[str, tuple[SeriesKind, ...]] = {
     "received": (SeriesKind.RECEIVE_ALGORITHM, SeriesKind.RECEIVE_PLATFORM),
-    "sent": (SeriesKind.TRANSMIT_ALGORITHM, SeriesKind.TRANSMIT_PLATFORM),
     "read from disk": (SeriesKind.READ_RATE,),
-    "written to disk": (SeriesKind.WRITE_RATE,),
 }
 
 
@@ -133,14 +128,12 @@ class Params:
 
 @kit.row
 class StartupRate:
-    """One rate of one node in bytes/s; ``loop_mean`` is ``None`` without a sample in the loop."""
+    """One rate of one node before its first step, in bytes/s."""
 
-    node: str = kit.col()
-    what: str = kit.col()
-    mean: float = kit.col("bytes/s", digits=1)
-    highest: float = kit.col("bytes/s", digits=1)
-    loop_mean: float | None = kit.col("bytes/s", digits=1)
-    samples: int = kit.col()
+    node: str
+    what: str
+    mean: float
+    highest: float
 
 
 @kit.row
@@ -231,20 +224,16 @@ def _rates(part: NodeProfile) -> Iterator[StartupRate]:
     loop_ns = training_loop_ns(part.spans)
     if loop_ns is None:
         return
-    tick_ns = part.system.tick_ns
-    is_before = tick_ns < loop_ns[0]
-    is_in_loop = ~is_before & (tick_ns <= loop_ns[1])
-    for what, kinds in _KINDS.items():
+    is_before = part.system.tick_ns < loop_ns[0]
+    for what, kinds in _INCOMING.items():
         rate = sum_of(part.system, *kinds)
-        before, inside = (rate[rows & np.isfinite(rate)] for rows in (is_before, is_in_loop))
+        before = rate[is_before & np.isfinite(rate)]
         if before.size:
             yield StartupRate(
                 node=part.node,
                 what=what,
                 mean=float(before.mean()),
                 highest=float(before.max()),
-                loop_mean=float(inside.mean()) if inside.size else None,
-                samples=before.size,
             )
 
 
@@ -280,7 +269,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
             details=details,
         )
     return Outcome(
-        missing=_missing(job.loop, details, params),
+        missing=kit.reason_without_steps(job.loop.n_spans, job.loop.n_steps),
         findings=[
             _finding(
                 shown,
@@ -291,24 +280,13 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
             ),
             None if job.gpus.last_ns else _late_end(phases),  # of GPUs other rules report it
         ],
-        exhibits=[*phases_exhibit(phases, end=OUR_END), *_rates_exhibit(job.rates)],
+        exhibits=phases_exhibit(phases, end=OUR_END),
         metrics=dict(zip(METRICS, phases.parts_s, strict=True)) if phases else {},
         counters=results.Counters(
             rule_triggered=is_late, violations=is_late, datapoints=job.loop.n_steps
         ),
         details=details,
     )
-
-
-def _missing(loop: Loop, details: results.Details, params: Params) -> results.Reason | None:
-    reason = kit.reason_without_steps(loop.n_spans, loop.n_steps)
-    start, end = details["job_start"], details["job_end"]
-    if reason is None or not (is_number(start) and is_number(end)):
-        return reason
-    if end - start <= params.limit_s:
-        return reason
-    text = write(UNKNOWN, text=reason.text, ran=end - start, limit=params.limit_s)
-    return replace(reason, text=text)
 
 
 def _phases_of_work(job: NodeStart, work: Ends) -> Phases | None:
@@ -401,31 +379,17 @@ def _meanwhile(rates: Sequence[StartupRate]) -> tuple[str, str]:
 
     Nothing is said where nothing was sampled.
     """
-    incoming = [rate for rate in rates if rate.what in ("received", "read from disk")]
-    if not incoming:
+    if not rates:
         return "", ABOUT.advice
-    busiest = max(incoming, key=lambda rate: (rate.mean, rate.node))
+    busiest = max(rates, key=lambda rate: (rate.mean, rate.node))
     if busiest.mean < QUIET_BYTES_PER_S:
         return write(QUIET, mean=busiest.mean), QUIET_ADVICE
     told = [
         write("{rate.what} {rate.mean:bytes}/s (at most {rate.highest:bytes}/s)", rate=rate)
-        for rate in incoming
+        for rate in rates
         if rate.node == busiest.node
     ]
     return f" During this time {busiest.node} had on average: {', '.join(told)}.", ABOUT.advice
-
-
-def _rates_exhibit(rates: Sequence[StartupRate]) -> Iterator[results.Exhibit]:
-    if rates:
-        yield kit.table(
-            "startup_rates",
-            rates,
-            StartupRate,
-            title="Network and disks before the first step",
-            caption="""Means over the samples before the first step of the node, and over its
-                training loop. Received and sent are the traffic of the training container and of
-                SageMaker's own processes together.""",
-        )
 
 
 RULE = Rule(

@@ -240,12 +240,6 @@ def test_steps_that_were_not_recorded_were_slow_as_often_as_the_others() -> None
     assert found.measured == pytest.approx(150, abs=2)
 
 
-def test_a_long_job_without_steps_is_told_with_its_length() -> None:
-    reason = known(run(RULE, node([], cores=1, duration_s=150), threshold=2).reason)
-
-    assert "The job ran for 2 min 30 s, longer than the limit of 2 min 00 s" in reason.text
-
-
 def fed(received: float | None, read: float | None, *, init_s: int = 100, loop_s: int = 50):
     """Return a node with these rates in bytes/s before its first step, a tenth of them after."""
     columns = {"cpu0": [10.0] * (init_s + loop_s)}
@@ -264,11 +258,6 @@ def test_network_and_disk_rates_before_the_first_step_are_told() -> None:
 
     assert "algo-1 had on average: received 100 MB/s (at most 100 MB/s)" in found.text
     assert "read from disk 4 MB/s" in found.text
-    rows = {row["what"]: row for row in rows_of(result, "startup_rates")}
-    assert set(rows) == {"received", "read from disk"}
-    assert (rows["received"]["mean"], rows["received"]["highest"]) == (100e6, 100e6)
-    assert rows["received"]["loop_mean"] == pytest.approx(10e6)
-    assert rows["received"]["samples"] == 100
 
 
 def test_a_quiet_network_points_to_something_else() -> None:
@@ -285,7 +274,6 @@ def test_without_rates_nothing_is_said_about_them() -> None:
     found = known(finding(result, "INIT-1"))
 
     assert "Meanwhile" not in found.text
-    assert result.exhibit("startup_rates") is None
 
 
 def test_validation_before_and_after_training_is_no_part_of_the_loop() -> None:
