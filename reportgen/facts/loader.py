@@ -141,6 +141,23 @@ def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
     return np.where(worker_id >= 0, -1, pid)
 
 
+def lives_of(
+    calls: tuple[Integers, Instants], lives: tuple[Integers, Instants]
+) -> Integers:
+    """Return (n,) the place of the loader process that made the batch of each wait, -1 if unknown.
+
+    ``calls`` and ``lives`` are process ids and starts; a process id may be used again later.
+    """
+    pid, started = lives
+    found = np.full(calls[0].shape, -1, dtype=np.int64)
+    for code, its in rows_by_code(pid):
+        own = its[np.argsort(started[its], kind="stable")]
+        asked = np.flatnonzero(calls[0] == code)
+        last = np.searchsorted(started[own], calls[1][asked], side="right") - 1
+        found[asked] = np.where(last >= 0, own[np.maximum(last, 0)], -1)
+    return found
+
+
 def loaders_of(
     calls: tuple[Integers, Instants],
     lives: tuple[Integers, Instants, Instants],
@@ -165,14 +182,9 @@ def loaders_of(
         free = [at for at, until in enumerate(busy_until) if until <= begins]
         place[code] = free[0] if free else len(busy_until)
         busy_until[place[code] : place[code] + 1] = [ends]
-    found = np.zeros(calls[0].shape, dtype=np.int64)
-    places = np.array([place[code] for code in number.tolist()], dtype=np.int64)
-    for code, its in rows_by_code(pid):
-        own = its[np.argsort(started[its], kind="stable")]
-        asked = np.flatnonzero(calls[0] == code)
-        last = np.searchsorted(started[own], calls[1][asked], side="right") - 1
-        found[asked] = np.where(last >= 0, places[own[np.maximum(last, 0)]], 0)
-    return found
+    life = lives_of(calls, (pid, started))
+    places = np.array([*(place[code] for code in number.tolist()), 0], dtype=np.int64)
+    return places[life]
 
 
 def too_many_steps(n_steps: Integers, is_usual: Mask) -> Mask:

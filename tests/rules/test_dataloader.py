@@ -495,6 +495,32 @@ def test_the_loader_that_was_active_longest_gives_its_settings() -> None:
     assert table["_Other"]["max_wait_s"] == pytest.approx(0.2)
 
 
+def test_batches_of_persistent_processes_belong_to_the_loader_that_made_them() -> None:
+    # Both loaders are set up once. Training asks each second; validation, set up last, for twenty
+    # batches in between, for each of which it waits longer.
+    lives = [
+        ("DataLoaderWorker", "DataLoaderWorker", START_S + at, START_S + 200, {"os_pid": pid})
+        for at, pid in ((0.1, 60), (1.1, 80))
+    ]
+    rows = [
+        setup(0, workers=1, pinned=True),
+        setup(1, workers=2, pinned=False, iterator="_Other"),
+        *(fetch(2 + index, 0.1, pid=60) for index in range(100)),
+        *(fetch(102 + index, 0.9, pid=80) for index in range(20)),
+        *(fetch(122 + index, 0.1, pid=60) for index in range(40)),
+    ]
+    result = judged([*rows, *lives], cores=8, gpus=1)
+    table = {row["iterator"]: row for row in rows_of(result, "loaders")}
+
+    assert {name: row["waits"] for name, row in table.items()} == {ITERATOR: 140, "_Other": 20}
+    assert (table[ITERATOR]["active_s"], table["_Other"]["active_s"]) == (179.0, 21.0)
+    assert result.details["pin_memory"] is True
+    assert finding(result, "DL-3") is None
+    found = finding(result, "DL-1")
+    assert found is not None
+    assert "num_workers from 2 to" in found.advice
+
+
 def tensorflow(*, prefetch: bool, n_steps: int = 30) -> list[tuple[Any, ...]]:
     """A wait of 0.3 s in every second, seen by nested iterators."""
     kind = "PrefetchDatasetOp" if prefetch else "BatchDatasetOp"

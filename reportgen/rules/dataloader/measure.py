@@ -198,18 +198,23 @@ class NodeLoaders:
 
     @property
     def num_workers(self) -> int | None:
-        """Return how many loaders each training process was configured to start, where known."""
-        return self.setup.num_workers if self.setup else None
+        """Return how many processes the loader starts that training waits for longest, if known."""
+        waited_ns = merging.sum_by_key({item.num_workers: item.waited_ns} for item in self._set_up)
+        return max(waited_ns, key=lambda number: (waited_ns[number], number or 0), default=None)
 
     @property
     def setup(self) -> Loader | None:
         """Return a loader with the set-up that was active longest over all workers."""
-        known = [item for item in self.loaders if item.n_initialized]
         active = merging.sum_by_key(
-            {(item.num_workers, item.pin_memory): item.active_ns} for item in known
+            {(item.num_workers, item.pin_memory): item.active_ns} for item in self._set_up
         )
         usual = max(active, key=lambda setup: (active[setup], str(setup)), default=None)
-        return next((item for item in known if (item.num_workers, item.pin_memory) == usual), None)
+        its = (item for item in self._set_up if (item.num_workers, item.pin_memory) == usual)
+        return next(its, None)
+
+    @property
+    def _set_up(self) -> list[Loader]:
+        return [item for item in self.loaders if item.n_initialized]
 
 
 def measure(part: NodeProfile, _params: Params) -> NodeLoaders:
@@ -297,25 +302,47 @@ def _told_loaders(spans: SpanTable) -> int | None:
 def _loaders(spans: SpanTable) -> Iterator[Loader]:
     """Yield the loaders of one node, by worker.
 
-    A batch belongs to the loader that its worker set up last; before that only a name is known.
+    A batch belongs to the loader whose process made it, where that is known: persistent ones of
+    training and of validation live side by side. Else it belongs to the loader that its worker set
+    up last; before that only a name is known.
     """
     rows, waits = loader_rows(spans), waits_of(spans)
-    set_up = spans.where(rows.initialize)
+    set_up, processes = spans.where(rows.initialize), spans.where(rows.process)
     busy = spans.where(rows.fetch | rows.next_call | rows.process | rows.initialize)
     for worker, its in merging.rows_by_code(busy.worker):
-        own, own_waits = set_up.where(set_up.worker == worker), waits.where(waits.worker == worker)
+        own, own_waits, lives = (
+            table.where(table.worker == worker) for table in (set_up, waits, processes)
+        )
         own = own.where(np.argsort(own.start_ns, kind="stable"))
         place = np.searchsorted(own.start_ns, own_waits.start_ns, side="right") - 1
+        life = loading.lives_of(
+            (own_waits.os_pid, own_waits.start_ns), (lives.os_pid, lives.start_ns)
+        )
+        begun = np.searchsorted(own.start_ns, lives.start_ns, side="right") - 1
+        place = np.where(life >= 0, np.append(begun, -1)[life], place)
+        active_ns = _active_ns(own, own_waits, place, end_ns=int(busy.end_ns[its].max()))
         before = own_waits.where(place < 0)
         for _, members in merging.rows_by_code(before.name):
             yield _loader(before, members, waits=before.where(members))
-        until_ns = np.append(own.start_ns[1:], int(busy.end_ns[its].max()))
         for _, members in merging.rows_by_code(
             merging.joint_codes(own.name, own.num_workers, own.pin_memory)
         ):
-            active_ns = int((until_ns[members] - own.start_ns[members]).sum())
-            own_batches = own_waits.where(np.isin(place, members))
-            yield _loader(own, members, waits=own_batches, active_ns=active_ns)
+            yield _loader(
+                own,
+                members,
+                waits=own_waits.where(np.isin(place, members)),
+                active_ns=int(active_ns[members].sum()),
+            )
+
+
+def _active_ns(set_up: SpanTable, waits: SpanTable, place: Integers, *, end_ns: int) -> Integers:
+    """Return (n,) how long each of n set-ups is the one that was set up, or asked, last."""
+    start_ns = np.concatenate([set_up.start_ns, waits.start_ns])
+    of = np.concatenate([np.arange(set_up.n_spans), place])
+    order = np.argsort(start_ns, kind="stable")
+    lasted_ns = np.diff(start_ns[order], append=end_ns)
+    is_known = of[order] >= 0
+    return merging.sums_by_code(of[order][is_known], lasted_ns[is_known], set_up.n_spans)
 
 
 def _loader(
@@ -337,6 +364,7 @@ def _loader(
         n_initialized=int(members.size) if is_set_up else 0,
         active_ns=active_ns,
         n_waits=waits.n_spans,
+        waited_ns=int(wait_ns.sum()),
         median_wait_ns=float(np.median(wait_ns)) if wait_ns.size else None,
         longest_wait_ns=int(wait_ns.max()) if wait_ns.size else None,
     )

@@ -17,8 +17,8 @@ from reportgen.units import NS_PER_S
 class Loader:
     """One way in which a worker set up its loaders; ``None`` is what was not recorded.
 
-    ``active_ns`` adds up the times from each set-up to the next one of the worker (or its last
-    event); the waits are those for the batches asked for meanwhile.
+    The waits are those for its batches; ``active_ns`` adds up the times in which it is the one that
+    the worker set up, or asked, last.
     """
 
     worker: str = kit.col()
@@ -28,6 +28,7 @@ class Loader:
     n_initialized: int = kit.col(name="initialized")
     active_ns: int = kit.col("s", name="active_s", per=NS_PER_S)
     n_waits: int = kit.col(name="waits")
+    waited_ns: int = 0
     median_wait_ns: float | None = kit.col("s", name="median_wait_s", per=NS_PER_S)
     longest_wait_ns: int | None = kit.col("s", name="max_wait_s", per=NS_PER_S)
 
