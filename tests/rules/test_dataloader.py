@@ -71,21 +71,18 @@ def test_loaders_below_seventy_percent_of_the_cores_are_too_few(
 
 
 @pytest.mark.parametrize(("loaders", "n_violations"), [(4, 0), (5, 1)])
-def test_loaders_above_twice_the_cores_are_too_many(loaders: int, n_violations: int) -> None:
+def test_loaders_above_twice_the_cores_are_counted_and_no_fault_where_nothing_waits(
+    loaders: int, n_violations: int
+) -> None:
     columns = {f"cpu{core}": [95.0] * 601 for core in range(2)}
     part = replace(
         node(training(loaders=loaders, n_steps=50), cores=2),
         system=system_table(columns, start_s=START_S, interval_s=1.0),
     )
     result = run(RULE, part)
-    found = finding(result, "DL-2")
 
     assert result.counters.violations == n_violations
-    assert (found is not None) == bool(n_violations)
-    if found is not None:
-        # Nothing shows that they cost time.
-        assert found.severity is Severity.INFO
-        assert (found.measured, found.threshold) == (5.0, 4.0)
+    assert [item.id for item in result.findings] == ["DL-6"] * n_violations
 
 
 @pytest.mark.parametrize(("waits", "is_judged"), [(19, False), (20, True)])
@@ -246,8 +243,8 @@ def test_no_one_is_told_to_add_workers_when_nothing_waits() -> None:
     found = finding(judged(training(num_workers=0), cores=4), "DL-6")
 
     assert found is not None
-    assert found.advice == "Leave the number of loader processes as it is."
-    assert "not a bottleneck" in found.title
+    assert found.advice == "Leave the loading as it is."
+    assert "not a bottleneck: training waits for data 1.0 %" in found.title
 
 
 @pytest.mark.parametrize(("wait_s", "is_told"), [(0.03, False), (0.05, True)])
@@ -572,7 +569,7 @@ def test_who_loads_with_tensorflow_is_not_told_of_loader_processes() -> None:
     (calm,) = judged(tensorflow(prefetch=True), cores=8, wait_pct=50).findings
     assert (calm.id, calm.severity) == ("DL-6", Severity.INFO)
     assert "29.3 % of its time" in calm.title
-    assert "input pipeline" in calm.advice
+    assert "TensorFlow loads in threads" in calm.text
 
 
 def test_the_op_that_hands_over_batches_is_the_wait_where_it_was_recorded() -> None:
@@ -647,14 +644,6 @@ def test_waiting_that_wears_off_asks_for_a_cache_not_for_more_workers() -> None:
 
 def _later(row: tuple[Any, ...], by_s: float) -> tuple[Any, ...]:
     return (row[0], row[1], row[2] + by_s, row[3] + by_s, *row[4:])
-
-
-def test_many_loaders_do_no_harm_where_nothing_waits_and_the_cores_have_room() -> None:
-    found = finding(judged(training(loaders=5, n_steps=50), cores=2), "DL-2")
-
-    assert found is not None
-    assert found.severity is Severity.INFO
-    assert found.title == "5 loader processes on 2 cores"
 
 
 @pytest.mark.parametrize("waiting_pct", [35.0, 45.0])

@@ -151,12 +151,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
     elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
         message = texts.QUICK if job.makes_batches_quickly else texts.FIRST_BATCHES
         yield _tell(message, job, params, **share, exhibit=seen_in, median_ns=job.wait_p50_ns)
-    elif not job.has_processes:
-        yield _tell(texts.THREADS_KEEP_UP, job, params, **share, exhibit=seen_in)
-    elif job.n_loaders < fewest:
-        yield _tell(texts.ENOUGH, job, params, **few, exhibit=seen_in)
-    elif job.n_loaders > most:
-        yield _tell(texts.MANY, job, params, **many)
+    elif not job.has_processes or not fewest <= job.n_loaders <= most:
+        yield _tell(texts.ENOUGH, job, params, **share, exhibit=seen_in)
 
 
 def _own_ratio(job: NodeLoaders, work: LoadingWork) -> float:
@@ -333,20 +329,23 @@ def _tell(message: kit.Message, job: NodeLoaders, params: Params, **values: Any)
         "fitting": max(n_cores // max(n_processes, 1), 1),
         "now": "" if job.num_workers is None else write(texts.NOW, num_workers=job.num_workers),
         "each": texts.EACH if n_processes > 1 else "",
-        "but": texts.NO_WAITS,
+        "hardly": texts.NO_WAITS,
+        "readers": texts.THREADS,
         "waited": "",
         "and_waited": "",
         "early": "",
         "why": "",
         **_loaders(job.n_loaders),
     }
+    if job.has_processes:
+        words["readers"] = write(texts.READ_BY_PROCESSES, **words)
     if worst:
         text = texts.WAITED_ESTIMATED if worst.is_estimated else texts.WAITED
         words["waited"] = write(text, worst=worst, own_pct=100 * worst.ratio, **words)
         if job.ratio > worst.ratio:
             words["waited"] += write(texts.TOGETHER, **words)
         words["and_waited"] = f" {words['waited']}"
-        words["but"] = write(texts.HARDLY_WAITS, **words)
+        words["hardly"] = write(texts.HARDLY_WAITS, **words)
         words["early"] = write(texts.WEARS_OFF, worst=worst) if worst.is_early else ""
         words["where"] = kit.at_worker(worst.worker, worst.first_ns, worst.last_ns)
     return message.finding(**(words | values))

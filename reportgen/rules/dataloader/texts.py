@@ -24,8 +24,9 @@ WAITED_ESTIMATED = f"""{_WAITED}. Over all {{worst.n_steps:n}} steps this makes 
     {{worst.expected_ns:ns}}: {_LOOP}"""
 WEARS_OFF = " {worst.early_pct:pct} of the waiting lies in the first quarter of that time."
 NOW, EACH = " from {num_workers}", " in each training process"
-HARDLY_WAITS = "training waits for data only {share_pct:pct} of its time"
+HARDLY_WAITS = "training waits for data {share_pct:pct} of its time"
 NO_WAITS = "no waits were recorded"
+READ_BY_PROCESSES = "{Loaders} on {cores:count core}."
 THREADS = """TensorFlow loads in threads of the training process, so no loader processes can be
     counted."""
 CHEAPER_BATCHES = """Make each batch cheaper to load: preprocess ahead of the training, use fewer
@@ -94,11 +95,9 @@ TOO_FEW = Message(
 )
 ENOUGH = Message(
     id="DL-6",
-    title="{Loaders} on {cores:count core}, and loading is not a bottleneck",
-    text="""{Loaders}, fewer than {limit_pct:g} % of {cores:count core}, but {but}; only
-        {wait_pct:g} % or more matter.""",
-    advice="Leave the number of loader processes as it is.",
-    unit="loaders",
+    title="Loading is not a bottleneck: {hardly}",
+    text="{readers} Waiting matters from {wait_pct:g} % of the time on.",
+    advice="Leave the loading as it is.",
 )
 TOO_MANY = Message(
     id="DL-2",
@@ -111,15 +110,6 @@ TOO_MANY = Message(
     unit="loaders",
     exhibit="loaders",
 )
-MANY = replace(
-    TOO_MANY,
-    severity=Severity.INFO,
-    title="{Loaders} on {cores:count core}",
-    text="""{Loaders} on {cores:count core}: more than {limit_pct:g} % of the cores. Nothing
-        that was recorded shows that they cost time.{and_waited}""",
-    advice="If memory is short, try num_workers={fitting}{each}; otherwise leave it as it is.",
-)
-
 INPUT_BOUND = Message(
     id="DL-5",
     cause=Cause.SLOW_INPUT,
@@ -134,14 +124,6 @@ THREADS_TOO_SLOW = replace(
     advice="""Let the input pipeline work in parallel: num_parallel_calls=tf.data.AUTOTUNE in map
         and interleave, cache() for data that fit in memory, and prefetch() at the end.""",
 )
-THREADS_KEEP_UP = Message(
-    id="DL-6",
-    title="Loading is not a bottleneck: training waits {share_pct:pct} of its time for data",
-    text=f"""Training waits for data {{share_pct:pct}} of its time; only {{wait_pct:g}} % or more
-        matter. {THREADS}""",
-    advice="Leave the input pipeline as it is.",
-)
-
 FIRST_BATCHES = Message(
     id="DL-6",
     title="Loading delays the start of epochs: {share_pct:pct} of the time",
