@@ -392,26 +392,6 @@ def least_of(parts: Sequence[Integers]) -> Integers:
     return -greater_of([-part for part in parts])
 
 
-def hand_over_ns(spans: SpanTable) -> dict[str, int]:
-    """Return for each worker the time from getting a batch to the step that uses it, all steps.
-
-    This is when a batch is copied to the GPU. Only requests that ended after the step before
-    count: batches that were fetched ahead wait for the step, not the step for them.
-    """
-    waits, steps, found = waits_of(spans), spans.steps(), dict[str, int]()
-    for worker, its in rows_by_code(waits.worker):
-        there_ns = np.sort(waits.end_ns[its])
-        own = steps.where(steps.worker == worker)
-        start_ns, end_ns = np.sort(own.start_ns), np.sort(own.end_ns)
-        if start_ns.size < 2:
-            continue
-        last = np.searchsorted(there_ns, start_ns[1:], side="right") - 1
-        got_ns = np.where(last >= 0, there_ns[last], 0)
-        is_after = got_ns >= end_ns[:-1]
-        found[waits.workers[worker]] = int((start_ns[1:] - got_ns)[is_after].sum())
-    return found
-
-
 def busy_seconds(spans: SpanTable) -> dict[int, int]:
     """Return how many loader processes of one node began something, by Unix second.
 

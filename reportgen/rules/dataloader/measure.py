@@ -258,20 +258,22 @@ def _hand_over_ns(part: NodeProfile) -> tuple[dict[str, int], dict[str, int]]:
 
     Forward and backward passes may lie there too, if only a part of the step was recorded.
     """
-    waited_ns = loading.hand_over_ns(part.spans)
+    between = between_steps_of(part)
+    copied_ns = {its.worker: round(its.copied_ns) for its in between}
     if not any(True for _ in usage.in_use(part.system)):
-        return waited_ns, waited_ns
+        return copied_ns, copied_ns
     idle = idle_between_of(part)
-    unused_ratio = usage.unused_ratio(part.system)
     ratio, most_ratio = (idle.ratio, idle.at_most_ratio) if idle else (0.0, 1.0)
     if most_ratio - ratio <= 2 * IN_DOUBT_RATIO:  # a fit that decides: its bound
         ratio = most_ratio
     loop_ns = training_loop_ns(part.spans) or (0, 0)
-    unused_ns = unused_ratio * (loop_ns[1] - loop_ns[0])
-    between_ns = {its.worker: its.regular_ns + its.grown_ns for its in between_steps_of(part)}
+    unused_ns = usage.unused_ratio(part.system) * (loop_ns[1] - loop_ns[0])
     sure, most = (
-        {worker: round(min(ns, of * between_ns[worker], unused_ns)) for worker, ns in its}
-        for of, its in ((ratio, waited_ns.items()), (most_ratio, waited_ns.items()))
+        {
+            its.worker: round(min(its.copied_ns, of * (its.regular_ns + its.grown_ns), unused_ns))
+            for its in between
+        }
+        for of in (ratio, most_ratio)
     )
     return sure, most
 
