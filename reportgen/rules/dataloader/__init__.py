@@ -104,7 +104,6 @@ def _metrics(job: NodeLoaders, params: Params) -> dict[str, float | int | None]:
         "wait_p50_s": p50,
         "wait_p95_s": p95,
         "waited_ratio": job.worst.ratio if job.worst else None,
-        "loaders_p50": job.usual_loaders,
         **_copies_at_most(job),
         **({"at_limit_ratio": at_limit} if at_limit else {}),
     }

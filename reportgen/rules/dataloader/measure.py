@@ -115,24 +115,12 @@ class NodeLoaders:
     @property
     def n_counted(self) -> int:
         """Return the median of the loaders at work, rounded down, as SageMaker counts them."""
-        return int(self.median_loaders or 0)
+        return int(np.median(list(self.seconds.values()))) if self.seconds else 0
 
     @property
     def n_loaders(self) -> int:
         """Return how many loader processes a node has: as configured, else as they were counted."""
         return self.n_counted if self.told_loaders is None else self.told_loaders
-
-    @property
-    def median_loaders(self) -> float | None:
-        """Return the median of the loaders at work over the busy seconds, ``None`` without any."""
-        return float(np.median(list(self.seconds.values()))) if self.seconds else None
-
-    @property
-    def usual_loaders(self) -> float | None:
-        """Return the median of the loader processes at work, ``None`` where threads load."""
-        if not self.has_processes:
-            return None
-        return 0.0 if self.told_loaders == 0 else self.median_loaders
 
     @property
     def longest_work(self) -> LoadingWork | None:

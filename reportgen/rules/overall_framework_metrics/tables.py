@@ -7,7 +7,6 @@ from dataclasses import replace
 from enum import StrEnum
 
 from reportgen.facts.between_steps import IN_DOUBT_RATIO
-from reportgen.facts.breakdown import listed, shares_pct
 from reportgen.facts.paces import Pace
 from reportgen.facts.steps import phase_word
 from reportgen.merging import merge, merge_by, merged, sum_by_key
@@ -163,21 +162,18 @@ def exhibits_of_operators(operators: Sequence[OperatorSums], *, role: Role) -> I
         return
     joined = by_name(operators)
     shown, title = _shown(joined), f"{role.upper()} operators"
-    aws_pct = shares_pct(listed({item.name: item.total_ns for item in joined}))
     _, name, count, *times = columns_of(shown, OperatorSums)
     yield exhibit(
         f"{role}_operators",
         ExhibitKind.BARS,
         title=title,
         caption="""The total time of an operator contains the operators that it calls; its self
-            time does not. aws_pct is the share that SageMaker's report prints: it counts only
-            operators that take more than 2 %.""",
+            time does not.""",
         columns=[
             *(name, *times, count),
             *floats(
                 ("pct_of_all", "%", percentages([item.total_ns for item in shown])),
                 ("self_pct", "%", percentages([item.self_ns for item in shown])),
-                ("aws_pct", "%", [aws_pct.get(item.name) for item in shown]),
             ),
         ],
         role=role,
