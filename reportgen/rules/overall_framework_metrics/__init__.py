@@ -14,12 +14,19 @@ from reportgen.profiler_config import ProfilingKind
 from reportgen.results import Exhibit, Finding, Role, Where
 from reportgen.rules import kit
 from reportgen.rules.aws import breakdown as aws
-from reportgen.rules.base import About, Need, Outcome, Rule
+from reportgen.rules.base import About, Need, NoParams, Outcome, Rule
 from reportgen.rules.overall_framework_metrics import recorded, tables
-from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, Params, measure
+from reportgen.rules.overall_framework_metrics.measure import FrameworkSums, measure
 from reportgen.rules.overall_framework_metrics.tables import OperatorSums, sampling
 from reportgen.text import mode_word, plural, write
 from reportgen.units import NS_PER_S, seconds
+
+OTHERS_PCT = 25.0
+"""Time between steps above this share is told, as in AWS's report notebook."""
+PASS_PCT = 80.0
+"""A backward pass takes two thirds of both passes, three quarters with checkpointing."""
+STRAGGLER_PCT = 3.0
+"""Chosen: medians of equal devices differ by 1 to 2 % in clock and temperature."""
 
 OPERATORS = results.Section(
     id="operators",
@@ -184,7 +191,7 @@ LOADER_PREFIX = "enumerate(DataLoader)#"
 """The autograd profiler also lists fetching a batch among the GPU's operators; it is none."""
 
 
-def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
+def judge(measurements: Sequence[FrameworkSums], _params: NoParams) -> Outcome:
     """Add up the nodes; AWS's counters stay 0 by definition."""
     job = kit.merge([FrameworkSums(), *measurements])
     waited_ns = waited_for_ns(job.phases)
@@ -194,9 +201,9 @@ def judge(measurements: Sequence[FrameworkSums], params: Params) -> Outcome:
     return Outcome(
         missing=missing,
         findings=(
-            _straggler(job, params),
-            _between(job, params),
-            _passes(job, params),
+            _straggler(job),
+            _between(job),
+            _passes(job),
             _top_operator(job),
             _recording(job),
             _validation(job),
@@ -260,7 +267,7 @@ def _self_s(operators: Sequence[OperatorSums]) -> float | None:
     return sum(item.self_ns for item in operators) / NS_PER_S if operators else None
 
 
-def _between(job: FrameworkSums, params: Params) -> Finding | None:
+def _between(job: FrameworkSums) -> Finding | None:
     worst = max(job.between, key=lambda item: (item.inside_ratio, item.worker), default=None)
     if worst and worst.inside_ratio >= max(worst.host_ratio, kit.CHEAP_RATIO):
         return IN_STEPS.fault(
@@ -282,11 +289,11 @@ def _between(job: FrameworkSums, params: Params) -> Finding | None:
             worst=worst,
             gpus="" if is_whole else write(IDLE, idle=100 * (worst.idle_ratio or 0.0)),
         )
-    return _share_between(_between_pct(job), job, params)
+    return _share_between(_between_pct(job), job)
 
 
-def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Finding | None:
-    if between_pct <= params.others_pct:
+def _share_between(between_pct: float, job: FrameworkSums) -> Finding | None:
+    if between_pct <= OTHERS_PCT:
         return None
     regular = [item.open_ratio for item in job.between if item.loop_ns]
     lost = " {lost:ns} without any record are left out." if job.lost_ns else ""
@@ -297,7 +304,7 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     effect = UNDECIDED if any(its.has_gpu for its in undecided) else WITHOUT_STEP
     return (effect if is_short else BETWEEN_STEPS).finding(
         measured=between_pct,
-        threshold=params.others_pct,
+        threshold=OTHERS_PCT,
         where=_where(job.loop),
         share=max(unused) if is_short else share,
         lost=write(lost, lost=job.lost_ns),
@@ -305,14 +312,14 @@ def _share_between(between_pct: float, job: FrameworkSums, params: Params) -> Fi
     )
 
 
-def _passes(job: FrameworkSums, params: Params) -> Finding | None:
+def _passes(job: FrameworkSums) -> Finding | None:
     passes = shares_pct(forward_backward_ns(job.breakdown))
     share, name = max(((share, name) for name, share in passes.items()), default=(0.0, ""))
-    if share <= params.pass_pct:
+    if share <= PASS_PCT:
         return None
     return PASSES.finding(
         measured=share,
-        threshold=params.pass_pct,
+        threshold=PASS_PCT,
         where=_where(job.loop),
         name=name,
         lower=name.lower(),
@@ -376,9 +383,8 @@ def _validation(job: FrameworkSums) -> Finding | None:
     )
 
 
-def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
-    above_pct = params.straggler_pct
-    found = find_straggler(job.paces, above_pct=above_pct)
+def _straggler(job: FrameworkSums) -> Finding | None:
+    found = find_straggler(job.paces, above_pct=STRAGGLER_PCT)
     if found is None:
         return None
     worker, where, message, reach = found.pace.worker, _where(job.loop), STRAGGLER, ""
@@ -400,7 +406,7 @@ def _straggler(job: FrameworkSums, params: Params) -> Finding | None:
         wait=_WAITED_FOR if found.is_waited_for else "",
         share_pct=100 * found.extra_ratio,
     )
-    return replace(finding, threshold=above_pct)
+    return replace(finding, threshold=STRAGGLER_PCT)
 
 
 def _where(loop: Loop) -> Where:
@@ -416,7 +422,7 @@ RULE = Rule(
     title="Framework metrics",
     about=ABOUT,
     needs=(Need.FRAMEWORK,),
-    params=Params,
+    params=NoParams,
     measure=measure,
     judge=judge,
     folded=("*_operators_by_device", "function_time", "overhead", "recorded"),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_
 from reportgen.profile import Clock, NodeProfile, SeriesKind, SpanTable
 from reportgen.profile.memo import fact
 from reportgen.profile.spans import LOADER_PROCESS
-from reportgen.rules.base import param
-from reportgen.rules.kit import concat, merge, merged, percentage, row, sum_by_key
+from reportgen.rules.base import NoParams
+from reportgen.rules.kit import concat, merge, merged, row, sum_by_key
 from reportgen.rules.overall_framework_metrics import tables
 from reportgen.rules.overall_framework_metrics.recorded import Recorded, recorded_of
 from reportgen.rules.overall_framework_metrics.tables import Detail, Stage, StageTime
@@ -34,29 +33,6 @@ WHOLE_FROM_RATIO = 0.9
 """Details of this share of the steps are taken as recorded in all of them: a few are missing at
 the ends of every recording."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
-
-_share = partial(percentage, source="AWS's report notebook", is_printed=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Parameters of ours; AWS's rule has none, so the page prints none."""
-
-    others_pct: float = _share(25, "time between steps above this share is reported")
-    pass_pct: float = _share(
-        80,
-        "a forward or backward pass above this share of both is reported",
-        source="chosen: a backward pass takes two thirds, three quarters with checkpointing",
-    )
-    straggler_pct: float = param(
-        3,
-        unit="%",
-        meaning="a worker that computes longer than the usual other by more than this lags",
-        source="chosen: medians of equal devices differ by 1 to 2 % in clock and temperature",
-        minimum=0,
-        is_printed=False,
-    )
-
 
 _STAGE_WORDS: Mapping[Stage, str] = {
     Stage.READ: "read reader tfrecord record textline file download interleave",
@@ -101,7 +77,7 @@ class FrameworkSums:
     recorded: tuple[Recorded, ...] = merged(concat, default=())
 
 
-def measure(part: NodeProfile, _params: Params) -> FrameworkSums:
+def measure(part: NodeProfile, _params: NoParams) -> FrameworkSums:
     """Add up the events of one node."""
     spans = part.spans
     return FrameworkSums(
