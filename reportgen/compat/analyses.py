@@ -211,7 +211,7 @@ class PT_dataloader_analysis:  # noqa: N801  # the name people know
         """Print how long training waited for batches; return the outliers."""
         rows = loading.waits(self._frame)
         _print_durations(rows, "calls of GetNext", "call")
-        return _outliers(rows, "calls of GetNext")
+        return _outliers(rows, "calls of GetNext", loading.wait_outliers(self._frame))
 
     def analyze_batchtime(
         self,

@@ -63,10 +63,7 @@ def initialization_outliers(frame: pd.DataFrame) -> pd.DataFrame:
     An iterator with loader processes is set up a hundred times as slowly as one without: of one
     median of both, each of them would be an outlier.
     """
-    rows = initialization_times(frame)
-    median = rows.groupby("iterator")["duration_us"].transform("median")
-    found = rows[(median > 0) & (rows["duration_us"] >= OUTLIER_FACTOR * median)]
-    return found.sort_values(["duration_us", "start_time_us"], ascending=[False, True])
+    return outliers(initialization_times(frame), by="iterator")
 
 
 def worker_times(frame: pd.DataFrame) -> pd.DataFrame:
@@ -79,17 +76,29 @@ def waits(frame: pd.DataFrame) -> pd.DataFrame:
     return _in_order(frame[~frame["process"].isin([INITIALIZE, LOADER_PROCESS])])
 
 
+def wait_outliers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the calls of GetNext of at least ``OUTLIER_FACTOR`` medians of their iterator's type.
+
+    Training and validation may load with iterators of different types and speed.
+    """
+    return outliers(waits(frame), by="framework_metric")
+
+
 def outliers(
-    rows: pd.DataFrame, *, column: str = "duration_us", factor: float = OUTLIER_FACTOR
+    rows: pd.DataFrame,
+    *,
+    column: str = "duration_us",
+    factor: float = OUTLIER_FACTOR,
+    by: str | None = None,
 ) -> pd.DataFrame:
     """Return the rows whose value is at least ``factor`` medians, largest first.
 
+    ``by`` is a column, such as the type of iterator: each value of it has a median of its own.
+
     Edge cases: a median of 0 makes no outliers; values that are absent are left out.
     """
-    median = rows[column].median()
-    if not np.isfinite(median) or median <= 0:
-        return rows.iloc[:0]
-    chosen = rows[rows[column] >= factor * median]
+    median = rows.groupby(by)[column].transform("median") if by else rows[column].median()
+    chosen = rows[(median > 0) & (rows[column] >= factor * median)]
     return chosen.sort_values([column, "start_time_us"], ascending=[False, True], ignore_index=True)
 
 
