@@ -141,9 +141,7 @@ def asking_processes(pid: Integers, worker_id: Integers) -> Integers:
     return np.where(worker_id >= 0, -1, pid)
 
 
-def lives_of(
-    calls: tuple[Integers, Instants], lives: tuple[Integers, Instants]
-) -> Integers:
+def lives_of(calls: tuple[Integers, Instants], lives: tuple[Integers, Instants]) -> Integers:
     """Return (n,) the place of the loader process that made the batch of each wait, -1 if unknown.
 
     ``calls`` and ``lives`` are process ids and starts; a process id may be used again later.

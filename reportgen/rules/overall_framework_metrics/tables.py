@@ -344,7 +344,9 @@ def exhibit_of_functions(functions: Sequence[FunctionTime]) -> Iterator[Exhibit]
         return
     found = _on_one_clock(functions)
     width_ns = _common_width_ns(found)
-    totals = sum_by_key({item.label: item.total_ns} for item in found if item.label != OTHER_FUNCTIONS)
+    totals = sum_by_key(
+        {item.label: item.total_ns} for item in found if item.label != OTHER_FUNCTIONS
+    )
     kept = sorted(totals, key=lambda label: (-totals[label], label))[:MOST_FUNCTIONS]
     by_label = merge_by(
         (_in_buckets(item, width_ns) for item in found),
