@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from reportgen.errors import PlaceError
@@ -62,9 +62,10 @@ def is_unsigned() -> bool:
 def _provider(region: str) -> Mapping[str, Any] | None:
     """Return a provider of the keys that botocore finds, or ``None`` when it finds none.
 
-    botocore renews keys before they end, so it is asked for each request: 12 µs, where keys that
-    are kept here could be used after their end.
+    Keys that expire are asked of botocore for each request, because it renews them in time; others
+    are asked once.
     """
+    from botocore.credentials import RefreshableCredentials
     from botocore.exceptions import BotoCoreError, ClientError
 
     try:
@@ -75,9 +76,18 @@ def _provider(region: str) -> Mapping[str, Any] | None:
         found.get_frozen_credentials()
     except (BotoCoreError, ClientError, OSError, ValueError) as err:
         raise _unusable(_source_of(err), _kind(err)) from err
-    from obstore.auth.boto3 import Boto3CredentialProvider
+    expires = isinstance(found, RefreshableCredentials)
 
-    return {"credential_provider": Boto3CredentialProvider(session, ttl=timedelta(0))}
+    def keys() -> Mapping[str, Any]:
+        frozen = found.get_frozen_credentials()
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": datetime.now(UTC) if expires else None,
+        }
+
+    return {"credential_provider": keys}
 
 
 def _session(region: str) -> Any:
