@@ -49,7 +49,7 @@ EXIT_INTERRUPTED, EXIT_TERMINATED = 130, 143
 _GROUPS = {
     "Input": (
         "name", "since", "until", "steps", "cycle", "utc_offset_s",
-        "profiler_config", "engine", "allows_missing", "cache",
+        "profiler_config", "engine", "allows_missing",
     ),
     "Rules": (
         "rules", "settings", "config", "plugins", "top", "communication", "usd_per_gpu_hour",
@@ -240,12 +240,6 @@ class _Severity(click.Choice[str]):
     "allows_missing",
     is_flag=True,
     help="Make the report also without nodes or ranks that the cluster could not read.",
-)
-@click.option(
-    "--cache",
-    metavar="DIR|off",
-    help="off: read the input again. Otherwise, if the output folder holds a report of the same "
-    "input, only its page is made again. A folder has no effect.",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 @click.option("--force", is_flag=True, help="Replace edited notebooks and files of other programs.")

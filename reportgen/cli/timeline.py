@@ -64,13 +64,10 @@ class RanksType(click.ParamType[frozenset[int]]):
     metavar="DIR",
     help="The saved report with the findings. [default: beside the job, or here]",
 )
-@click.option("--raw", "is_raw", is_flag=True, help="Copy the events of one kernel trace instead.")
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
-def command(
-    path: str, output: str, kind: str | None, is_raw: bool, quiet: bool, **passed_on: Any
-) -> None:
+def command(path: str, output: str, kind: str | None, quiet: bool, **passed_on: Any) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev opens.
 
     PATH is that of `reportgen report`: a job or kernel traces, a folder, a file or
@@ -80,15 +77,12 @@ def command(
     """
     if output == _STDOUT and sys.stdout.isatty():
         raise click.UsageError("-o - writes bytes, and standard output is a terminal.")
-    if is_raw and kind is not None:
-        raise click.UsageError("--raw copies what the file holds; leave --format out.")
     from reportgen.pipeline.timeline import TimelineFormat, TimelineOptions, make_timeline
 
     options = TimelineOptions(
         path=path,
         output=output,
         format=None if kind is None else TimelineFormat(kind),
-        is_raw=is_raw,
         **passed_on,
     )
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:

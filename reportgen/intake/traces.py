@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
 
 from reportgen.formats import Diagnostics, format_of
-from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.format import Progress, TraceReader
 from reportgen.formats.kernel_trace.remarks import extent_of, tell_oddities
-from reportgen.formats.kineto.cut import Copied, copy_events
-from reportgen.formats.kineto.detection import KERNEL_TRACES
 from reportgen.formats.nsight.detection import name_of
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.time_range import cut_trace
-from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote, TimeRange
+from reportgen.profile import Clock, PartRef, Quality, RankTrace, SourceNote
 from reportgen.units import NS_PER_S
 
 _UNIX_NS = range(1_262_304_000 * NS_PER_S, 4_102_444_800 * NS_PER_S)
@@ -77,21 +73,3 @@ def read_rank(
         notes=(*problems.notes(), *counted),
     )
     return whole if ref.kept is None else cut_trace(whole, ref.kept)
-
-
-def is_event_file(ref: PartRef) -> bool:
-    """Return whether a rank is a file of the PyTorch profiler's events."""
-    return ref.files[0].format_id == KERNEL_TRACES.id
-
-
-def copied_events(ref: PartRef, copied: Copied, problems: Diagnostics) -> Iterator[bytes]:
-    """Yield the events of a file in the range of its part; see ``copy_events``."""
-    file, location = ref.files[0], open_part(ref)
-    kept = ref.kept or TimeRange()
-    base_ns = 0 if ref.kept is None else read_rank(ref).base_ns
-    yield from copy_events(
-        lambda: read_file_blocks(location, file.key, file.size_bytes, problems),
-        copied,
-        low_ns=None if kept.from_ns is None else kept.from_ns - base_ns,
-        high_ns=None if kept.to_ns is None else kept.to_ns - base_ns,
-    )

@@ -55,8 +55,6 @@ class Options:
         force: replace files that are not ours or were edited.
         engine: who reads the parts, as ``--engine`` says it.
         allows_missing: make the report also without parts that a cluster could not read.
-        cache: ``"off"`` makes the report anew although the output folder holds that of the same
-            input; anything else has no effect.
         described: the job as SageMaker describes it, where it was named.
     """
 
@@ -81,7 +79,6 @@ class Options:
     force: bool = False
     engine: str = "auto"
     allows_missing: bool = False
-    cache: str | None = None
     described: TrainingJob | None = None
 
 

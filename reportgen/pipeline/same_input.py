@@ -26,7 +26,6 @@ from reportgen.report import Report
 from reportgen.storage import is_remote, settings_to_send
 from reportgen.store import INPUT_FILE, OUTPUT_FOLDER, REPORT_FILE, load
 
-OFF = "off"
 _OURS = __name__.partition(".")[0]
 _YOUNG_NS = 2 * 10**9
 """A file that changed so lately may change again within one tick of its file system's clock."""
@@ -78,10 +77,10 @@ def report_of_same_input(digest: str, options: Options) -> Report | None:
     """Return the report that an earlier run left in the output folder for this very input.
 
     ``None`` where there is none, where its files were changed, or where the user wants it to be
-    made anew (``--force``, ``--cache off``).
+    made anew (``--force``).
     """
     folder = options.output / OUTPUT_FOLDER
-    if not digest or options.force or options.cache == OFF:
+    if not digest or options.force:
         return None
     with suppress(OSError, ReportgenError):
         if read_entry(folder / INPUT_FILE) == _text(digest, read_entry(folder / REPORT_FILE)):

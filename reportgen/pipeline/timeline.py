@@ -18,10 +18,7 @@ from reportgen.errors import (
     WouldOverwriteError,
     writing,
 )
-from reportgen.formats import Diagnostics
-from reportgen.formats.kineto.cut import Copied
 from reportgen.intake import discover
-from reportgen.intake.traces import copied_events, is_event_file
 from reportgen.pipeline.compare import report_of
 from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import Watcher
@@ -33,7 +30,6 @@ from reportgen.profile import JobProfile, TimeRange
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
 from reportgen.store import load, open_staging, refuse
-from reportgen.text import format_count
 from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Writer, Written
 from reportgen.timeline.moments import Mark
@@ -69,7 +65,6 @@ class TimelineOptions:
         ranks: the ranks to show; empty means all.
         around: the id of the finding around which to show.
         report: where the saved report with the findings lies, if not beside the job.
-        is_raw: copy the events of one kernel trace instead.
         force: replace a file.
     """
 
@@ -83,7 +78,6 @@ class TimelineOptions:
     ranks: frozenset[int] = frozenset()
     around: str | None = None
     report: str | None = None
-    is_raw: bool = False
     force: bool = False
 
 
@@ -110,51 +104,17 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
     with timed(watcher, "listing") as step:
         job = _of_ranks(_listed(options.path, options.cycle), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
-    marks = {} if options.is_raw and options.around is None else _marks(options, job, watcher)
+    marks = _marks(options, job, watcher)
     if options.around is not None:
         wanted = Wanted(time=_around(options.around, marks))
     if wanted is not None:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
     with _opened(options.output) as stream, timed(watcher, "writing") as step:
-        if options.is_raw:
-            made = _copy(job, stream)
-        else:
-            writer = _writer(options, stream)
-            remarks = write_parts(job, writer, marks.values(), watcher)
-            made = MadeTimeline(written=writer.written, remarks=tuple(remarks))
-        step.text = f"wrote {made.written.n_slices} slices"
-    return made
-
-
-def _copy(job: JobProfile, stream: IO[bytes]) -> MadeTimeline:
-    """Copy the events of the only kernel trace of a job.
-
-    Raises:
-        ConfigError: there is none, or there are several.
-        LocationError: no event lies in the range.
-    """
-    traces = [part for part in job.parts if part.rank is not None and is_event_file(part)]
-    if len(traces) != 1:
-        said = ", ".join(str(part.rank) for part in traces) or "none"
-        raise ConfigError(
-            "--raw copies one kernel trace of the PyTorch profiler.",
-            hint=f"Choose its rank with --ranks; there are: {said}.",
-        )
-    copied, problems = Copied(), Diagnostics()
-    for piece in copied_events(traces[0], copied, problems):
-        stream.write(piece)
-    if not copied.n_spans:
-        raise LocationError(
-            f"{traces[0].files[0].key} holds no event with a duration in the range.",
-            hint="Check the range that was asked for.",
-            path=job.info.source,
-        )
-    said = format_count(copied.n_left_out)
-    remarks = dict.fromkeys(note.text for note in problems.notes() if note.text)
-    if copied.n_left_out:
-        remarks[f"{said} damaged events were left out."] = None
-    return MadeTimeline(written=Written(n_slices=copied.n_spans), remarks=tuple(remarks))
+        writer = _writer(options, stream)
+        remarks = write_parts(job, writer, marks.values(), watcher)
+        step.text = f"wrote {writer.written.n_slices} slices"
+    return MadeTimeline(written=writer.written, remarks=tuple(remarks))
 
 
 def _listed(path: str, cycle: int) -> JobProfile:

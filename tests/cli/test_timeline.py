@@ -90,21 +90,12 @@ def test_findings_of_a_saved_report_are_markers_and_can_be_zoomed_to(tmp_path: P
     assert sorted(found) == sorted(finding.title for finding in times)
 
 
-def test_raw_copies_one_rank(ranks: Path, tmp_path: Path) -> None:
-    assert timeline(ranks, "--raw", "--ranks", 1, "-o", tmp_path / "a.json").exception is None
-    tree = json.loads((tmp_path / "a.json").read_bytes())
-    assert tree["traceEvents"] == small_events()
-    assert tree["distributedInfo"]["rank"] == 1
-
-
 REFUSED: tuple[tuple[list[str], str], ...] = (
     (["--steps", "1:2", "--from", "0"], "--steps"),
     (["--around", "X-1", "--from", "0"], "--around"),
     (["--around", "X-1"], "X-1"),
     (["--ranks", "7"], "rank 7"),
     (["--ranks", "all"], "all"),
-    (["--raw"], "--ranks"),
-    (["--raw", "--format", "json"], "--format"),
     (["--from", "2030-01-01T00:00:00Z"], "range"),
     (["--report", "nowhere"], "nowhere"),
 )

@@ -92,7 +92,6 @@ def test_what_the_digest_says_is_no_part_of_the_report(job: Path, tmp_path: Path
         {"name": "another"},
         {"timeline": "off"},
         {"force": True},
-        {"cache": "off"},
     ],
     ids=lambda more: next(iter(more)),
 )

@@ -25,11 +25,6 @@ _VERSIONS = {
     "hip_driver_version": "hip_driver",
     "roctracer_version": "roctracer",
 }
-_HARMLESS = (
-    "schemaVersion", "deviceProperties", *_VERSIONS, *(item.value for item in Recorded),
-    "displayTimeUnit", "baseTimeNanoseconds",
-)  # fmt: skip
-_OF_RANKS = {"backend", "rank", "world_size", "nccl_version", "pg_count", "pg_config"}
 _VERSION = re.compile(r"\d[\w.+-]{0,40}")
 _MAX_TEXT = 80
 _MAX_DEVICES = 1024
@@ -60,18 +55,6 @@ def read_header(parts: Sequence[bytes]) -> TraceHeader:
         },
         recorded=frozenset(item for item in Recorded if _last(_values(text, item.value)) == 1),
     )
-
-
-def kept_header(parts: Sequence[bytes]) -> dict[str, Any]:
-    """Return the statements around the events on the recording, as the file writes them.
-
-    Only keys named here: other keys are about people, hosts and environments.
-    """
-    text = b"\n".join(parts).decode("utf-8", "replace")
-    kept = {key: found[-1] for key in _HARMLESS if (found := _values(text, key))}
-    distributed = _object(_values(text, "distributedInfo"))
-    told = {key: value for key, value in distributed.items() if key in _OF_RANKS}
-    return kept | ({"distributedInfo": told} if told else {})
 
 
 def _values(text: str, key: str) -> list[Any]:
