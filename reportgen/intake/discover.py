@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -42,10 +42,7 @@ _SAY_TOO_MANY = (
     f"{{n}} [file is|files are] beyond the {MAX_LOOKED_INTO:,} that are opened to be recognized: "
     "pass a folder that holds the job alone, or name kernel traces *.pt.trace.json"
 )
-_SAY_PICKLE = (
-    "{n} [file is a pickle|files are pickles], probably [a memory snapshot|memory snapshots], and "
-    "[was|were] not opened: pickles can run code"
-)
+_SAY_UNKNOWN = "{n} [file is|files are] not of a known format and [was|were] skipped"
 _OF_NODES = frozenset({FileRole.SAMPLES, FileRole.EVENTS, FileRole.PYTHON})
 """The roles of files that make up a node."""
 
@@ -98,8 +95,6 @@ def discover(
     beside = [info for info, found in monitored if found.format_id != TENSORBOARD_EVENTS.id]
     problems.add(Quality.FILES_SKIPPED, "", len(beside), what=SAY_OTHERS)
     profiling = read_settings(listing, prefix, problems)
-    for pickle in listing.pickles if listing.of_format(KERNEL_TRACES.id) else ():
-        problems.add(Quality.FILES_SKIPPED, pickle.key, what=_SAY_PICKLE)
     recording = read_recording(location, listing.objects, prefix, problems)
     parts = (
         *_recorded(_parts(listing, prefix, info, placed), recording),
@@ -260,7 +255,7 @@ def _note_unclaimed(listing: Listing, prefix: str, problems: Diagnostics) -> Non
         problems.add(Quality.FILES_SKIPPED, info.key, what=_SAY_TOO_MANY)
     folders = (f"{prefix}system/", f"{prefix}framework/")
     known = {info.key for info, _ in listing.apart}
-    unsupported: Counter[str] = Counter()
+    n_unknown = 0
     for info in listing.unclaimed():
         if info.key in known or not info.key.startswith(folders):
             continue
@@ -268,11 +263,5 @@ def _note_unclaimed(listing: Listing, prefix: str, problems: Diagnostics) -> Non
             what = f"{{n}} [file|files] cannot be read: {info.problem}"
             problems.add(Quality.FILES_SKIPPED, info.key, what=what)
         else:
-            unsupported[listing.unsupported.get(info.key, "")] += 1
-    for format_name, count in sorted(unsupported.items()):
-        what = "{n} [file is|files are] not of a known format and [was|were] skipped"
-        if format_name:
-            what = (
-                f"{{n}} [file was|files were] skipped: this version cannot read {format_name} yet"
-            )
-        problems.add(Quality.FILES_SKIPPED, "", count, what=what)
+            n_unknown += 1
+    problems.add(Quality.FILES_SKIPPED, "", n_unknown, what=_SAY_UNKNOWN)

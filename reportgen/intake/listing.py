@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 from array import array
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -34,28 +33,14 @@ _OUTPUT = re.compile(r"(?:.*/)?profiler-report(?:/.*|\.html|\.ipynb)")
 
 _PICKLE = re.compile(r".*\.(?:pickle|pkl)", re.IGNORECASE)
 
-_RECORDINGS = "Nsight Systems recordings"
-"""Only ``nsys`` itself reads these; its exports of them are read."""
+_RECORDING = re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)")
+"""Recordings of Nsight Systems: only ``nsys`` itself reads these; its exports of them are read."""
 
-_DATABASES = "SQLite databases of other programs"
-_ARCHIVES = "zip archives"
-
-_BY_KEY: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"(?:.*/)?python_stats(?:\.json|\.html)?"), "Python profiles of unknown times"),
-    (re.compile(r".*\.(?:nsys-rep|qdrep|qdstrm)"), _RECORDINGS),
-    (re.compile(r"(?:.*/)?[^/]*_merged_timeline\.json"), "merged timelines"),
-    (re.compile(r".*\.zip", re.IGNORECASE), _ARCHIVES),
-)
-_BY_CONTENT: tuple[tuple[bytes, str], ...] = (
-    (b"SQLite format 3", _DATABASES),
-    (b"PK\x03\x04", _ARCHIVES),
-)
 _APART = frozenset({FileRole.KERNELS, FileRole.MONITORING})
 
 _REMEDY = (
     "Pass the folder that holds profiler-output/, or its system/ and framework/, or kernel traces."
 )
-_ZIP = "Unpack it and pass the folder."
 
 _NOTHING = -1
 Claimed = tuple[ObjectInfo, Claim]
@@ -71,10 +56,8 @@ class Listing:
     Of each object ``claim_index`` is the place in ``kinds`` of what its key says, -1 where that is
     nothing: there are as many kinds as formats, jobs and nodes, not as files. ``apart`` are files
     that belong to no node by their keys: kernel traces, what other programs monitored, and
-    timelines on a separate clock. ``unsupported`` names the known format, by the key, that this
-    version does not read, ``strange`` the same by the content; ``pickles`` are never opened;
-    ``not_looked_into`` are too many; ``denied`` is why files may not be opened. ``chosen`` is the
-    only file, where the user named one.
+    timelines on a separate clock. ``not_looked_into`` are too many; ``denied`` is why files may not
+    be opened. ``chosen`` is the only file, where the user named one.
     """
 
     path: str
@@ -84,9 +67,6 @@ class Listing:
     kinds: Sequence[Claim] = ()
     claim_index: Sequence[int] = ()
     apart: list[Claimed] = field(default_factory=list)
-    unsupported: dict[str, str] = field(default_factory=dict)
-    strange: Counter[str] = field(default_factory=Counter)
-    pickles: list[ObjectInfo] = field(default_factory=list)
     not_looked_into: Sequence[ObjectInfo] = ()
     denied: PlaceError | None = None
 
@@ -184,13 +164,8 @@ def sort_out(listing: Listing) -> None:
         elif found and listing.chosen is None and found.job_prefix.count("/") <= MAX_DEPTH:
             alike = Claim(format_id=found.format_id, job_prefix=found.job_prefix, node=found.node)
             index = claims.setdefault(alike, len(claims))
-        elif _PICKLE.fullmatch(info.key):
-            listing.pickles.append(info)
         elif candidates := _candidates(info, is_chosen=listing.chosen is not None):
             waiting.append((info, candidates))
-        has_no_node = found is None or not found.node
-        if has_no_node and (name := next((it for at, it in _BY_KEY if at.fullmatch(info.key)), "")):
-            listing.unsupported[info.key] = name
         claim_index.append(index)
     listing.kinds, listing.claim_index = tuple(claims), claim_index
     _look_into(waiting[:MAX_LOOKED_INTO], listing)
@@ -200,7 +175,7 @@ def sort_out(listing: Listing) -> None:
 
 def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
     """Return the formats that a file may be of, as its content has to show."""
-    if info.problem or not info.size_bytes:
+    if info.problem or not info.size_bytes or _PICKLE.fullmatch(info.key):
         return []
     return [
         item
@@ -211,7 +186,7 @@ def _candidates(info: ObjectInfo, *, is_chosen: bool) -> list[Format]:
 
 
 def _look_into(waiting: Sequence[_Waiting], listing: Listing) -> None:
-    """Find out by their first bytes of which formats files are, or what they are instead."""
+    """Find out by their first bytes of which formats files are."""
 
     def first_bytes(item: _Waiting) -> bytes | LocationError:
         try:
@@ -225,8 +200,6 @@ def _look_into(waiting: Sequence[_Waiting], listing: Listing) -> None:
             if found is not None and found.claim_named is not None:
                 named = found.claim_named(stem_of(info.key) or "timeline")
                 listing.apart.append((info, named))
-            else:
-                listing.strange.update(name for mark, name in _BY_CONTENT if head.startswith(mark))
         elif isinstance(head, PlaceError):
             listing.denied = listing.denied or head
 
@@ -285,22 +258,25 @@ def several(what: str, path: str, folders: Sequence[str], *, hint: str) -> Ambig
 
 def _no_job(listing: Listing) -> LocationError:
     """Return the error that says best why there is no job."""
-    path, objects, n_pickles = listing.path, listing.objects, len(listing.pickles)
+    path, objects = listing.path, listing.objects
     if not objects:
         return LocationError(f"The folder {path!r} is empty.", hint=_REMEDY, path=path)
-    if n_pickles and listing.chosen is None:
+    n_pickles = sum(bool(_PICKLE.fullmatch(info.key)) for info in objects)
+    if n_pickles:
         are = "1 file is a pickle" if n_pickles == 1 else f"{n_pickles:,} files are pickles"
         return _refusal(
             path, f"No profiler files under {path!r}: {are}, probably memory snapshots."
         )
-    names = Counter(listing.unsupported.values()) or listing.strange
-    if names:
-        return _unsupported(names.most_common(1)[0][0], listing)
+    if recordings := [info.key for info in objects if _RECORDING.fullmatch(info.key)]:
+        return _recording(min(recordings), path)
     if listing.denied is not None:
         return listing.denied
     hint = _REMEDY
-    if any(info.key.lower().endswith(".csv") for info in objects):
+    names = [info.key.lower() for info in objects]
+    if any(name.endswith(".csv") for name in names):
         hint = _TABLES
+    elif any(name.endswith(".zip") for name in names):
+        hint = "Unpack the zip archive and pass its folder."
     if listing.chosen is not None:
         what = f"{path!r} is a file, not the folder of a job and not a kernel trace."
         return LocationError(what, hint=hint, path=path, is_file=True)
@@ -330,25 +306,16 @@ def _refusal(path: str, what: str) -> LocationError:
     )
 
 
-def _unsupported(name: str, listing: Listing) -> LocationError:
-    """Return the error that names the format of files that this version does not read."""
-    why, hint = f"this version cannot read {name} yet", _ZIP if name == _ARCHIVES else _REMEDY
-    if name == _DATABASES:
-        why = "of databases only exports of Nsight Systems are read"
-    if name == _RECORDINGS:
-        key = min(key for key, named in listing.unsupported.items() if named == name)
-        recording = PurePosixPath(printable(PurePosixPath(key).name))
-        export, given = (
-            shlex.quote(str(it)) for it in (recording.with_suffix(".sqlite"), recording)
-        )
-        why = "only nsys itself can read them"
-        command = f"nsys export --type=sqlite --output={export} {given}"
-        hint = f"Export it, then pass the result: {command}"
-    path = listing.path
-    what = f"Found {name} under {path!r}, and no system metrics or framework events"
-    if listing.chosen is not None:
-        what = f"{path!r} is a single file ({name})"
-    return LocationError(f"{what}; {why}.", hint=hint, path=path)
+def _recording(key: str, path: str) -> LocationError:
+    """Return the error that names the command which exports a recording of Nsight Systems."""
+    recording = PurePosixPath(printable(PurePosixPath(key).name))
+    export, given = (shlex.quote(str(it)) for it in (recording.with_suffix(".sqlite"), recording))
+    return LocationError(
+        f"{path!r} is, or holds, a recording of Nsight Systems; only nsys itself can read it.",
+        hint="Export it, then pass the result: "
+        f"nsys export --type=sqlite --output={export} {given}",
+        path=path,
+    )
 
 
 def _parent_of_job_folder(location: Location, objects: Sequence[ObjectInfo]) -> str | None:

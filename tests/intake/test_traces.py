@@ -226,10 +226,7 @@ def test_pickles_are_refused_unopened(tmp_path: Path) -> None:
     with pytest.raises(LocationError, match="none was"):
         discover(str(tmp_path / "snapshot.pickle"))
     write_trace(tmp_path / "a.json", trace_text())
-    job = discover(str(tmp_path))
-    assert [part.files[0].key for part in job.parts] == ["a.json"]
-    assert [note.path for note in job.notes] == ["snapshot.pickle"]
-    assert "was not opened" in job.notes[0].text
+    assert [part.files[0].key for part in discover(str(tmp_path)).parts] == ["a.json"]
 
 
 def test_a_folder_of_pickles_says_that_they_are_not_opened(tmp_path: Path) -> None:
