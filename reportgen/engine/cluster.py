@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reportgen.engine.executor import Item, LostItemsError, Result
-from reportgen.engine.software import PACKAGES, differences, refuse_others, software
+from reportgen.engine.software import differences, software
 from reportgen.errors import PluginError, ReportgenError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class DaskExecutor:
         """Return ``[fn(item) for item in items]``, in that order; see ``Executor``.
 
         Raises:
-            ReportgenError: no Dask here, no scheduler there, no worker, or other software there.
+            ReportgenError: no Dask here, no scheduler there, or no worker.
         """
         try:
             packed = pickle.dumps(fn, protocol=pickle.HIGHEST_PROTOCOL)
@@ -64,7 +64,7 @@ class DaskExecutor:
         do = partial(_attempt, packed, software(self.modules), self.folders)
         results: list[Any] = [None] * len(items)
         with self._connected() as client:
-            self._check(client)
+            self._wait_for_worker(client)
             futures = client.map(do, items, retries=_RETRIES, pure=False, key="reportgen_part")
             reasons = self._collect(futures, results)
         if reasons:
@@ -100,8 +100,8 @@ class DaskExecutor:
             with suppress(Exception):
                 client.close(timeout=1)  # type: ignore[no-untyped-call]  # Dask has no types there
 
-    def _check(self, client: Client) -> None:
-        """Wait for a worker, and refuse workers that have other versions than we have."""
+    def _wait_for_worker(self, client: Client) -> None:
+        """Wait for a worker."""
         try:
             client.wait_for_workers(1, timeout=self.patience_s)
         except TimeoutError as err:
@@ -109,8 +109,6 @@ class DaskExecutor:
                 f"The cluster at {self.address} had no worker for {self.patience_s:.0f} s.",
                 hint="Start workers, then try again.",
             ) from err
-        found: Any = client.get_versions(packages=list(PACKAGES))
-        refuse_others({worker: info["packages"] for worker, info in found["workers"].items()})
 
     def _collect(self, futures: Sequence[Future[Any]], results: list[Any]) -> dict[int, str]:
         """Fill in the results as they come, and return why there is none of some items."""

@@ -10,15 +10,11 @@ from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from reportgen.errors import ReportgenError
-
-OURS = "make-profiler-report"
 MISSING = "not installed"
 UNREADABLE = "unreadable"
-PACKAGES = (OURS, "duckdb", "msgspec", "numpy")
+_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
 """Packages whose versions may change a number."""
 _DIGITS = 8
-_MOST_NAMED = 3
 
 
 @lru_cache(maxsize=4)
@@ -26,32 +22,9 @@ def software(modules: tuple[str, ...] = ()) -> Mapping[str, str]:
     """Return name and version of what computes here; of ``modules``, a hash of their source."""
     return {
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        **{name: _version(name) for name in PACKAGES},
+        **{name: _version(name) for name in _PACKAGES},
         **{name: f"source {_digest(name)}" for name in modules},
     }
-
-
-def refuse_others(workers: Mapping[str, Mapping[str, str | None]]) -> None:
-    """Refuse workers of a cluster that have other versions than this process.
-
-    Args:
-        workers: of each the version of ``python`` and of all ``PACKAGES``, ``None`` without it.
-
-    Raises:
-        ReportgenError: it names the first workers and what differs.
-    """
-    wrong = []
-    for worker, found in sorted(workers.items()):
-        theirs = {name: found[name] or MISSING for name in PACKAGES}
-        theirs["Python"] = ".".join(str(found["python"]).split(".")[:2])
-        if said := differences(software(), theirs):
-            wrong.append(f"{worker}: {', '.join(said)}")
-    if wrong:
-        raise ReportgenError(
-            f"{len(wrong)} of {len(workers)} workers of the cluster cannot do the work of this "
-            f"version: {'; '.join(wrong[:_MOST_NAMED])}.",
-            hint="Install the same versions everywhere, and restart workers after an update.",
-        )
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Sequence[str]:
