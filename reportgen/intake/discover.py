@@ -216,8 +216,7 @@ def _own_parts(
             node=NodeId(node),
             root=location.root,
             files=tuple(file_ref(info, found.format_id) for info, found in by_node[node]),
-            # events that Horovod left open when it was stopped have no known end
-            job=replace(relative, is_finished=False),
+            job=relative,
         )
         for node in sorted(by_node)
     )

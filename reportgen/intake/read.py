@@ -53,7 +53,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     system = read_system(minutes, problems, kept=kept, on_progress=on_progress)
     system = of_job(system, ref.recorded)
     whole = system if kept is None else uncut_extent(system, minutes)
-    spans = read_spans(timelines, problems, system=whole, job=ref.job, on_progress=on_progress)
+    spans = read_spans(timelines, problems, system=whole, clock=ref.job.clock, on_progress=on_progress)
     spans = _from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
@@ -72,15 +72,15 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     )
 
 
-def read_events(ref: PartRef, problems: Diagnostics | None = None) -> SpanTable:
+def read_events(ref: PartRef) -> SpanTable:
     """Read one node's timelines alone; when the job ran is taken from the files' names.
 
-    A range is applied as in ``read``; ``problems`` gets what is wrong with the files.
+    A range is applied as in ``read``.
     """
     ref = on_own_clock(ref)
-    location, problems = open_part(ref), problems or Diagnostics()
+    location, problems = open_part(ref), Diagnostics()
     extent = uncut_extent(empty_system(), system_files(ref, location))
-    spans = read_spans(_event_files(ref, location), problems, system=extent, job=ref.job)
+    spans = read_spans(_event_files(ref, location), problems, system=extent, clock=ref.job.clock)
     spans = _from_first_event(spans, ref)
     spans = spans if ref.kept is None else cut_spans(spans, ref.kept)
     return moved_spans(spans, ahead_of(ref))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Diagnostics
-from reportgen.intake.span_store import StoredFile
+from reportgen.formats import Diagnostics, EventFile
+from reportgen.intake.span_store import SpanStore
 from reportgen.profile import Clock, Quality, SystemTable
 from reportgen.units import NS_PER_S, NS_PER_US
 
@@ -36,20 +36,20 @@ class ObservedExtent:
     is_sampled: bool = False
 
 
-def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> ObservedExtent:
+def extent_of(system: SystemTable, store: SpanStore) -> ObservedExtent:
     """Return when a node ran, from its samples and the times its timelines were closed.
 
     The files' names hold the time of the last event; their base counts unless it lies a day before
     the end.
     """
     signs: list[int] = []
-    for file in files:
-        closed_ns = file.stamp_us * NS_PER_US
+    for file, base_ns in zip(store.files, store.bases_ns, strict=True):
+        closed_ns = file.claim.stamp * NS_PER_US
         if not YEAR_2000_NS <= closed_ns < 4 * YEAR_2000_NS:
             continue
         signs.append(closed_ns)
-        if file.base_ns is not None and 0 <= closed_ns - file.base_ns <= DAY_NS:
-            signs.append(file.base_ns)
+        if base_ns is not None and 0 <= closed_ns - base_ns <= DAY_NS:
+            signs.append(base_ns)
     if system.first_ns is None or system.last_ns is None:
         return ObservedExtent(start_ns=min(signs, default=None), end_ns=max(signs, default=None))
     first_ns, last_ns = system.first_ns, system.last_ns
@@ -61,7 +61,7 @@ def extent_of(system: SystemTable, files: Sequence[StoredFile]) -> ObservedExten
 
 def belonging(
     columns: Mapping[str, NDArray[Any]],
-    files: Sequence[StoredFile],
+    files: Sequence[EventFile],
     *,
     extent: ObservedExtent,
     clock: Clock,

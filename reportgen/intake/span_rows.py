@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.formats import Diagnostics, printable
+from reportgen.formats import Diagnostics, EventFile, printable
 from reportgen.formats.columns import Codes, Columns
 from reportgen.formats.private_names import masked
 from reportgen.intake.span_limits import ObservedExtent, belonging
-from reportgen.intake.span_store import SpanStore, StoredFile
+from reportgen.intake.span_store import SpanStore
 from reportgen.profile import Clock, Quality, SpanArguments, SpanTable
 from reportgen.profile.spans import NUMBER_COLUMNS, code_type
 
@@ -71,9 +71,9 @@ class _Writers:
     sources: tuple[str, ...]
 
 
-def _writers_of(files: Sequence[StoredFile], file: _Words) -> _Writers:
-    workers, worker = _coded([printable(item.worker) for item in files], file)
-    sources, source = _coded([str(item.source) for item in files], file)
+def _writers_of(files: Sequence[EventFile], file: _Words) -> _Writers:
+    workers, worker = _coded([printable(item.claim.worker) for item in files], file)
+    sources, source = _coded([str(item.claim.source) for item in files], file)
     return _Writers(worker=worker, source=source, workers=workers, sources=sources)
 
 

@@ -10,8 +10,8 @@ from reportgen.formats.blocks import read_file_blocks
 from reportgen.formats.format import EventReader, Progress
 from reportgen.intake.span_limits import extent_of
 from reportgen.intake.span_rows import table_of
-from reportgen.intake.span_store import SpanStore, StoredFile, close_marks
-from reportgen.profile import JobInfo, Quality, SpanTable, SystemTable
+from reportgen.intake.span_store import SpanStore
+from reportgen.profile import Clock, Quality, SpanTable, SystemTable
 from reportgen.profile.spans import empty_spans
 
 
@@ -20,13 +20,12 @@ def read_spans(
     problems: Diagnostics,
     *,
     system: SystemTable,
-    job: JobInfo,
+    clock: Clock,
     on_progress: Progress | None = None,
 ) -> SpanTable:
     """Read one node's timelines, given in any order.
 
-    The samples of ``system`` say when the job ran; ``job`` whether it is finished, and what its
-    times are.
+    The samples of ``system`` say when the job ran, and ``clock`` what its times are.
     """
     store = SpanStore()
     _read_all(sorted(files, key=_order), store, problems, on_progress)
@@ -34,9 +33,8 @@ def read_spans(
         return empty_spans()
     what = _SAY_READ.replace("NODE", files[0].claim.node)
     problems.add(Quality.FILES_READ, "", len(store.files), what=what)
-    extent = extent_of(system, store.files)
-    close_marks(store, problems, is_finished=job.is_finished)
-    return table_of(store, problems, extent=extent, clock=job.clock)
+    extent = extent_of(system, store)
+    return table_of(store, problems, extent=extent, clock=clock)
 
 
 _SAY_READ = "{n} [file|files] of framework events of NODE [was|were] read"
@@ -52,17 +50,8 @@ def _read_all(
         read: EventReader | None = format_of(file.claim.format_id).read
         assert read is not None
         events = read(file, blocks, problems=problems, vocabulary=store.vocabulary)
-        stored = StoredFile(
-            key=file.key,
-            worker=file.claim.worker,
-            source=file.claim.source,
-            stamp_us=file.claim.stamp,
-            base_ns=events.base_ns,
-            last_ns=events.last_ns,
-            loose=events.loose,
-        )
         n_before = store.n_spans
-        store.add(events, stored)
+        store.add(events, file)
         if on_progress is not None:
             on_progress(store.n_spans - n_before, file.size_bytes)
 

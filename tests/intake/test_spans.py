@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 
@@ -169,16 +168,12 @@ def test_one_base_makes_the_clock_a_wall_clock(tmp_path: Path) -> None:
     assert [intake.read_node(part).spans.n_spans for part in job.parts] == [len(ROWS), 0]
 
 
-@pytest.mark.parametrize(("is_finished", "n_spans"), [(True, 2), (False, 1)])
-def test_what_did_not_end_ends_with_the_job(
-    tmp_path: Path, is_finished: bool, n_spans: int
-) -> None:
+def test_what_did_not_end_is_counted_and_left_out(tmp_path: Path) -> None:
     begin = '{"name": "open", "ph": "B", "pid": 1, "ts": 5}'
     write_timeline(tmp_path, [*timeline_lines(ROWS[:1]), begin])
-    if is_finished:
-        write_end_marker(tmp_path, room="framework")
+    write_end_marker(tmp_path, room="framework")
     profile = read(tmp_path)
-    assert profile.spans.n_spans == n_spans
+    assert profile.spans.n_spans == 1
     assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
 
 
@@ -189,87 +184,8 @@ def test_names_of_dropped_events_are_not_in_the_vocabulary(tmp_path: Path) -> No
     assert (spans.names, spans.phases) == ((TRAIN,), (TRAIN,))
 
 
-def mark(ph: str, time_s: float, name: str = "", **more: object) -> str:
-    ts = round((time_s - START_S) * 1e6)
-    return json.dumps({"name": name, "ph": ph, "pid": 0, "ts": ts} | more)
-
-
-def write_marks(job: Path, *lines: str, end_s: float, phase: str = "gradient", **more: str) -> None:
-    base = json.dumps({"start_time_since_epoch_in_micros": round(START_S * 1e6)})
-    header = [
-        f'{{"name": "process_name", "ph": "M", "pid": 0, "args": {args}}}'
-        for args in (base, json.dumps({"name": phase}))
-    ]
-    more = {"suffix": "horovod_timeline"} | more
-    write_timeline(job, [*header, *lines], end_s=end_s, **more)
-
-
-def spans_of(profile: NodeProfile) -> list[tuple[str, float, float]]:
-    spans = profile.spans
-    times = zip(
-        spans.name, spans.start_ns / 1e9 - START_S, spans.end_ns / 1e9 - START_S, strict=True
-    )
-    return [(spans.names[name], round(start, 3), round(end, 3)) for name, start, end in times]
-
-
-def test_a_begin_is_closed_by_an_end_in_the_next_file_of_its_writer(tmp_path: Path) -> None:
-    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
-    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
-    profile = read(tmp_path)
-    assert spans_of(profile) == [("NEGOTIATE", 59.0, 61.0)]
-    assert counted(profile, Quality.EVENTS_UNMATCHED) == 0
-
-
-def test_marks_nest_across_several_files(tmp_path: Path) -> None:
-    write_marks(tmp_path, mark("B", START_S + 1, "outer"), end_s=START_S + 60)
-    write_marks(tmp_path, mark("B", START_S + 61, "inner"), end_s=START_S + 120)
-    write_marks(
-        tmp_path, mark("E", START_S + 121), mark("E", START_S + 122, "outer"), end_s=START_S + 180
-    )
-    assert spans_of(read(tmp_path)) == [("outer", 1.0, 122.0), ("inner", 61.0, 121.0)]
-
-
-def test_a_file_that_was_never_closed_comes_after_the_others(tmp_path: Path) -> None:
-    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
-    write_marks(tmp_path, mark("E", START_S + 61), end_s=START_S + 120)
-    closed = next(tmp_path.rglob(f"{round((START_S + 120) * 1e6)}_*"))
-    closed.rename(closed.with_name("27-algo-1_horovod_timeline.tmp"))
-    assert spans_of(read(tmp_path)) == [("NEGOTIATE", 59.0, 61.0)]
-
-
-@pytest.mark.parametrize(
-    ("named", "other"),
-    [
-        ("other", {}),
-        ("", {"node_id": "28-algo-1"}),
-        ("", {"suffix": "model_timeline"}),
-        ("", {"phase": "bias"}),
-    ],
-    ids=["name", "worker", "writer", "phase"],
-)
-def test_marks_that_do_not_belong_together_stay_unmatched(
-    tmp_path: Path, named: str, other: dict[str, str]
-) -> None:
-    write_marks(tmp_path, mark("B", START_S + 59, "NEGOTIATE"), end_s=START_S + 60)
-    write_marks(tmp_path, mark("E", START_S + 61, named), end_s=START_S + 120, **other)
-    profile = read(tmp_path)
-    assert profile.spans.n_spans == 0
-    assert counted(profile, Quality.EVENTS_UNMATCHED) == 2
-
-
-def test_what_no_file_ends_lasts_until_the_last_time_of_its_own(tmp_path: Path) -> None:
-    write_marks(
-        tmp_path, mark("B", START_S + 5, "open"), mark("i", START_S + 50), end_s=START_S + 60
-    )
-    write_marks(tmp_path, mark("i", START_S + 110, "later"), end_s=START_S + 120)
-    write_end_marker(tmp_path, room="framework")
-    profile = read(tmp_path)
-    assert ("open", 5.0, 50.0) in spans_of(profile)
-    assert counted(profile, Quality.EVENTS_UNMATCHED) == 1
-
-
 def many_files(job: Path, *, n_files: int = 12, n_rows: int = 40) -> None:
-    """Write two workers' files of a minute each: steps, marks across files, and a long event."""
+    """Write two workers' files of a minute each: steps, and a long event."""
     chance = random.Random(5)
     for minute in range(n_files):
         start_s = START_S + 60 * minute
@@ -283,15 +199,13 @@ def many_files(job: Path, *, n_files: int = 12, n_rows: int = 40) -> None:
             if minute % 5 == 4:
                 rows.append(("Epoch", "epoch", START_S + minute, start_s + 59, {"os_pid": pid}))
             write_timeline(job, timeline_lines(rows), end_s=start_s + 60, node_id=f"{pid}-algo-1")
-        begin, end = mark("B", start_s + 59, "NEGOTIATE", tid=3), mark("E", start_s + 1, tid=3)
-        write_marks(job, end, begin, end_s=start_s + 60)
 
 
 def test_events_of_many_files_are_in_order(tmp_path: Path) -> None:
     many_files(tmp_path)
     whole = read(tmp_path)
     assert np.all(np.diff(whole.spans.start_ns) >= 0)
-    assert whole.spans.n_spans == 12 * 2 * 40 + 2 * 2 + 11
+    assert whole.spans.n_spans == 12 * 2 * 40 + 2 * 2
 
 
 @pytest.mark.parametrize("n_names", [100, 200, 33_000])

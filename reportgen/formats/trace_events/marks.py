@@ -1,20 +1,17 @@
-"""Begin and end marks to events: within a file, and across the files of one writer.
+"""Begin and end marks of a file to events.
 
 Source: marks nest per (phase, thread) and an end closes the latest begin, as in Chrome's trace
-format; ends may lack a name. A writer closes its file every minute or so, also
-between a begin and its end.
+format; ends may lack a name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reportgen.arrays import join, select
+from reportgen.arrays import select
 
 Rows = NDArray[np.intp]
 
@@ -69,26 +66,3 @@ def match_marks(is_begin: NDArray[np.bool_], *lanes: NDArray[np.int32]) -> tuple
     begins, ends = order[first[is_pair]], order[second[is_pair]]
     ascending = np.argsort(begins)
     return begins[ascending], ends[ascending]
-
-
-def match_across(
-    parts: Sequence[Marks], nameless: NDArray[np.int32]
-) -> tuple[list[NDArray[np.bool_]], Marks, Marks]:
-    """Match what consecutive files of one writer leave open.
-
-    ``nameless`` are codes of names that say nothing. An end with a name closes only a begin of that
-    name: here, unlike within a file, lines between the two may be missing.
-
-    Returns:
-        Which marks of each part stay without a partner; the begins; and their ends.
-    """
-    marks = join(parts)
-    begins, ends = match_marks(marks.is_begin, marks.phase, marks.thread)
-    end_name = marks.name[ends]
-    fits = np.isin(end_name, nameless) | (end_name == marks.name[begins])
-    begins, ends = begins[fits], ends[fits]
-    is_loose = np.ones(marks.n_marks, dtype=np.bool_)
-    is_loose[begins] = is_loose[ends] = False
-    bounds = np.cumsum([0, *(part.n_marks for part in parts)]).tolist()
-    stay = [is_loose[start:end] for start, end in pairwise(bounds)]
-    return stay, marks.where(begins), marks.where(ends)

@@ -23,6 +23,4 @@ def in_words(
         "phase": [phases[code] for code in events.phase],
         "labels": arguments.labels,
         "base_ns": events.base_ns,
-        "last_ns": events.last_ns,
-        "n_loose": events.loose.n_marks if events.loose else 0,
     }
