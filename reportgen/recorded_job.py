@@ -17,14 +17,6 @@ class RecordedGpu:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClockAhead:
-    """How far a node's clock was ahead of another one, a file server's for example."""
-
-    ahead_ns: int
-    bound_ns: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedWork:
     """What those who load the batches of a rank did while its loop waited for them.
 
@@ -76,7 +68,6 @@ class RecordedNode:
     core_pct: float | None = None
     memory_bytes: int | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    file_clock: ClockAhead | None = None
     ahead_ns: int = 0
     clock_bound_ns: int | None = 0
     profiled: tuple[tuple[int, int], ...] = ()

@@ -9,7 +9,7 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from reportgen.formats.diagnostics import printable
-from reportgen.recorded_job import ClockAhead, RecordedGpu, RecordedNode, RecordedWork
+from reportgen.recorded_job import RecordedGpu, RecordedNode, RecordedWork
 
 Card = TypeVar("Card")
 
@@ -38,11 +38,6 @@ class _Gpu(msgspec.Struct):
     is_used: bool | None = None
 
 
-class _ClockAhead(msgspec.Struct, frozen=True):
-    ahead_ns: _Int
-    bound_ns: _Int
-
-
 class _Node(msgspec.Struct):
     node: str
     versions: dict[str, str | None] = {}
@@ -54,7 +49,6 @@ class _Node(msgspec.Struct):
     missing: list[str] = []
     lost_ticks: _Int = 0
     own_cost: _Cost = _Cost()
-    file_clock: _ClockAhead | None = None
 
 
 class _Trace(msgspec.Struct, frozen=True):
@@ -143,7 +137,6 @@ def node_card(content: bytes) -> RecordedNode | None:
         lost_ticks=card.lost_ticks,
         core_pct=card.own_cost.core_pct,
         memory_bytes=card.own_cost.memory_bytes,
-        file_clock=_clock_of(card),
         versions={name: printable(value) for name, value in card.versions.items() if value},
     )
 
@@ -163,13 +156,6 @@ def work_of(cards: Sequence[RankCard]) -> tuple[RecordedWork, ...]:
         for has_processes, work in of_waits + of_loaders
         if work is not None and work.wall_ns > 0
     )
-
-
-def _clock_of(card: _Node) -> ClockAhead | None:
-    found = card.file_clock
-    if found is None:
-        return None
-    return ClockAhead(ahead_ns=found.ahead_ns, bound_ns=found.bound_ns)
 
 
 def faults_of(content: bytes) -> Sequence[Fault]:

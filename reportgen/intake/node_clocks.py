@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.recorder import RankCard
 from reportgen.profile import PartRef, SpanTable, SystemTable, TimeRange
-from reportgen.recorded_job import ClockAhead, RecordedNode
+from reportgen.recorded_job import RecordedNode
 from reportgen.text import format_ns
 
 LEAST_COMMON = 10
 """Fewer common steps say nothing about how far the ends of steps scatter."""
 TOGETHER_RATIO = 0.25
 """Ends of steps that scatter by more than this share of a step do not come together."""
-
-_BY_STEPS = "the ends of their steps"
-_BY_FILES = "the times of their files in the shared folder"
 
 Ends = Mapping[int, int]
 """Number of a step to when the last rank of a node ended it, on the clock of that node."""
@@ -30,8 +27,8 @@ def align(
 ) -> tuple[RecordedNode, ...]:
     """Return the nodes with what has to be taken from their times to have those of the first one.
 
-    Ranks that train together end their steps together; without such ranks the times count that a
-    shared folder gave to files of both. ``problems`` gets what is known of each pair of clocks.
+    Ranks that train together end their steps together; without such ranks nothing is moved.
+    ``problems`` gets what is known of each pair of clocks.
     """
     if len(nodes) < 2:
         return tuple(nodes)
@@ -39,12 +36,10 @@ def align(
     ends = {node.node: _step_ends(node, ranks) for node in nodes}
     aligned, bounds = [first], list[int | None]()
     for node in others:
-        by_steps = _by_steps(ends[first.node], ends[node.node])
-        apart = by_steps or _by_files(first.file_clock, node.file_clock)
+        apart = _by_steps(ends[first.node], ends[node.node])
         if apart and abs(apart.ahead_ns) <= apart.bound_ns:  # they may agree: nothing is moved
-            apart = ClockAhead(ahead_ns=0, bound_ns=apart.bound_ns + abs(apart.ahead_ns))
-        known_by = _BY_STEPS if by_steps else _BY_FILES
-        problems.remark(_words(first.node, node.node, apart, known_by))
+            apart = _Apart(ahead_ns=0, bound_ns=apart.bound_ns + abs(apart.ahead_ns))
+        problems.remark(_words(first.node, node.node, apart))
         bounds.append(None if apart is None else apart.bound_ns)
         aligned.append(replace(node, ahead_ns=apart.ahead_ns if apart else 0))
     known = [bound_ns for bound_ns in bounds if bound_ns is not None]
@@ -65,7 +60,13 @@ def _step_ends(node: RecordedNode, ranks: Sequence[RankCard]) -> Ends:
     return found
 
 
-def _by_steps(ours: Ends, theirs: Ends) -> ClockAhead | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Apart:
+    ahead_ns: int
+    bound_ns: int
+
+
+def _by_steps(ours: Ends, theirs: Ends) -> _Apart | None:
     common = sorted(ours.keys() & theirs.keys())
     if len(common) < LEAST_COMMON:
         return None
@@ -74,17 +75,10 @@ def _by_steps(ours: Ends, theirs: Ends) -> ClockAhead | None:
     low, middle, high = np.percentile(apart_ns, [5, 50, 95])
     if high - low > TOGETHER_RATIO * np.median(np.diff(our_ns) / np.diff(common)):
         return None
-    return ClockAhead(ahead_ns=int(middle), bound_ns=int(high - low) // 2)
+    return _Apart(ahead_ns=int(middle), bound_ns=int(high - low) // 2)
 
 
-def _by_files(ours: ClockAhead | None, theirs: ClockAhead | None) -> ClockAhead | None:
-    if ours is None or theirs is None:
-        return None
-    bound_ns = ours.bound_ns + theirs.bound_ns
-    return ClockAhead(ahead_ns=theirs.ahead_ns - ours.ahead_ns, bound_ns=bound_ns)
-
-
-def _words(first: str, node: str, apart: ClockAhead | None, known_by: str) -> str:
+def _words(first: str, node: str, apart: _Apart | None) -> str:
     if apart is None:
         return (
             f"The clocks of {first} and {node} could not be compared: they have too few steps in "
@@ -93,11 +87,13 @@ def _words(first: str, node: str, apart: ClockAhead | None, known_by: str) -> st
         )
     if not apart.ahead_ns:
         within = format_ns(apart.bound_ns)
-        return f"The clocks of {first} and {node} agree within {within}, as {known_by} show."
+        return f"The clocks of {first} and {node} agree within {within}, as the ends of their steps "
+            "show."
     side = "ahead of" if apart.ahead_ns > 0 else "behind"
     return (
         f"The clock of {node} was {format_ns(abs(apart.ahead_ns))} {side} that of {first}, known "
-        f"to ± {format_ns(apart.bound_ns)} by {known_by}; the times of {node} were moved."
+        f"to ± {format_ns(apart.bound_ns)} by the ends of their steps; the times of {node} were "
+        "moved."
     )
 
 

@@ -53,7 +53,8 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     system = read_system(minutes, problems, kept=kept, on_progress=on_progress)
     system = of_job(system, ref.recorded)
     whole = system if kept is None else uncut_extent(system, minutes)
-    spans = read_spans(timelines, problems, system=whole, clock=ref.job.clock, on_progress=on_progress)
+    clock = ref.job.clock
+    spans = read_spans(timelines, problems, system=whole, clock=clock, on_progress=on_progress)
     spans = _from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)

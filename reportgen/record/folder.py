@@ -27,11 +27,6 @@ _EMPTY_FOR_S = 5.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _OTHERS_WRITE = 0o022
 _PID_NAMESPACE = Path("/proc/self/ns/pid")
-_MOUNTS = Path("/proc/self/mounts")
-_TIMED_BY_SERVER = frozenset({"nfs", "nfs4", "cifs", "smb3"})
-"""File systems whose server sets the times of files; disks and Lustre take the node's own clock."""
-_TIMES_LAG_NS = 10_000_000
-"""The longest tick of a kernel (HZ = 100): times of files are as old as the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,28 +55,6 @@ def read_clock() -> Clock:
     before_ns = time.monotonic_ns()
     wall_ns = time.time_ns()
     return Clock(wall_ns=wall_ns, monotonic_ns=(before_ns + time.monotonic_ns()) // 2)
-
-
-def file_clock(
-    path: Path, before_ns: int, after_ns: int, mounts: Path = _MOUNTS
-) -> Mapping[str, int] | None:
-    """Return how far our clock is ahead of the server's that keeps a file, and to what ± that is.
-
-    Args:
-        path: a file that was just written.
-        before_ns, after_ns: when, on our clock.
-        mounts: the list of mounted file systems.
-
-    Returns:
-        ``None`` where files get their times from this machine, or where that is unknown.
-    """
-    with suppress(OSError):
-        mounted = [line.split()[1:3] for line in mounts.read_text().splitlines()]
-        above = [(len(root), kind) for root, kind in mounted if path.is_relative_to(root)]
-        if above and max(above)[1] in _TIMED_BY_SERVER:
-            ahead_ns = (before_ns + after_ns) // 2 - path.stat().st_mtime_ns
-            return {"ahead_ns": ahead_ns, "bound_ns": (after_ns - before_ns) // 2 + _TIMES_LAG_NS}
-    return None
 
 
 def boot_token() -> str:

@@ -15,7 +15,6 @@ from reportgen.record.folder import (
     Recording,
     SamplerLock,
     append_text,
-    file_clock,
     make_folder,
     read_clock,
     replace_json,
@@ -58,7 +57,6 @@ class Sampler:
         self._sources: list[Source] = []
         self._gpu_use: GpuUse | None = None
         self._own_ns = 0
-        self._file_clock: Mapping[str, int] | None = None
         self._n_ticks = 0
 
     def start(self) -> None:
@@ -152,9 +150,7 @@ class Sampler:
         line = f'{{"wall_ns":{pair.wall_ns},"monotonic_ns":{pair.monotonic_ns}}}\n'
         with suppress(OSError):
             path = make_folder(root, "recorder", "clocks") / f"recorder-{node}.jsonl"
-            before_ns = self._recording.clock.now_ns()
             append_text(path, line)
-            self._file_clock = file_clock(path, before_ns, self._recording.clock.now_ns())
             name = "recorder.json" if node == "node-1" else f"recorder.{node}.json"
             replace_json(root / name, self._card(limits, begun_ns, now_ns))
 
@@ -178,7 +174,6 @@ class Sampler:
             "gpus": [] if self._gpu_use is None else self._gpu_use.cards(),
             "missing": self._all_missing(),
             "lost_ticks": self._files.n_lost_ticks,
-            "file_clock": self._file_clock,
             "own_cost": {
                 "ticks": self._n_ticks,
                 "cpu_s": round(self._own_ns / 1e9, 3),

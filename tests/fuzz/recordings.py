@@ -60,7 +60,7 @@ def recording_files() -> Mapping[str, bytes]:
         claim = {"identity": "9792e41f4e446bbc", "wall_ns": 10**18, "monotonic_ns": 10**12}
         fault = {"kind": "hook", "hook": "torch", "error": "ValueError", "line": "a.py:1"}
         cards: dict[str, object] = {
-            card: _node_card(node, ahead_ns),
+            card: _node_card(node),
             f"recorder/ranks/{number}-{node}-7.json": _rank_card(node, number, ahead_ns),
             f"recorder/runs/{node}-7-1.json": run,
             f"recorder/nodes/{node}.json": claim,
@@ -101,14 +101,13 @@ def _named(number: int, args: Mapping[str, object]) -> Mapping[str, object]:
     return {"name": "process_name", "ph": "M", "pid": number, "args": args}
 
 
-def _node_card(node: str, ahead_ns: int) -> Mapping[str, object]:
+def _node_card(node: str) -> Mapping[str, object]:
     gpu = {"index": 0, "name": "Fake GPU", "memory_bytes": 80 << 30, "is_used": True}
     return {
         "format": 1, "node": node, "versions": {"reportgen": "1.0.0", "driver": None},
         "begun_ns": _START_S * 10**9, "until_ns": (_START_S + 80) * 10**9,
         "interval_s": 0.5, "n_cores": 16, "quota_cores": 4.0, "memory_limit_bytes": 8 * 10**9,
         "gpus": [gpu, {**gpu, "index": 1, "is_used": False}], "missing": ["gpm"], "lost_ticks": 0,
-        "file_clock": {"ahead_ns": ahead_ns, "bound_ns": 10**7},
         "own_cost": {"ticks": 4, "cpu_s": 0.1, "core_pct": 0.3, "memory_bytes": 30_000_000},
     }  # fmt: skip
 

@@ -16,7 +16,6 @@ from reportgen.record.folder import (
     Clock,
     SamplerLock,
     append_text,
-    file_clock,
     is_alive,
     open_recording,
     process_start,
@@ -147,25 +146,6 @@ def test_appending_adds_and_keeps_nothing_open(tmp_path: Path) -> None:
     append_text(tmp_path / "lines", "5\n")
     assert os.open(tmp_path / "lines", os.O_RDONLY) == opened
     os.close(opened)
-
-
-def test_a_server_that_sets_the_times_of_files_shows_how_far_our_clock_is_ahead(
-    tmp_path: Path,
-) -> None:
-    shared = tmp_path / "shared"
-    shared.mkdir()
-    mounts = tmp_path / "mounts"
-    mounts.write_text(f"/dev/vda / ext4 rw 0 0\nserver:/x {shared} nfs4 rw 0 0\n")
-    paths = [shared / "pairs.jsonl", tmp_path / "pairs.jsonl"]
-    for path in paths:
-        append_text(path, "{}")
-        os.utime(path, ns=(0, 1_000_000_000))
-
-    ours, own_disk = (file_clock(path, 4_000_000_000, 4_002_000_000, mounts) for path in paths)
-
-    assert ours == {"ahead_ns": 3_001_000_000, "bound_ns": 11_000_000}
-    assert own_disk is None
-    assert file_clock(paths[0], 0, 0, tmp_path / "no such list") is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a":', "[" * 100_000])
