@@ -55,11 +55,6 @@ class RanksType(click.ParamType[frozenset[int]]):
     "--ranks", type=RanksType(), default=frozenset(), metavar="N,…", help="Show only these ranks."
 )
 @click.option(
-    "--around",
-    metavar="FINDING",
-    help="Show the time of a finding, named by its id, and as much before and after.",
-)
-@click.option(
     "--report",
     metavar="DIR",
     help="The saved report with the findings. [default: beside the job, or here]",

@@ -19,14 +19,13 @@ from reportgen.errors import (
     writing,
 )
 from reportgen.intake import discover
-from reportgen.pipeline.compare import report_of
 from reportgen.pipeline.marks import marks_of
 from reportgen.pipeline.options import Watcher
 from reportgen.pipeline.places import check_output, saved_report
-from reportgen.pipeline.ranges import Wanted, apply_range, wanted_range
+from reportgen.pipeline.ranges import apply_range, wanted_range
 from reportgen.pipeline.timeline_parts import write_parts
 from reportgen.pipeline.timing import timed
-from reportgen.profile import JobProfile, TimeRange
+from reportgen.profile import JobProfile
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, is_job_name, is_remote, open_location, training_job
 from reportgen.store import load, open_staging, refuse
@@ -34,7 +33,6 @@ from reportgen.timeline.chrome_json import ChromeWriter
 from reportgen.timeline.drawn import Writer, Written
 from reportgen.timeline.moments import Mark
 from reportgen.timeline.perfetto import PerfettoWriter
-from reportgen.units import NS_PER_S
 
 STDOUT = "-"
 
@@ -45,9 +43,6 @@ class TimelineFormat(StrEnum):
     PERFETTO = "perfetto"
     JSON = "json"
 
-
-_LEAST_MARGIN_NS = NS_PER_S // 1_000
-"""Shown around a finding of a moment: some kernels before and after it."""
 
 _OTHER_FILE = "Choose another file with --output."
 
@@ -63,7 +58,6 @@ class TimelineOptions:
         since, until, steps: the range to show, as the user wrote it.
         cycle: which cycle of a profiler with a schedule, 1 is the newest.
         ranks: the ranks to show; empty means all.
-        around: the id of the finding around which to show.
         report: where the saved report with the findings lies, if not beside the job.
         force: replace a file.
     """
@@ -76,7 +70,6 @@ class TimelineOptions:
     steps: str | None = None
     cycle: int = 1
     ranks: frozenset[int] = frozenset()
-    around: str | None = None
     report: str | None = None
     force: bool = False
 
@@ -96,17 +89,11 @@ def make_timeline(options: TimelineOptions, watcher: Watcher) -> MadeTimeline:
         ReportgenError: with the exit code that the command will return.
     """
     wanted = wanted_range(options.since, options.until, options.steps)
-    if options.around is not None and wanted is not None:
-        raise ConfigError(
-            "--around cannot be combined with --from, --to and --steps.", hint="Pass one of them."
-        )
     _check_output(options)
     with timed(watcher, "listing") as step:
         job = _of_ranks(_listed(options.path, options.cycle), options.ranks)
         step.text = f"listed {len(job.parts)} nodes or ranks"
-    marks = _marks(options, job, watcher)
-    if options.around is not None:
-        wanted = Wanted(time=_around(options.around, marks))
+    marks = _marks(options, job)
     if wanted is not None:
         with timed(watcher, "range") as step:
             job, step.text = apply_range(job, wanted)
@@ -167,8 +154,8 @@ def _is_there(place: Location, name: str) -> bool:
     return True
 
 
-def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[str, Mark]:
-    """Return the findings of the saved report of a job; of a new one where one is asked for."""
+def _marks(options: TimelineOptions, job: JobProfile) -> dict[str, Mark]:
+    """Return the findings of the saved report of a job; none where there is no report."""
     for place in (options.path, ".") if options.report is None else (options.report,):
         with suppress(LocationError), saved_report(place) as saved:
             if saved is None:
@@ -182,23 +169,7 @@ def _marks(options: TimelineOptions, job: JobProfile, watcher: Watcher) -> dict[
             hint="Pass the folder profiler-report/ with --report.",
             path=options.report,
         )
-    return (
-        {}
-        if options.around is None
-        else marks_of(report_of(options.path, watcher, cycle=options.cycle).findings)
-    )
-
-
-def _around(finding_id: str, marks: dict[str, Mark]) -> TimeRange:
-    """Return the time of a finding, and as much again before and after it."""
-    mark = marks.get(finding_id)
-    if mark is None:
-        raise ConfigError(
-            f"--around {finding_id} names no finding that has a time.",
-            hint=f"Those of the report that have one: {', '.join(marks) or 'none'}.",
-        )
-    margin_ns = max(mark.end_ns - mark.start_ns, _LEAST_MARGIN_NS)
-    return TimeRange(from_ns=mark.start_ns - margin_ns, to_ns=mark.end_ns + margin_ns)
+    return {}
 
 
 def _writer(options: TimelineOptions, stream: IO[bytes]) -> Writer:
