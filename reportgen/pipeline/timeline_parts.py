@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from reportgen.errors import LocationError
 from reportgen.intake import read
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.profile import JobProfile, PartRef, RankTrace, SourceNote
-from reportgen.profile.trace_tables import NONE, Numbers
 from reportgen.text import format_count
 from reportgen.timeline.drawn import Clocks, Writer
 from reportgen.timeline.lanes import PartLanes
@@ -54,32 +51,12 @@ def write_parts(
 
 
 def _lanes(ref: PartRef, progress: ReadingProgress) -> tuple[PartLanes, Sequence[SourceNote]]:
-    """Return the lanes of a part and what was noted while reading; its tables are not kept."""
+    """Return the lanes of a part and what was noted while reading."""
     part = read(ref, is_whole=True, on_progress=progress)
     if not isinstance(part, RankTrace):
         return lanes_of(part), part.notes
-    ids, part = numbers_of(part), _without_ids(part)
     lanes = with_backward(with_shadows(lanes_of(part), part), part)
-    return replace(lanes, arguments=ids), part.notes
-
-
-def _without_ids(trace: RankTrace) -> RankTrace:
-    """Return a trace without the ids by which its events were joined: a fifth of its memory."""
-
-    def freed(ids: Numbers) -> Numbers:
-        return np.broadcast_to(np.int64(NONE), ids.shape)
-
-    slices, calls, ops = trace.slices, trace.calls, trace.gpu_ops
-    return replace(
-        trace,
-        slices=replace(slices, external_id=freed(slices.external_id)),
-        calls=replace(
-            calls, correlation=freed(calls.correlation), external_id=freed(calls.external_id)
-        ),
-        gpu_ops=replace(
-            ops, correlation=freed(ops.correlation), external_id=freed(ops.external_id)
-        ),
-    )
+    return replace(lanes, arguments=numbers_of(part)), part.notes
 
 
 def _on_notes(notes: Sequence[SourceNote]) -> list[str]:
