@@ -74,14 +74,6 @@ class Diagnostics:
         """Say something that no counter counts; the same sentence about a file is said once."""
         self._remarks[text, printable(path)] = None
 
-    def merge(self, other: Diagnostics) -> None:
-        """Take over everything another problems counted and said."""
-        for key, count in other._counts.items():  # of the same class
-            self._counts[key] += count
-            missing = MAX_DETAILS - len(self._details[key])
-            self._details[key].extend(other._details[key][:missing])  # of the same class
-        self._remarks |= other._remarks  # of the same class
-
     def count(self, quality: Quality) -> int:
         """Return how much of one kind was counted."""
         return sum(count for key, count in self._counts.items() if key[0] is quality)

@@ -17,7 +17,7 @@ from reportgen.intake.read import system_files
 from reportgen.intake.system import valid_blocks
 from reportgen.intake.ticks import Rows, join_rows, no_rows
 from reportgen.intake.time_range import cut_rows
-from reportgen.profile import PartRef, Quality, Series, SourceNote
+from reportgen.profile import PartRef, Series, SourceNote
 from reportgen.units import NS_PER_US
 
 Wants = Callable[[Series], bool]
@@ -55,14 +55,12 @@ def read_samples(ref: PartRef, *, wants: Wants | None = None) -> SampleTable:
     ref = on_own_clock(ref)
     files = [file for file in readable(system_files(ref), problems) if _may_hold(ref, file)]
     files.sort(key=lambda file: (file.minute_s, file.key))
-    told = Diagnostics()
-    rows, series = _read(files, told, ref, wants, believes_names=True)
-    if not rows.n_rows and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
-        told = Diagnostics()
-        rows, series = _read(files, told, ref, wants, believes_names=False)
-    problems.merge(told)
+    codes, kept = SeriesCodes(), [no_rows()]
+    for _, rows in valid_blocks(files, codes, problems):
+        kept.append(_wanted(rows, codes.series, wants, ref))
+    rows = _in_order(join_rows(kept))
     rows = replace(rows, time_us=rows.time_us - ahead_of(ref) // NS_PER_US)
-    return _table(rows, series, problems)
+    return _table(rows, codes.series, problems)
 
 
 def _table(rows: Rows, series: Sequence[Series], problems: Diagnostics) -> SampleTable:
@@ -73,20 +71,6 @@ def _table(rows: Rows, series: Sequence[Series], problems: Diagnostics) -> Sampl
         series=tuple(series),
         notes=problems.notes(),
     )
-
-
-def _read(
-    files: Sequence[SystemFile],
-    problems: Diagnostics,
-    ref: PartRef,
-    wants: Wants | None,
-    *,
-    believes_names: bool,
-) -> tuple[Rows, tuple[Series, ...]]:
-    codes, kept = SeriesCodes(), [no_rows()]
-    for _, rows in valid_blocks(files, codes, problems, believes_names=believes_names):
-        kept.append(_wanted(rows, codes.series, wants, ref))
-    return _in_order(join_rows(kept)), tuple(codes.series)
 
 
 def _may_hold(ref: PartRef, file: SystemFile) -> bool:

@@ -57,42 +57,19 @@ def read_system(
 ) -> SystemTable:
     """Read one node's minute files, given in any order; samples outside ``kept`` are left out.
 
-    Edge cases: without samples the table is empty. When *every* sample lies more than a day from
-    the minute in its file's name, the samples are believed and not the names.
+    Edge cases: without samples the table is empty.
     """
     in_order = sorted(readable(files, problems), key=lambda file: (file.minute_s, file.key))
     if not in_order:
         return empty_system()
-    told = Diagnostics()
-    table = _read(in_order, told, kept=kept, on_progress=on_progress, believes_names=True)
-    if not table.n_samples and told.count(Quality.SAMPLES_OUT_OF_MINUTE):
-        told = Diagnostics()
-        table = _read(in_order, told, kept=kept, on_progress=None, believes_names=False)
-        told.remark(
-            "All samples lie more than a day from the minutes in their files' names; "
-            "the times in the samples were used."
-        )
     problems.add(
         Quality.FILES_READ, "", len(in_order), what=_SAY_READ.replace("NODE", in_order[0].node)
     )
-    problems.merge(told)
-    return table
-
-
-def _read(
-    files: Sequence[SystemFile],
-    problems: Diagnostics,
-    *,
-    kept: TimeRange | None,
-    on_progress: Progress | None,
-    believes_names: bool,
-) -> SystemTable:
     codes, builder = SeriesCodes(), TableBuilder()
     n_read = 0
-    blocks = valid_blocks(files, codes, problems, believes_names=believes_names)
-    for block, rows in blocks:
+    for block, rows in valid_blocks(in_order, codes, problems):
         n_read += len(block)
-        next_start_us = files[n_read].minute_s * _US_PER_S if n_read < len(files) else None
+        next_start_us = in_order[n_read].minute_s * _US_PER_S if n_read < len(in_order) else None
         in_range = rows if kept is None else cut_rows(rows, kept)
         builder.add(in_range, codes.series, next_start_us=next_start_us)
         if on_progress is not None:
@@ -107,8 +84,6 @@ def valid_blocks(
     files: Sequence[SystemFile],
     codes: SeriesCodes,
     problems: Diagnostics,
-    *,
-    believes_names: bool,
 ) -> Iterator[tuple[list[SystemFile], Rows]]:
     """Yield blocks of files and what in them are samples; see ``valid_rows``."""
     if not files:
@@ -117,7 +92,7 @@ def valid_blocks(
         for block in _blocks_of(files):
             raw = read(block, codes, problems)
             limits = limits_of(codes.series)
-            rows = [valid_rows(raw, block, limits, problems, believes_names=believes_names)]
+            rows = [valid_rows(raw, block, limits, problems)]
             del raw
             yield block, rows.pop()
 

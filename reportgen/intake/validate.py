@@ -52,14 +52,12 @@ def valid_rows(
     files: Sequence[SystemFile],
     limits: Limits,
     problems: Diagnostics,
-    *,
-    believes_names: bool,
 ) -> Rows:
     """Return the samples of some files; see ``valid_lines``.
 
     Many small files are looked at together first: one by one they would cost more than parsing.
     """
-    if believes_names and sum(len(lines.code) for lines in raw) < _FEW_LINES * len(raw):
+    if sum(len(lines.code) for lines in raw) < _FEW_LINES * len(raw):
         together = join(raw)
         starts_s = np.repeat(
             [float(file.minute_s) for file in files], [len(lines.code) for lines in raw]
@@ -69,7 +67,7 @@ def valid_rows(
             return _rows(together)
     return join_rows(
         [
-            valid_lines(lines, file, limits, problems, believes_name=believes_names)
+            valid_lines(lines, file, limits, problems)
             for lines, file in zip(raw, files, strict=True)
         ]
     )
@@ -93,16 +91,15 @@ def _is_flawless(
 
 
 def valid_lines(
-    raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics, *, believes_name: bool
+    raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics
 ) -> Rows:
     """Return the lines of a file that are samples; count broken and impossible ones, and odd times.
 
-    ``believes_name``: a sample far from the minute in the file's name is left out; else it is
-    measured against the median of the file.
+    A sample far from the minute in the file's name is left out.
     """
     is_real = np.isfinite(raw.value)
     problems.add(Quality.VALUES_BROKEN, file.key, int(np.count_nonzero(~is_real)))
-    is_real &= _is_on_time(raw, file, problems, believes_name=believes_name)
+    is_real &= _is_on_time(raw, file, problems)
     is_odd = (raw.value < 0) | (raw.value > 100)
     if is_odd.any():
         is_odd = (raw.value < limits.least[raw.code]) | (raw.value > limits.most[raw.code])
@@ -113,15 +110,10 @@ def valid_lines(
     return _rows(select(raw, rows))
 
 
-def _is_on_time(
-    raw: RawRows, file: SystemFile, problems: Diagnostics, *, believes_name: bool
-) -> NDArray[np.bool_]:
+def _is_on_time(raw: RawRows, file: SystemFile, problems: Diagnostics) -> NDArray[np.bool_]:
     """Return which samples lie within a day of their file; count what is off its minute."""
-    by_median = not believes_name and raw.time_s.size
-    after_s = raw.time_s - (np.median(raw.time_s) if by_median else file.minute_s)
+    after_s = raw.time_s - file.minute_s
     is_off = (after_s < -OUT_OF_MINUTE_S) | (after_s > file.length_s + OUT_OF_MINUTE_S)
-    if by_median:
-        is_off |= ~(np.abs(raw.time_s) < _LATEST_S)
     if not is_off.any():
         return ~is_off
     is_stray = ~((np.abs(after_s) <= STRAY_S) & (np.abs(raw.time_s) < _LATEST_S))

@@ -242,16 +242,8 @@ def test_another_century_does_not_stretch_the_job(tmp_path: Path, time_s: float)
     assert counted(profile, Quality.SAMPLES_OUT_OF_MINUTE) == 1
 
 
-def test_when_all_samples_are_of_another_century_they_are_believed(tmp_path: Path) -> None:
-    write_minute(tmp_path, minute(start_s=4_938_744_600.0))
-    profile = read_job(tmp_path)
-    assert profile.system.n_samples == 20
-    assert profile.system.first_ns == ns(4_938_744_600.0)
-    assert any("the times in the samples were used" in note.text for note in profile.notes)
-
-
-@pytest.mark.parametrize("start_s", [1e10, 1e12, 1.7e18, 1e300])
-def test_times_that_no_clock_can_show_leave_nothing(tmp_path: Path, start_s: float) -> None:
+@pytest.mark.parametrize("start_s", [4_938_744_600.0, 1e12, 1e300])
+def test_times_far_from_the_minute_in_the_name_leave_nothing(tmp_path: Path, start_s: float) -> None:
     write_minute(tmp_path, minute(start_s=start_s))
     profile = read_job(tmp_path)
     assert profile.system.n_ticks == 0
