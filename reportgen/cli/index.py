@@ -19,7 +19,6 @@ from reportgen.cli.streams import print_path, say
     click.Path(path_type=Path, file_okay=False),
     "Folder of profiler-index.html and profiler-index.json.",
 )
-@click.option("--update", is_flag=True, help="Read only reports that are new since the last index.")
 @click.option("--make", "makes", is_flag=True, help="Report the jobs that have no report yet.")
 @click.option(
     "--processes",
@@ -33,7 +32,6 @@ from reportgen.cli.streams import print_path, say
 def command(
     paths: tuple[str, ...],
     output: Path,
-    update: bool,
     makes: bool,
     processes: int | None,
     force: bool,
@@ -48,7 +46,7 @@ def command(
     from reportgen.pipeline.index import IndexOptions, make_index
 
     options = IndexOptions(
-        places=paths, output=output, is_update=update, makes=makes, force=force,
+        places=paths, output=output, makes=makes, force=force,
         **({} if processes is None else {"n_processes": processes}),
     )  # fmt: skip
     with watching(is_shown=not quiet and sys.stderr.isatty()) as watcher:

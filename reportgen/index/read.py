@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -32,24 +32,20 @@ Found = tuple[str, str, str]
 """Address of the folder with a report's results, key or path of ``report.json``, its version."""
 
 
-def read_index(
-    places: Sequence[str], *, known: Sequence[JobRow] = (), others: Sequence[JobRow] = ()
-) -> Index:
+def read_index(places: Sequence[str], *, others: Sequence[JobRow] = ()) -> Index:
     """Return the index of all reports below some folders or prefixes.
 
     Args:
         places: local folders, ``s3://bucket/prefix``, or ``sagemaker:REGION`` for the jobs of a
             region by name, times and status.
-        known: rows of an earlier index; reports that did not change since are not read again.
         others: rows that are listed as well, such as those of jobs that could not be reported.
 
     Raises:
         LocationError: a place cannot be listed, or there is no report in any of them.
     """
-    old = {(row.path, row.version): row for row in known if row.status != UNREADABLE}
     rows = {row.path: row for row in others}
     for place in places:
-        rows |= {row.path: row for row in _below(place, old)}
+        rows |= {row.path: row for row in _below(place)}
     if not rows:
         expected = "training job is listed" if all(map(is_job_name, places)) else "report was found"
         raise LocationError(
@@ -80,10 +76,10 @@ def _rank_of(row: JobRow) -> tuple[float, float, str]:
     return row.wasted_gpu_hours or 0.0, row.top_saves_pct or 0.0, row.created or ""
 
 
-def _below(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+def _below(place: str) -> Iterator[JobRow]:
     if is_job_name(place):
         return map(_listed, training_jobs(place))
-    return _in_bucket(place, old) if is_remote(place) else _in_folder(place, old)
+    return _in_bucket(place) if is_remote(place) else _in_folder(place)
 
 
 def _listed(job: TrainingJob) -> JobRow:
@@ -101,7 +97,7 @@ def _listed(job: TrainingJob) -> JobRow:
     )
 
 
-def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+def _in_folder(place: str) -> Iterator[JobRow]:
     hint = "Pass a folder that holds reports, or s3://bucket/prefix."
     refuse_oddity(Path(place), hint=hint)
     if not Path(place).is_dir():
@@ -111,9 +107,6 @@ def _in_folder(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
             path=place,
         )
     for folder, path, version in _walk(place):
-        if known := old.get((folder, version)):
-            yield known
-            continue
         try:
             yield replace(_row(read_entry(Path(path)), folder, _beside), version=version)
         except OSError as err:
@@ -134,7 +127,7 @@ def _walk(place: str) -> Iterator[Found]:
         names[:] = sorted(name for name in names if name not in _RAW_FOLDERS)
 
 
-def _in_bucket(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[JobRow]:
+def _in_bucket(place: str) -> Iterator[JobRow]:
     location = open_location(place)
     infos = location.list()
     keys = {info.key for info in infos}
@@ -159,10 +152,7 @@ def _in_bucket(place: str, old: Mapping[tuple[str, str], JobRow]) -> Iterator[Jo
         for info in chosen:
             folder = f"{location.root}/{PurePosixPath(info.key).parent}"
             version = info.version or str(info.size_bytes)
-            if known := old.get((folder, version)):
-                yield known
-            else:
-                waiting.append(pool.submit(read, info.key, folder, version))
+            waiting.append(pool.submit(read, info.key, folder, version))
         for future in waiting:
             yield future.result()
 

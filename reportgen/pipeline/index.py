@@ -17,7 +17,7 @@ from reportgen.index import Index, JobRow, codec
 from reportgen.index.read import REPORT_FILE, UNREADABLE, group_of, read_index
 from reportgen.intake import discover
 from reportgen.pipeline.make import make_report
-from reportgen.pipeline.options import Options, OutputFormat, Watcher
+from reportgen.pipeline.options import Nobody, Options, OutputFormat, Watcher
 from reportgen.pipeline.timing import timed
 from reportgen.publish.policy import policy
 from reportgen.storage import is_remote, open_location
@@ -36,7 +36,6 @@ class IndexOptions:
     Attributes:
         places: folders or prefixes with reports, or jobs.
         output: where page and JSON are written.
-        is_update: reports that did not change since the last index are not read again.
         makes: jobs without a report are reported first.
         n_processes: how many of them at once.
         force: replace a page that is not ours.
@@ -44,7 +43,6 @@ class IndexOptions:
 
     places: tuple[str, ...]
     output: Path = Path()
-    is_update: bool = False
     makes: bool = False
     n_processes: int = os.cpu_count() or 1
     force: bool = False
@@ -72,7 +70,7 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
     if options.makes and (options.output / REPORTS).is_dir():
         places = (*places, str(options.output / REPORTS))
     with timed(watcher, "reading reports") as step:
-        index = read_index(places, known=_known(options), others=failed)
+        index = read_index(places, others=failed)
         step.text = f"read {len(index.jobs)} reports"
     with open_staging(options.output) as staging:
         title = "Training jobs"
@@ -84,14 +82,6 @@ def make_index(options: IndexOptions, watcher: Watcher) -> MadeIndex:
             for name in (codec.FILE, PAGE):
                 (staging.folder / name).replace(options.output / name)
     return MadeIndex(path=page, index=index)
-
-
-def _known(options: IndexOptions) -> Sequence[JobRow]:
-    """Return the rows of the last index; none where there is none that can be read."""
-    if options.is_update:
-        with suppress(OSError, ReportgenError):
-            return codec.load(options.output / codec.FILE).jobs
-    return ()
 
 
 def _from(row: JobRow, output: Path) -> JobRow:
@@ -195,7 +185,7 @@ def _report(job: tuple[str, Path]) -> str:
     path, output = job
     try:
         make_report(
-            Options(path=path, output=output, formats=frozenset({OutputFormat.HTML})), _Nobody()
+            Options(path=path, output=output, formats=frozenset({OutputFormat.HTML})), Nobody()
         )
     except (ReportgenError, OSError) as err:
         return str(err)
@@ -205,11 +195,3 @@ def _report(job: tuple[str, Path]) -> str:
 def _unreported(path: str, problem: str) -> JobRow:
     name = PurePosixPath(path).name
     return JobRow(job=name, group=group_of(name), path=path, status=UNREADABLE, problem=problem)
-
-
-class _Nobody:
-    def step(self, name: str) -> None:
-        """Hear nothing."""
-
-    def progress(self, text: str) -> None:
-        """Hear nothing."""

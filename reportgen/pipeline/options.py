@@ -104,6 +104,16 @@ class Watcher(Protocol):
         """Hear how far the present step is."""
 
 
+class Nobody:
+    """A watcher that hears nothing."""
+
+    def step(self, name: str) -> None:
+        """Hear nothing."""
+
+    def progress(self, text: str) -> None:
+        """Hear nothing."""
+
+
 class ReadingProgress:
     """Adds up the progress of the readers of all parts, and reports it to a watcher."""
 

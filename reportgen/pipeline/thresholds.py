@@ -9,16 +9,8 @@ from pathlib import Path
 from reportgen.errors import ConfigError
 from reportgen.pipeline.from_results import differ
 from reportgen.pipeline.make import make_report
-from reportgen.pipeline.options import Options
+from reportgen.pipeline.options import Nobody, Options
 from reportgen.report import Report
-
-
-class _Nobody:
-    def step(self, name: str) -> None:
-        """Hear nothing."""
-
-    def progress(self, text: str) -> None:
-        """Hear nothing."""
 
 
 def judge_again(report: Report, thresholds: Mapping[str, object], *, job: str = "") -> Report:
@@ -57,4 +49,4 @@ def judge_again(report: Report, thresholds: Mapping[str, object], *, job: str = 
             rules=tuple(report.results),
             formats=frozenset(),
         )
-        return make_report(options, _Nobody()).report
+        return make_report(options, Nobody()).report

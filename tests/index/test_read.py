@@ -10,7 +10,6 @@ import pytest
 
 from reportgen import store
 from reportgen.errors import LocationError
-from reportgen.index import codec
 from reportgen.index.read import group_of, read_index
 from reportgen.plain_files import read_entry
 from reportgen.report import Figures, JobStatus, JobSummary, Report, Setup
@@ -84,33 +83,6 @@ def test_what_cannot_be_read_is_a_row_with_the_reason(tmp_path: Path) -> None:
     assert index.jobs[1].job == "bad"
     assert "99" in index.jobs[1].problem
     assert index.n_unreadable == 1
-
-
-def test_reports_that_did_not_change_are_not_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save(tmp_path / "a", wasteful("one", 1.0))
-    changed = save(tmp_path / "b", wasteful("two", 2.0))
-    first = read_index([str(tmp_path)])
-    path = tmp_path / codec.FILE
-    path.write_bytes(codec.encode(first))
-    changed.parent.joinpath("report.json").unlink()
-    for file in changed.parent.iterdir():
-        file.unlink()
-    store.save(wasteful("three", 3.0), changed.parent)
-    opened: list[str] = []
-
-    def noted(file: Path) -> bytes:
-        opened.append(str(file))
-        return read_entry(file)
-
-    known = codec.load(path).jobs
-    monkeypatch.setattr("reportgen.index.read.read_entry", noted)
-
-    again = read_index([str(tmp_path)], known=known)
-
-    assert [row.job for row in again.jobs] == ["three", "one"]
-    assert opened == [str(changed)]
 
 
 def test_folders_of_raw_data_are_not_searched(tmp_path: Path) -> None:
