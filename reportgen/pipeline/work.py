@@ -45,8 +45,8 @@ LOST_KERNELS = "Kernels inside CUDA graphs are missing in the recording of"
 class Measured:
     """The result of one part: small, whatever the part's size.
 
-    ``read_s`` and ``measure_s`` are for the log only. ``rank`` is that of a kernel trace, ``None``
-    for a node. ``lanes`` is the file of the part's lanes where it was measured elsewhere.
+    ``read_s`` is for the log only. ``rank`` is that of a kernel trace, ``None`` for a node.
+    ``lanes`` is the file of the part's lanes where it was measured elsewhere.
     """
 
     node: NodeId
@@ -61,7 +61,6 @@ class Measured:
     n_rows: int
     n_files: int
     read_s: float
-    measure_s: float
     lanes: bytes = b""
 
 
@@ -88,8 +87,7 @@ def work_on(
     """Read a part and return the measurements of each rule; stage its lanes for the timeline."""
     began = time.perf_counter()
     part = read(ref, on_progress=on_progress)
-    was_read = time.perf_counter()
-
+    read_s = time.perf_counter() - began
     measurements = PackedMeasurements(measure_part(part, rules, params))
     if lanes is not None:
         communication = params[TIMELINE.id].communication_names
@@ -112,8 +110,7 @@ def work_on(
         notes=(*_lacks(part), *part.notes),
         n_rows=n_rows,
         n_files=sum(note.counts.get(Quality.FILES_READ, 0) for note in part.notes),
-        read_s=was_read - began,
-        measure_s=time.perf_counter() - was_read,
+        read_s=read_s,
     )
 
 
