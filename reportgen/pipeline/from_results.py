@@ -10,14 +10,14 @@ from reportgen.intake import AwsFolder, read_aws_folder
 from reportgen.pipeline.imports import check_import_options, import_results
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.places import check_output, saved_report
-from reportgen.pipeline.products import check_old, kernel_for, publish, write_summary
+from reportgen.pipeline.products import open_products, publish
 from reportgen.pipeline.ranges import Wanted, check_uncut
 from reportgen.pipeline.timing import timed
 from reportgen.report import Report
 from reportgen.rules.base import AnyRule
 from reportgen.rules.registry import all_rules
 from reportgen.rules.settings import checked_value, find_param, select_rules
-from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, open_staging, save
+from reportgen.store import OUTPUT_FOLDER, TIMELINE_FILE, copy_results, load, save
 
 
 def make_from_results(
@@ -71,16 +71,12 @@ def make_page(report: Report, saved: Path, options: Options, watcher: Watcher) -
     """Make the page of a saved report again, into the folder around it or another one."""
     target = options.output / OUTPUT_FOLDER
     keeps_results = target.exists() and target.samefile(saved)
-    check_old(options, keeps_results=keeps_results)
-    with (
-        open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
-    ):
-        copy_results(saved, staging.results)
+    with open_products(options, watcher, keeps_results=keeps_results) as products:
+        results = products.staging.results
+        copy_results(saved, results)
         if report.timeline_data is not None:
-            (staging.results / TIMELINE_FILE).write_bytes(report.timeline_data)
-        write_summary(report, options, staging, watcher)
-        return publish(report, options, staging, kernel, watcher, keeps_results=keeps_results)
+            (results / TIMELINE_FILE).write_bytes(report.timeline_data)
+        return publish(products, report)
 
 
 def _aws_folder(options: Options, rules: tuple[AnyRule, ...]) -> AwsFolder | None:
@@ -97,14 +93,9 @@ def _import(
 ) -> MadeReport:
     chosen = select_rules(rules, options.rules) if options.rules else rules
     check_output(options.output, job_root=None)
-    check_old(options, keeps_results=False)
-    with (
-        open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
-    ):
+    with open_products(options, watcher) as products:
         with timed(watcher, "rules") as step:
             report = import_results(folder, chosen)
             step.text = f"imported {len(report.results)} rules of SageMaker"
-        save(report, staging.results)
-        write_summary(report, options, staging, watcher)
-        return publish(report, options, staging, kernel, watcher)
+        save(report, products.staging.results)
+        return publish(products, report)

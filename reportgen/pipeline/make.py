@@ -12,7 +12,7 @@ from reportgen.pipeline.from_results import make_from_results, make_page
 from reportgen.pipeline.measuring import Outcome, Work, measure
 from reportgen.pipeline.options import MadeReport, Options, Watcher
 from reportgen.pipeline.planning import cut, plan
-from reportgen.pipeline.products import check_old, kernel_for, publish, write_summary
+from reportgen.pipeline.products import open_products, publish
 from reportgen.pipeline.ranges import wanted_range
 from reportgen.pipeline.report_timeline import add_timeline, with_lanes
 from reportgen.pipeline.same_input import input_digest, note_input, report_of_same_input
@@ -22,7 +22,7 @@ from reportgen.publish import read_notebook, thresholds_of
 from reportgen.report import Report
 from reportgen.rules.runner import judge_each
 from reportgen.storage import is_job_name, training_job
-from reportgen.store import OUTPUT_FOLDER, open_staging, save
+from reportgen.store import OUTPUT_FOLDER, save
 
 
 def make_report(options: Options, watcher: Watcher) -> MadeReport:
@@ -49,20 +49,16 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     earlier = report_of_same_input(digest, options)
     if earlier is not None:
         return make_page(earlier, options.output / OUTPUT_FOLDER, options, watcher)
-    check_old(options, keeps_results=False)
     work = cut(whole, wanted, watcher)
-    with (
-        open_staging(options.output) as staging,
-        kernel_for(options.formats, staging.folder) as kernel,
-    ):
-        work = with_lanes(work, staging.folder)
+    with open_products(options, watcher) as products:
+        results = products.staging.results
+        work = with_lanes(work, products.staging.folder)
         outcome = measure(work, watcher)
         report = _judged(work, outcome, options, watcher)
-        save(report, staging.results)
-        report = add_timeline(report, work, options.timeline, watcher, folder=staging.results)
-        note_input(digest, whole, options, outcome=outcome, folder=staging.results)
-        write_summary(report, options, staging, watcher)
-        return publish(report, options, staging, kernel, watcher)
+        save(report, results)
+        report = add_timeline(report, work, options.timeline, watcher, folder=results)
+        note_input(digest, whole, options, outcome=outcome, folder=results)
+        return publish(products, report)
 
 
 def _named(options: Options) -> Options:

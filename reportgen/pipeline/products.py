@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from reportgen import store
@@ -46,6 +47,43 @@ def kernel_for(formats: frozenset[OutputFormat], folder: Path) -> Iterator[Ready
         kernel.close()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Products:
+    """What is being made of a report: where it is staged, and the kernel of its notebook.
+
+    ``keeps_results``: the results lie in the output folder already, and stay as they are.
+    """
+
+    options: Options
+    staging: store.Staging
+    kernel: ReadyKernel | None
+    watcher: Watcher
+    keeps_results: bool
+
+
+@contextmanager
+def open_products(
+    options: Options, watcher: Watcher, *, keeps_results: bool = False
+) -> Iterator[Products]:
+    """Yield a folder for a report, beside its place, while the kernel of its notebook starts.
+
+    Raises:
+        WouldOverwriteError: naming a file of somebody else, or an edited one, that is in the way.
+    """
+    check_old(options, keeps_results=keeps_results)
+    with (
+        store.open_staging(options.output) as staging,
+        kernel_for(options.formats, staging.folder) as kernel,
+    ):
+        yield Products(
+            options=options,
+            staging=staging,
+            kernel=kernel,
+            watcher=watcher,
+            keeps_results=keeps_results,
+        )
+
+
 def check_old(options: Options, *, keeps_results: bool) -> None:
     """Refuse to replace what is not ours or was edited, unless that is wanted.
 
@@ -69,32 +107,7 @@ def _runs_in_place(options: Options) -> bool:
     return options.notebook is not None and old.exists() and old.samefile(options.notebook)
 
 
-def write_summary(
-    report: Report, options: Options, staging: store.Staging, watcher: Watcher
-) -> None:
-    """Write the summary into the staging folder, where one is wanted.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    if OutputFormat.MD in options.formats:
-        with timed(watcher, "summary") as step:
-            from reportgen.views.text_reports import markdown_summary
-
-            step.text = "wrote the summary"
-            with writing(staging.summary):
-                staging.summary.write_text(markdown_summary(report), encoding="utf-8")
-
-
-def publish(
-    report: Report,
-    options: Options,
-    staging: store.Staging,
-    kernel: ReadyKernel | None,
-    watcher: Watcher,
-    *,
-    keeps_results: bool = False,
-) -> MadeReport:
+def publish(products: Products, report: Report) -> MadeReport:
     """Make what was asked for in the staging folder, then put all of it in its place.
 
     Where the results are kept, their earlier products are kept too.
@@ -102,24 +115,34 @@ def publish(
     Raises:
         ReportgenError: something cannot be made or written; the old report stays.
     """
-    if kernel is not None:
-        _make_page(report, options, staging, kernel, watcher)
-    if keeps_results:
+    options, staging = products.options, products.staging
+    _write_summary(products, report)
+    if products.kernel is not None:
+        _make_page(products, report, products.kernel)
+    if products.keeps_results:
         shutil.rmtree(staging.results)
     every = (path for path in sorted(staging.folder.rglob("*")) if path.is_file())
     files = tuple(path.relative_to(staging.folder) for path in every)
-    if keeps_results:
-        store.publish_staging(staging)
-    else:
-        store.publish_staging(staging, outdated=tuple(outdated(options)))
+    old = () if products.keeps_results else tuple(outdated(options))
+    store.publish_staging(staging, outdated=old)
     made = [name for wanted, name in FILES.items() if wanted in options.formats]
     path = Path(*made[:1]) if made else Path(store.OUTPUT_FOLDER, store.REPORT_FILE)
     return MadeReport(path=options.output / path, files=files, report=report)
 
 
-def _make_page(
-    report: Report, options: Options, staging: store.Staging, kernel: ReadyKernel, watcher: Watcher
-) -> None:
+def _write_summary(products: Products, report: Report) -> None:
+    if OutputFormat.MD in products.options.formats:
+        with timed(products.watcher, "summary") as step:
+            from reportgen.views.text_reports import markdown_summary
+
+            step.text = "wrote the summary"
+            with writing(products.staging.summary):
+                text = markdown_summary(report)
+                products.staging.summary.write_text(text, encoding="utf-8")
+
+
+def _make_page(products: Products, report: Report, kernel: ReadyKernel) -> None:
+    options, staging, watcher = products.options, products.staging, products.watcher
     with timed(watcher, "notebook") as step:
         manager = kernel.manager()
         notebook = read_notebook(options.notebook or notebook_path())
