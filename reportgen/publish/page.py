@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,8 +27,6 @@ LANES_SCRIPT = "lanes.js"
 
 _HAS_LANES = 'id="timeline-lanes"'
 _LONGEST_TITLE = 160
-_END_OF_CELL = re.compile("</t[dhr]>")
-"""HTML lets cells and rows end by themselves: 60 kB of a page of many tables."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +58,6 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
         "lanes": _lanes_script(),
     }
     exporter = PageExporter(
-        page_form=_page_form,
         packed_figure=_packed_figure,
         has_lanes=_has_lanes,
         policy=functools.partial(_policy, info),
@@ -75,10 +71,6 @@ def export_page(notebook: Any, page: Path, options: PageOptions) -> None:
 def _texts(folder: str, names: tuple[str, ...]) -> str:
     home = templates_dir() / folder
     return "\n".join((home / name).read_text(encoding="utf-8") for name in names)
-
-
-def _page_form(html: str) -> str:
-    return _END_OF_CELL.sub("", html)
 
 
 def _packed_figure(figure: Mapping[str, Any]) -> str:

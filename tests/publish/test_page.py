@@ -117,11 +117,6 @@ def test_a_chart_is_the_figure_of_the_notebook_without_the_common_look(page):
         assert figures[name]["layout"] == {**drawn["layout"], "template": resolved(template())}
 
 
-def test_cells_and_rows_end_by_themselves(page):
-    assert "<td" in page
-    assert not re.search("</t[dhr]>", page)
-
-
 def test_a_title_can_be_neither_long_nor_turned_around(tmp_path):
     path = pages.write_page(tmp_path, reports.report_of((), name="x\u202e" + "y" * 10_000))
     (title,) = re.findall(r"<title>(.*?)</title>", path.read_text(encoding="utf-8"))
