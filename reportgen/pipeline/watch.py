@@ -18,7 +18,6 @@ from reportgen.storage import Location, is_remote, open_location
 Listing = Mapping[str, tuple[int, str]]
 """Key of each file to its size and version."""
 
-_SHORTEST_LOOK_S = 1.0
 _FIRST_LOOK_S = 5.0
 """A job that has not written anything yet is looked at more often: its user waits for the page."""
 
@@ -74,7 +73,7 @@ def watch(options: WatchOptions, watcher: Watcher, *, on_made: Callable[[str], N
                 return True
             if time.monotonic() - news_at > options.idle_s:
                 return False
-            _wait(options.every_s if n_made else min(options.every_s, _FIRST_LOOK_S), job, seen)
+            time.sleep(options.every_s if n_made else min(options.every_s, _FIRST_LOOK_S))
 
 
 def _make(
@@ -93,15 +92,6 @@ def _make(
     except LocationError:
         return False  # nothing to read yet
     return is_finished
-
-
-def _wait(every_s: float, job: _Job, seen: Listing) -> None:
-    """Wait for the next report; a job that has ended is not waited for."""
-    until = time.monotonic() + every_s
-    while (left_s := until - time.monotonic()) > 0:
-        time.sleep(min(left_s, _SHORTEST_LOOK_S))
-        if job.is_local and job.has_ended() and job.refresh() != seen:
-            return
 
 
 class _Job:
@@ -130,11 +120,6 @@ class _Job:
         if not self.is_local:
             self._fetch(location, listed)
         return listed
-
-    def has_ended(self) -> bool:
-        """Return whether a local job has its end marker."""
-        rooms = ("system", "framework", "profiler-output/system", "profiler-output/framework")
-        return any((Path(self._url) / room / "training_job_end.ts").exists() for room in rooms)
 
     def _fetch(self, location: Location, listed: Listing) -> None:
         for key in self._fetched.keys() - listed.keys():
