@@ -13,7 +13,6 @@ from pathlib import Path
 MISSING = "not installed"
 UNREADABLE = "unreadable"
 _PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
-"""Packages whose versions may change a number."""
 _DIGITS = 8
 
 
@@ -22,9 +21,14 @@ def software(modules: tuple[str, ...] = ()) -> Mapping[str, str]:
     """Return name and version of what computes here; of ``modules``, a hash of their source."""
     return {
         "Python": f"{sys.version_info.major}.{sys.version_info.minor}",
-        **{name: _version(name) for name in _PACKAGES},
+        **packages(),
         **{name: f"source {_digest(name)}" for name in modules},
     }
+
+
+def packages() -> dict[str, str]:
+    """Return name and version of the packages whose versions may change a number."""
+    return {name: _version(name) for name in _PACKAGES}
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Sequence[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 
 from reportgen import report
 from reportgen.diagnosis import diagnose
+from reportgen.engine.software import packages
 from reportgen.formats import printable
 from reportgen.pipeline.figures import asked_batch_size, figures_of
 from reportgen.pipeline.ranks import clock_of, extent_of_job, notes_on_ranks
@@ -25,7 +25,6 @@ from reportgen.units import NS_PER_MS, seconds
 _ID_LENGTH = 16
 _LONGEST_SOURCE = 4_096
 """Characters of a path. Source: PATH_MAX of Linux."""
-_NAMED_PACKAGES = ("make-profiler-report", "duckdb", "msgspec", "numpy")
 
 
 def compose_report(
@@ -186,7 +185,7 @@ def compose(
             for result in results
         },
         data_quality=data_quality(notes),
-        versions=dict(_versions()),
+        versions=packages(),
         profiling=profiling,
         recording=recording,
         setup=setup,
@@ -220,11 +219,3 @@ def data_quality(notes: Sequence[SourceNote]) -> report.DataQuality:
 def _interval_ms(intervals_ns: Iterable[int | None]) -> int | None:
     known = sorted(value for value in intervals_ns if value is not None)
     return known[len(known) // 2] // NS_PER_MS if known else None
-
-
-def _versions() -> Iterable[tuple[str, str]]:
-    for package in _NAMED_PACKAGES:
-        try:
-            yield package, version(package)
-        except PackageNotFoundError:
-            yield package, "unknown"
