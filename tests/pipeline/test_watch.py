@@ -89,7 +89,7 @@ def test_a_job_that_is_not_there_yet_is_waited_for(
             write(job, 0)
             write_end_marker(job)
 
-    monkeypatch.setattr(watch_module.time, "sleep", come_at_the_third_look)
+    monkeypatch.setattr("reportgen.pipeline.watch.time.sleep", come_at_the_third_look)
 
     assert watch(options(job, tmp_path / "report"), Quiet(), on_made=looks.append)
     assert looks[:3] == ["look"] * 3
