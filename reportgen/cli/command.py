@@ -232,7 +232,7 @@ class _Severity(click.Choice[str]):
     default="auto",
     show_default=True,
     metavar="ENGINE",
-    help="Who reads the nodes or ranks: threads, processes, or the workers of a Dask cluster "
+    help="Who reads the nodes or ranks: this machine, or the workers of a Dask cluster "
     "(dask:tcp://HOST:PORT, dask:SCHEDULER-FILE).",
 )
 @click.option(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reportgen.engine.executor import Item, LostItemsError, Result
 from reportgen.engine.software import differences, software
-from reportgen.errors import PluginError, ReportgenError
+from reportgen.errors import ConfigError, PluginError, ReportgenError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -23,6 +23,25 @@ if TYPE_CHECKING:
 _RETRIES = 2
 """A task that fails is tried this often again, on workers that the scheduler chooses."""
 _HINT = "The logs of the workers say more; --allow-missing makes the report without these parts."
+
+
+def scheduler_of(engine: str) -> str:
+    """Return the address of the scheduler that ``--engine`` names; empty for this machine.
+
+    Raises:
+        ConfigError: it names neither.
+
+    Example:
+        >>> scheduler_of("dask:tcp://scheduler:8786"), scheduler_of("auto")
+        ('tcp://scheduler:8786', '')
+    """
+    name, _, address = engine.partition(":")
+    if (name, bool(address)) not in {("auto", False), ("dask", True)}:
+        raise ConfigError(
+            f"--engine {engine!r} is no engine.",
+            hint="Write auto, dask:tcp://HOST:PORT or dask:FILE (the scheduler's file).",
+        )
+    return address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +78,7 @@ class DaskExecutor:
         except (pickle.PicklingError, AttributeError, TypeError) as err:
             raise PluginError(
                 f"A rule cannot travel to the workers of a cluster ({err}).",
-                hint="Define what it needs at the top of a module, or use --engine threads.",
+                hint="Define what it needs at the top of a module, or leave --engine out.",
             ) from err
         do = partial(_attempt, packed, software(self.modules), self.folders)
         results: list[Any] = [None] * len(items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from reportgen.engine import parse_engine
+from reportgen.engine import scheduler_of
 from reportgen.errors import AmbiguousJobError, LocationError, PlaceError
 from reportgen.intake import discover, settings_of, with_settings
 from reportgen.pipeline.compose import compose_report
@@ -31,7 +31,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
     Raises:
         ReportgenError: with the exit code that the command will return.
     """
-    engine = parse_engine(options.engine)
+    scheduler = scheduler_of(options.engine)
     wanted = wanted_range(options.since, options.until, options.steps)
     asked = None if options.profiler_config is None else settings_of(options.profiler_config)
     options = _with_thresholds(_named(options))
@@ -44,7 +44,7 @@ def make_report(options: Options, watcher: Watcher) -> MadeReport:
         if made is None:
             raise
         return made
-    whole = plan(job if asked is None else with_settings(job, asked), options, engine)
+    whole = plan(job if asked is None else with_settings(job, asked), options, scheduler)
     digest = input_digest(whole, options)
     earlier = report_of_same_input(digest, options)
     if earlier is not None:

@@ -12,14 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from reportgen.engine import (
-    Engine,
-    EngineKind,
+    DaskExecutor,
     Executor,
     LocalExecutor,
     LostItemsError,
     ProcessExecutor,
 )
-from reportgen.engine.cluster import DaskExecutor
 from reportgen.errors import LocationError, writing
 from reportgen.pipeline.options import ReadingProgress, Watcher
 from reportgen.pipeline.timing import timed
@@ -44,13 +42,14 @@ _OURS = __name__.partition(".")[0]
 class Work:
     """The measurements of a job, and who makes them; it ``may_miss`` parts that a cluster loses.
 
+    ``scheduler`` is the address of a Dask cluster, empty where this machine does the work.
     ``lanes`` is where the lanes of each part wait for the timeline; ``None`` makes none.
     """
 
     job: JobProfile
     rules: Sequence[AnyRule]
     params: Mapping[RuleId, Any]
-    engine: Engine
+    scheduler: str = ""
     lanes: StagedAt | None = None
     may_miss: bool = False
     range_text: str | None = None
@@ -90,22 +89,18 @@ def _amount(measured: Sequence[Measured]) -> tuple[int, int]:
 
 
 def executor_for(work: Work, watcher: Watcher) -> Executor:
-    """Return who works on a job's parts: who was asked for, or who suits them best.
+    """Return who works on a job's parts: the cluster that was asked for, or who suits them best.
 
     Large traces are read in Python, which processes do at the same time and threads do not.
     """
-    if work.engine.kind is EngineKind.DASK:
+    if work.scheduler:
         modules, folders = foreign_modules(work.rules)
         return DaskExecutor(
-            address=work.engine.address,
+            address=work.scheduler,
             modules=modules,
             folders=folders,
             on_progress=watcher.progress,
         )
-    processes = ProcessExecutor(on_progress=watcher.progress)
-    if work.engine.kind is not EngineKind.AUTO:
-        wants_processes = work.engine.kind is EngineKind.PROCESSES
-        return processes if wants_processes else LocalExecutor()
     traces = [part for part in work.job.parts if part.rank is not None]
     sizes = {  # ranks of Nsight Systems share a file
         (part.root, file.key): file.size_bytes * (PACKED if file.key.endswith(".gz") else 1)
@@ -113,7 +108,7 @@ def executor_for(work: Work, watcher: Watcher) -> Executor:
         for file in part.files
     }
     is_large = len(traces) > 1 and sum(sizes.values()) > LARGE_BYTES
-    return processes if is_large else LocalExecutor()
+    return ProcessExecutor(on_progress=watcher.progress) if is_large else LocalExecutor()
 
 
 def _run(work: Work, watcher: Watcher) -> Outcome:
@@ -121,7 +116,7 @@ def _run(work: Work, watcher: Watcher) -> Outcome:
     parts = work.job.parts
     executor = executor_for(work, watcher)
     do = partial(work_on, rules=work.rules, params=work.params, lanes=work.lanes)
-    if work.engine.kind is EngineKind.DASK:
+    if work.scheduler:
         do = partial(_work_there, settings_to_send(), do)
     if isinstance(executor, LocalExecutor):
         do = partial(do, on_progress=ReadingProgress(watcher))

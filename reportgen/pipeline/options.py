@@ -53,7 +53,7 @@ class Options:
         profiler_config: the configuration of the job's profiler, a local file.
         timeline: how much of the events the timeline keeps.
         force: replace files that are not ours or were edited.
-        engine: who reads the parts, as ``--engine`` says it.
+        engine: who reads the parts, as ``--engine`` says it: ``auto`` or a Dask cluster.
         allows_missing: make the report also without parts that a cluster could not read.
         described: the job as SageMaker describes it, where it was named.
     """

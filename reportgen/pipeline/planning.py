@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from reportgen.engine import Engine
 from reportgen.pipeline.measuring import Work
 from reportgen.pipeline.options import Options, Watcher
 from reportgen.pipeline.places import check_output, check_upload
@@ -19,7 +18,7 @@ from reportgen.rules.registry import SAMPLED_RULES, all_rules
 from reportgen.rules.settings import resolve_params, select_rules
 
 
-def plan(job: JobProfile, options: Options, engine: Engine) -> Work:
+def plan(job: JobProfile, options: Options, scheduler: str) -> Work:
     """Return the work on a job, of which nothing was read yet.
 
     Raises:
@@ -35,7 +34,7 @@ def plan(job: JobProfile, options: Options, engine: Engine) -> Work:
         job=job,
         rules=without_timeline(chosen, options.timeline),
         params=params,
-        engine=engine,
+        scheduler=scheduler,
         may_miss=options.allows_missing,
     )
 

@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 
 from reportgen.engine import (
-    Engine,
+    DaskExecutor,
     Executor,
     LocalExecutor,
     LostItemsError,
     ProcessExecutor,
-    parse_engine,
 )
-from reportgen.engine.cluster import DaskExecutor
 from reportgen.intake import discover
 from reportgen.pipeline import measuring
 from reportgen.pipeline.measuring import Work, executor_for, measure
@@ -33,14 +31,14 @@ def mixed(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def work_of(job: Path, *, engine: str = "auto", may_miss: bool = False) -> Work:
+def work_of(job: Path, *, scheduler: str = "", may_miss: bool = False) -> Work:
     return Work(
-        job=discover(str(job)), rules=(), params={}, engine=parse_engine(engine), may_miss=may_miss
+        job=discover(str(job)), rules=(), params={}, scheduler=scheduler, may_miss=may_miss
     )
 
 
-def chosen(job: Path, engine: str = "auto") -> Executor:
-    return executor_for(work_of(job, engine=engine), Quiet())
+def chosen(job: Path, scheduler: str = "") -> Executor:
+    return executor_for(work_of(job, scheduler=scheduler), Quiet())
 
 
 def test_large_traces_are_worked_on_in_processes(
@@ -49,12 +47,10 @@ def test_large_traces_are_worked_on_in_processes(
     assert isinstance(chosen(mixed), LocalExecutor)
     monkeypatch.setattr(measuring, "LARGE_BYTES", 1_000)
     assert isinstance(chosen(mixed), ProcessExecutor)
-    assert isinstance(chosen(mixed, "threads"), LocalExecutor)
 
 
-def test_the_engine_that_was_asked_for_is_taken(mixed: Path) -> None:
-    assert isinstance(chosen(mixed, "processes"), ProcessExecutor)
-    on_cluster = chosen(mixed, "dask:tcp://there:1")
+def test_the_cluster_that_was_asked_for_is_taken(mixed: Path) -> None:
+    on_cluster = chosen(mixed, "tcp://there:1")
     assert isinstance(on_cluster, DaskExecutor)
     assert on_cluster.address == "tcp://there:1"
 
@@ -110,4 +106,3 @@ def test_nothing_but_losses_is_no_report(mixed: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(LocalExecutor, "map", lose)
     with pytest.raises(LostItemsError):
         measure(work_of(mixed, may_miss=True), Quiet())
-    assert Engine() == work_of(mixed).engine
