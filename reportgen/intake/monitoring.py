@@ -15,6 +15,7 @@ from reportgen.arrays import Floats, Integers
 from reportgen.errors import FormatError
 from reportgen.formats import FORMATS, Claim, Diagnostics, EventFile, FileRole, format_of, printable
 from reportgen.formats.blocks import read_file_blocks
+from reportgen.formats.columns import Codes
 from reportgen.formats.format import MonitoringReader
 from reportgen.formats.format import Progress as ToldProgress
 from reportgen.formats.monitoring import LEAST_S, MOST_S, Monitored
@@ -167,7 +168,7 @@ def monitored_rows(
     read = [_read_file(ref, location, place, problems) for place in range(len(ref.files))]
     if any(found.is_local for found in read) and ref.utc_offset_s is None:
         problems.remark(_SAY_LOCAL)
-    codes, parts = _Numbers(), [no_rows()]
+    codes, parts = Codes(), [no_rows()]
     for file, found in zip(ref.files, read, strict=True):
         ahead_s = ref.utc_offset_s or 0 if found.is_local else 0
         rows = _rows_of(found, codes, file.key, problems, ahead_s=ahead_s)
@@ -179,7 +180,7 @@ def monitored_rows(
     what = _SAY_READ.replace("NODE", ref.node).replace("NAME", read[0].source)
     problems.add(Quality.FILES_READ, "", len(read), what=what)
     remark_changes(location, problems)
-    return rows, codes.series, read
+    return rows, tuple(codes), read
 
 
 def _read_file(ref: PartRef, location: Location, place: int, problems: Diagnostics) -> Monitored:
@@ -227,23 +228,8 @@ def _remark(system: SystemTable, monitoring: Monitoring, problems: Diagnostics) 
         )
 
 
-class _Numbers:
-    """The series of a node, of all of its files."""
-
-    def __init__(self) -> None:
-        self.series: list[Series] = []
-        self._codes: dict[Series, int] = {}
-
-    def of(self, series: Sequence[Series]) -> Integers:
-        for one in series:
-            if one not in self._codes:
-                self._codes[one] = len(self.series)
-                self.series.append(one)
-        return np.array([self._codes[one] for one in series], dtype=np.int64)
-
-
 def _rows_of(
-    found: Monitored, numbers: _Numbers, key: str, problems: Diagnostics, *, ahead_s: int
+    found: Monitored, codes: Codes, key: str, problems: Diagnostics, *, ahead_s: int
 ) -> Rows:
     """Return the samples of a file that can be: finite, in range, at a time of this age."""
     time_s, value = (np.array(column, dtype=np.float64) for column in (found.time_s, found.value))
@@ -264,9 +250,7 @@ def _rows_of(
     is_possible = (rows.value >= limits.least[rows.code]) & (rows.value <= limits.most[rows.code])
     problems.add(Quality.SAMPLES_OUT_OF_RANGE, key, int(np.count_nonzero(~is_possible)))
     rows = rows.where(is_possible)
-    return replace(
-        rows, code=numbers.of(series)[rows.code].astype(np.int32) if series else rows.code
-    )
+    return replace(rows, code=codes.of(series)[rows.code]) if series else rows
 
 
 def _differenced(rows: Rows, counters: set[int]) -> Rows:

@@ -1,17 +1,13 @@
-"""``kill -9`` at any moment: the old page, or a new one whose results are there."""
+"""``kill -9`` before any change of a file: the old report, or a new one whose results are there."""
 
 from __future__ import annotations
 
-import json
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -25,14 +21,11 @@ from tests.builders import (
     write_system,
     write_timeline,
 )
-from tests.end_to_end.command import run_command
 
-pytestmark = [pytest.mark.slow, pytest.mark.notebook]
+pytestmark = pytest.mark.slow
 
-N_LANES = 2
-KILLS_PER_LANE = 10
 TRAIN = "Step:ModeKeys.TRAIN"
-PAGE, FOLDER, SUMMARY = "profiler-report.html", "profiler-report", "profiler-report.md"
+FOLDER, SUMMARY = "profiler-report", "profiler-report.md"
 
 
 def write_job(folder: Path, *, usage_pct: float) -> Path:
@@ -53,46 +46,6 @@ def jobs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         write_job(folder / "first", usage_pct=40.0),
         write_job(folder / "second", usage_pct=60.0),
     )
-
-
-def assert_whole(output: Path, old_page: bytes) -> None:
-    """Check that there is the old page, or a new one whose results are there."""
-    page = (output / PAGE).read_bytes()
-    if page == old_page:
-        return
-    report = load(output / FOLDER)
-    assert report.report_id.encode() in page
-    assert set(report.results) == set(report.rules)
-    json.loads((output / "profiler-report.ipynb").read_bytes())
-
-
-def test_kill_9_at_twenty_moments_leaves_a_whole_report(
-    tmp_path: Path, jobs: tuple[Path, Path]
-) -> None:
-    with ThreadPoolExecutor(N_LANES) as pool:
-        outputs = [tmp_path / f"lane-{number}" for number in range(N_LANES)]
-        list(pool.map(_killed_again_and_again, outputs, [jobs] * N_LANES))
-
-
-def _killed_again_and_again(output: Path, jobs: tuple[Path, Path]) -> None:
-    """Replace a report ten times, each time killed at a seeded moment."""
-    began = time.monotonic()
-    assert run_command(jobs[0], "-o", output, cwd=output.parent).code == 0
-    whole_s = time.monotonic() - began
-    chance = Random(output.name)
-    for kill in range(KILLS_PER_LANE):
-        old_page = (output / PAGE).read_bytes()
-        process = subprocess.Popen(
-            [sys.executable, "-m", "reportgen", str(jobs[(kill + 1) % 2]), "-o", str(output)],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-        )
-        time.sleep(whole_s * chance.uniform(0.2, 1.1))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert_whole(output, old_page)
-    assert run_command(jobs[0], "-o", output, cwd=output.parent).code == 0
-    assert {path.name for path in output.iterdir()} == {PAGE, FOLDER, "profiler-report.ipynb"}
 
 
 _FORKS = """
