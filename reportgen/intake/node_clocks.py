@@ -87,8 +87,10 @@ def _words(first: str, node: str, apart: _Apart | None) -> str:
         )
     if not apart.ahead_ns:
         within = format_ns(apart.bound_ns)
-        return f"The clocks of {first} and {node} agree within {within}, as the ends of their steps "
+        return (
+            f"The clocks of {first} and {node} agree within {within}, as the ends of their steps "
             "show."
+        )
     side = "ahead of" if apart.ahead_ns > 0 else "behind"
     return (
         f"The clock of {node} was {format_ns(abs(apart.ahead_ns))} {side} that of {first}, known "

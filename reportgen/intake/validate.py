@@ -66,10 +66,7 @@ def valid_rows(
         if _is_flawless(together, starts_s, limits, length_s=length_s):
             return _rows(together)
     return join_rows(
-        [
-            valid_lines(lines, file, limits, problems)
-            for lines, file in zip(raw, files, strict=True)
-        ]
+        [valid_lines(lines, file, limits, problems) for lines, file in zip(raw, files, strict=True)]
     )
 
 
@@ -90,9 +87,7 @@ def _is_flawless(
     )
 
 
-def valid_lines(
-    raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics
-) -> Rows:
+def valid_lines(raw: RawRows, file: SystemFile, limits: Limits, problems: Diagnostics) -> Rows:
     """Return the lines of a file that are samples; count broken and impossible ones, and odd times.
 
     A sample far from the minute in the file's name is left out.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from reportgen.formats import Diagnostics, printable
-from reportgen.formats.diagnostics import MAX_DETAILS
 from reportgen.profile import Quality, SourceNote
 
 
@@ -48,16 +47,6 @@ def test_a_remark_is_said_once() -> None:
     assert problems.notes() == (SourceNote(text="UTF-16.", path="a"),)
 
 
-def test_merging_keeps_counts_and_remarks() -> None:
-    problems, other = Diagnostics(), Diagnostics()
-    problems.add(Quality.LINES_BROKEN, "a", 2)
-    other.add(Quality.LINES_BROKEN, "a", 3, detail="line 9")
-    other.remark("Seen.")
-    problems.merge(other)
-    assert problems.count(Quality.LINES_BROKEN) == 5
-    assert [note.text for note in problems.notes()][1:] == ["Seen."]
-
-
 def test_names_that_are_no_text_can_be_written() -> None:
     assert printable("a\udcffb").encode() == b"a\\udcffb"
 
@@ -68,16 +57,3 @@ def test_names_too_long_for_a_name_are_cut_and_stay_apart() -> None:
     assert one != other
     assert printable(one) == one
     assert printable("x" * 1_000) == "x" * 1_000
-
-
-def test_tallies_that_are_merged_name_no_more_places_than_one() -> None:
-    tallies = [Diagnostics(), Diagnostics()]
-    for problems in tallies:
-        for number in range(MAX_DETAILS):
-            problems.add(Quality.LINES_BROKEN, "a", detail=f"line {number}")
-        problems.remark("Once.", path="a")
-    tallies[0].merge(tallies[1])
-    broken, remark = tallies[0].notes()
-    assert broken.text.count("line ") == MAX_DETAILS
-    assert broken.counts == {Quality.LINES_BROKEN: 2 * MAX_DETAILS}
-    assert (remark.text, remark.path) == ("Once.", "a")

@@ -243,7 +243,7 @@ def test_another_century_does_not_stretch_the_job(tmp_path: Path, time_s: float)
 
 
 @pytest.mark.parametrize("start_s", [4_938_744_600.0, 1e12, 1e300])
-def test_times_far_from_the_minute_in_the_name_leave_nothing(tmp_path: Path, start_s: float) -> None:
+def test_times_far_from_the_name_leave_nothing(tmp_path: Path, start_s: float) -> None:
     write_minute(tmp_path, minute(start_s=start_s))
     profile = read_job(tmp_path)
     assert profile.system.n_ticks == 0

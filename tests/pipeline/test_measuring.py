@@ -32,9 +32,7 @@ def mixed(tmp_path: Path) -> Path:
 
 
 def work_of(job: Path, *, scheduler: str = "", may_miss: bool = False) -> Work:
-    return Work(
-        job=discover(str(job)), rules=(), params={}, scheduler=scheduler, may_miss=may_miss
-    )
+    return Work(job=discover(str(job)), rules=(), params={}, scheduler=scheduler, may_miss=may_miss)
 
 
 def chosen(job: Path, scheduler: str = "") -> Executor:
