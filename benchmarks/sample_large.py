@@ -16,10 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import psutil
 
-from reportgen.record.gpu_sources import open_gpus
 from reportgen.record.host import Host
 from reportgen.record.limits import Limits
 from reportgen.record.minute_files import MinuteFiles
+from reportgen.record.nvidia import open_gpus
 from reportgen.record.readings import LineWriter
 from reportgen.record.sampler import _own_memory_bytes
 from tests.record.machines import Machine, machine

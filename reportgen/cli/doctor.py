@@ -39,7 +39,7 @@ _ANSWERS_WITHIN_S = 10.0
 """A broken driver or store may never answer; a healthy one takes less than two seconds."""
 
 _GPUS = """
-from reportgen.record.gpu_sources import open_gpus
+from reportgen.record.nvidia import open_gpus
 from reportgen.text import format_bytes
 source, missing = open_gpus()
 for gpu in source.gpus if source else ():

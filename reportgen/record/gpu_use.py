@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from reportgen.record.folder import Recording, process_stat, read_json
-from reportgen.record.gpu_sources import GpuSource
 from reportgen.record.readings import Reading
+
+if TYPE_CHECKING:
+    from reportgen.record.nvidia import NvidiaGpus
 
 _MOST_ANCESTORS = 64
 
@@ -16,7 +18,7 @@ _MOST_ANCESTORS = 64
 class GpuUse:
     """Looks from time to time at the cards of the node's ranks and at the processes on GPUs."""
 
-    def __init__(self, recording: Recording, gpus: GpuSource, command_pid: int) -> None:
+    def __init__(self, recording: Recording, gpus: NvidiaGpus, command_pid: int) -> None:
         self._ranks = recording.root / "recorder" / "ranks"
         self._runs = recording.root / "recorder" / "runs"
         self._node = recording.node

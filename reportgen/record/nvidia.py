@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from reportgen.record.gpu_sources import GpuCard
 from reportgen.record.readings import Rates, Reading
 
 Values = Iterable[tuple[str, float]]
@@ -22,15 +21,29 @@ _MEMBERS = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")
 
 
 @dataclass(slots=True, kw_only=True)
-class Gpu(GpuCard):
-    """One GPU, and how it is asked."""
+class Gpu:
+    """One GPU: its number in the driver's order, what it is, and how it is asked."""
 
+    index: int
+    uuid: str
+    name: str
+    memory_bytes: int
     handle: Any
     probes: list[tuple[str, Callable[[Gpu, int], Values]]] = field(default_factory=list)
     failures: dict[str, int] = field(default_factory=dict)
     counted: set[str] = field(default_factory=set)
     gpm_before: Any = None
     gpm_after: Any = None
+
+
+def open_gpus() -> tuple[NvidiaGpus | None, list[str]]:
+    """Return the GPUs of this machine, and what to say where none can be sampled."""
+    try:
+        return NvidiaGpus(), []
+    except ImportError:
+        return None, ["GPUs (nvidia-ml-py is not installed)"]
+    except RuntimeError as err:
+        return None, [f"GPUs ({err})"]
 
 
 class NvidiaGpus:

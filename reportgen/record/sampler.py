@@ -108,7 +108,7 @@ class Sampler:
         except ImportError:
             self._missing.append("CPU, memory, disk and network (psutil is not installed)")
         self._sources.append(JobCpu(self._recording, self._command_pid))
-        from reportgen.record.gpu_sources import open_gpus
+        from reportgen.record.nvidia import open_gpus
 
         gpus, why_not = open_gpus()
         self._missing.extend(why_not)

@@ -14,8 +14,8 @@ from typing import Any, cast
 import pytest
 
 from reportgen.record.folder import Recording, open_recording
-from reportgen.record.gpu_sources import GpuSource
 from reportgen.record.gpu_use import GpuUse
+from reportgen.record.nvidia import NvidiaGpus
 from reportgen.record.readings import Reading
 
 
@@ -57,7 +57,7 @@ def write_card(recording: Recording, **card: Any) -> None:
 def use(
     recording: Recording, running: Mapping[int, Sequence[int]], command: int = 1 << 22
 ) -> GpuUse:
-    return GpuUse(recording, cast("GpuSource", Gpus(running)), command)
+    return GpuUse(recording, cast("NvidiaGpus", Gpus(running)), command)
 
 
 def test_gpus_are_those_that_ranks_of_this_node_name(recording: Recording) -> None:

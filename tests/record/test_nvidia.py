@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(
 
 READS = """
 import json, sys
-from reportgen.record.gpu_sources import open_gpus
+from reportgen.record.nvidia import open_gpus
 gpus, why_not = open_gpus()
 ticks = [] if gpus is None else [gpus.read(tick * 500_000_000) for tick in range(1, 6)]
 missing = why_not if gpus is None else gpus.missing
