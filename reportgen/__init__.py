@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reportgen.explore import open_job as open  # noqa: A004  # reportgen.open is its name
     from reportgen.pipeline.thresholds import judge_again
-    from reportgen.record.api import annotate, load_ipython_extension, recording, step, steps
+    from reportgen.record.api import annotate, recording, step, steps
     from reportgen.report import Report
     from reportgen.store import load
 
@@ -25,7 +25,6 @@ __all__ = [
     "annotate",
     "judge_again",
     "load",
-    "load_ipython_extension",
     "open",
     "recording",
     "step",
@@ -39,7 +38,7 @@ _HOMES = {
     "Report": ("reportgen.report", "Report"),
     **{
         name: ("reportgen.record.api", name)
-        for name in ("annotate", "load_ipython_extension", "recording", "step", "steps")
+        for name in ("annotate", "recording", "step", "steps")
     },
 }
 

@@ -59,7 +59,6 @@ class _TraceType(click.ParamType[str]):
     "those after @.",
 )
 @click.option("--report", is_flag=True, help="Make the report when the command has ended.")
-@click.option("--watch", is_flag=True, help="Make it again each minute while the command runs.")
 @click.option("--attach", type=click.IntRange(1), hidden=True)
 @click.option("--hostnames", is_flag=True, help="Call nodes by their host names, not node-1 ….")
 def command(
@@ -68,7 +67,6 @@ def command(
     every: float,
     trace: str | None,
     report: bool,
-    watch: bool,
     attach: int | None,
     hostnames: bool,
 ) -> int:
@@ -95,8 +93,7 @@ def command(
         out=out,
         every_s=every,
         trace=trace,
-        makes_report=report and not watch,
-        watches=watch,
+        makes_report=report,
         with_host_name=hostnames,
         version=__version__,
     )

@@ -184,19 +184,6 @@ class recording:  # noqa: N801 - used like a function
             sampler.wait(timeout=_ATTACH_S)
 
 
-def load_ipython_extension(shell: Any) -> None:
-    """Register the cell magic ``%%record [FOLDER]``; called by ``%load_ext reportgen``."""
-
-    def record(line: str, cell: str) -> None:
-        """Run a cell and record it."""
-        with recording(out=line.strip() or None) as run:
-            result = shell.run_cell(cell)
-        sys.stderr.write(f"reportgen: recorded in {terminal_text(run.folder.name)}\n")
-        result.raise_error()
-
-    shell.register_magic_function(record, magic_kind="cell", magic_name="record")
-
-
 def _first_line(process: subprocess.Popen[str]) -> str:
     """Return the first line that a process writes, empty when it takes too long."""
     import select

@@ -6,7 +6,6 @@ The last one to end leaves the mark that the job has ended.
 from __future__ import annotations
 
 import os
-import re
 import time
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -28,10 +27,6 @@ from reportgen.record.folder import (
 _LAUNCHER_IDS = ("SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", "PBS_JOBID", "LSB_JOBID")
 """Variables that are the same for all processes of one job, whoever started them."""
 
-_ISOLATING = {
-    "python": re.compile(r"-[bBdiOPqsuvx]*[EIS]\w*"),
-    "env": re.compile(r"-i|-|--ignore-environment"),
-}
 _END_MARKER = Path("system", "training_job_end.ts")
 
 
@@ -126,25 +121,6 @@ def program_name(command: Sequence[str]) -> str:
     stem = (*modules, *scripts, PurePath(command[0]).stem)[0]
     kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in stem)
     return kept[:40] or "job"
-
-
-def isolated_by(command: Sequence[str]) -> str:
-    """Return the words that keep what the recorder adds to the environment from Python, if any.
-
-    Example:
-        >>> isolated_by(["nice", "python3", "-uI", "a.py"]), isolated_by(["env", "-i", "python"])
-        ('python3 -uI', 'env -i')
-        >>> isolated_by(["python", "train.py", "-I"])
-        ''
-    """
-    program = ""
-    for word in command:
-        options = _ISOLATING.get(program.rstrip("0123456789."))
-        if options and options.fullmatch(word):
-            return f"{program} {word}"
-        if not (options and word.startswith("-")):
-            program = PurePath(word).name
-    return ""
 
 
 def _launcher() -> str | None:

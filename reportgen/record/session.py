@@ -29,7 +29,7 @@ from reportgen.record.folder import (
     process_start,
     read_json,
 )
-from reportgen.record.runs import Run, is_free, isolated_by, program_name
+from reportgen.record.runs import Run, is_free, program_name
 from reportgen.record.sampler import Sampler
 from reportgen.record.supervise import Command, NotStartedError
 from reportgen.text_safety import terminal_text
@@ -50,7 +50,6 @@ class RecordOptions:
         every_s: the interval of samples.
         trace: ``A:B`` or ``A:B@RANK,RANK``: steps that PyTorch's profiler records.
         makes_report: whether a report is made at the end.
-        watches: whether one is made again and again while the command runs.
         with_host_name: whether nodes are called by their host names.
         version: of this package, which the recording names.
     """
@@ -60,7 +59,6 @@ class RecordOptions:
     every_s: float = 0.5
     trace: str | None = None
     makes_report: bool = False
-    watches: bool = False
     with_host_name: bool = False
     version: str = ""
 
@@ -134,18 +132,13 @@ def _record(options: RecordOptions, recording: Recording, run: Run) -> int:
     sampler = Sampler(
         recording, every_s=options.every_s, command_pid=command.pid, version=options.version
     )
-    watcher = None
     try:
         sampler.start()
-        watcher = _start_watch(recording.root) if options.watches else None
     except Exception as err:  # noqa: BLE001  # the command runs already, and must be waited for
         say(f"not recorded: {type(err).__name__}: {err}")
     exit_code = command.wait()
     try:
         _finish(options, recording, run, sampler, exit_code)
-        if watcher is not None:
-            say("waiting for the last report of --watch")
-            watcher.wait()
     except Exception as err:  # noqa: BLE001  # the command's answer must reach its caller
         say(f"the recording could not be finished: {type(err).__name__}: {err}")
     return exit_code
@@ -160,18 +153,9 @@ def _finish(
         run.end(exit_code)
     except OSError as err:
         losses.append(f"the mark of the end ({err.strerror})")
-    is_reported = options.makes_report or options.watches
-    _say_end(recording, options.command, losses, is_reported=is_reported)
+    _say_end(recording, losses, is_reported=options.makes_report)
     if options.makes_report:
         _make_report(recording.root)
-
-
-def _start_watch(root: Path) -> subprocess.Popen[bytes]:
-    words = [*OWN_COMMAND, "watch", str(root), "--output", str(report_folder(root)), "--quiet"]
-    null = subprocess.DEVNULL
-    return subprocess.Popen(  # noqa: S603  # our own command
-        [sys.executable, *words], stdin=null, stdout=null, process_group=0
-    )
 
 
 def _make_report(root: Path) -> None:
@@ -235,9 +219,7 @@ def _with_injected(environment: Mapping[str, str]) -> str:
     return os.pathsep.join([str(INJECTED), *others] if before else [str(INJECTED)])
 
 
-def _say_end(
-    recording: Recording, command: Sequence[str], losses: Sequence[str], *, is_reported: bool
-) -> None:
+def _say_end(recording: Recording, losses: Sequence[str], *, is_reported: bool) -> None:
     for line in losses:
         say(f"not recorded: {line}")
     n_faulty = len(list((recording.root / "recorder" / "faults").glob("*.jsonl")))
@@ -245,11 +227,8 @@ def _say_end(
         processes = "1 process" if n_faulty == 1 else f"{n_faulty} processes"
         say(f"not all of {processes} could be recorded; the report says what is missing")
     if not (recording.root / "framework").exists():
-        isolation = isolated_by(command)
         say(
-            f"no step was seen: {isolation} keeps the recorder out of Python; start it without"
-            if isolation
-            else "no step was seen; for a loop without a framework: for batch in "
+            "no step was seen; for a loop without a framework: for batch in "
             "reportgen.steps(loader); python -I, -E, -S and env -i keep the recorder out"
         )
     if numbers := numbers_of(recording.root):

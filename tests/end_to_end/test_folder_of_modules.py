@@ -52,10 +52,6 @@ def test_a_recorder_and_its_report_run_no_module_of_the_users_folder(folder: Pat
     assert "no step was seen" not in run.stderr
     assert (folder / "run-report" / "profiler-report.html").exists(), run.stderr
 
-    watched = call(folder, "record", "--out", "seen", "--watch", "--", sys.executable, train)
-    assert watched.code == 0
-    assert (folder / "seen-report").exists(), watched.stderr
-
 
 def test_a_recording_within_a_program_samples_beside_such_a_folder(folder: Path) -> None:
     train = folder / "scripts" / "train.py"

@@ -208,28 +208,3 @@ def test_an_error_inside_a_range_passes_through(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert steps_of(tmp_path) == [0]
-
-
-def test_the_cell_magic_records_a_cell(tmp_path: Path) -> None:
-    code = f'''
-from IPython.core.interactiveshell import InteractiveShell
-shell = InteractiveShell()
-shell.run_line_magic("load_ext", "reportgen")
-shell.run_cell_magic("record", {str(tmp_path / "cell")!r}, """
-import reportgen
-for number in reportgen.steps(range(4)):
-    last = number
-""")
-assert shell.user_ns["last"] == 3
-'''
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(tmp_path / "ipython")},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    assert steps_of(tmp_path / "cell") == [0, 1, 2, 3]
-    assert "reportgen: recorded in cell" in done.stderr

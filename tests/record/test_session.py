@@ -152,18 +152,6 @@ def test_a_program_without_steps_is_told_how_to_mark_them(tmp_path: Path) -> Non
     assert (silent, told) == (False, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [((sys.executable, "-I"), "-I"), ((sys.executable, "-uE"), "-uE"),
-     (("env", "-i", sys.executable), "env -i")],
-)  # fmt: skip
-def test_a_python_that_is_kept_from_the_recorder_is_named(
-    tmp_path: Path, words: Sequence[str], said: str
-) -> None:
-    answer = record("--out", "out", "--", *words, "-c", "", cwd=tmp_path)
-    assert f"{said} keeps the recorder out of Python; start it without" in answer.stderr
-
-
 def test_without_out_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text("")
@@ -177,24 +165,16 @@ def test_without_out_each_recording_has_a_folder_of_its_own(tmp_path: Path) -> N
 
 @pytest.mark.notebook
 def test_the_report_is_made_at_the_end_and_stdout_is_the_command_s(tmp_path: Path) -> None:
-    answer = record("--out", "out", "--report", *python("print('mine')"), cwd=tmp_path)
-
-    assert (answer.returncode, answer.stdout) == (0, "mine\n")
-    assert (tmp_path / "out-report" / "profiler-report.html").is_file()
-
-
-@pytest.mark.notebook
-def test_with_watch_the_last_report_is_there_at_the_end(tmp_path: Path) -> None:
     code = "import time; time.sleep(1); print('mine'); raise SystemExit(4)"
-    answer = record("--out", "out", "--watch", *python(code), cwd=tmp_path)
+    answer = record("--out", "out", "--report", *python(code), cwd=tmp_path)
 
     assert (answer.returncode, answer.stdout) == (4, "mine\n")
+    assert "recorded into out; now the report is written to out-report" in answer.stderr
     report = json.loads((tmp_path / "out-report/profiler-report/report.json").read_text())
     assert report["job"]["running_until"] is None
+    assert report["recording"]["nodes"][0]["node"] == "node-1"
     page = (tmp_path / "out-report/profiler-report.html").read_text()
     assert "The job ended with exit code 4; memory at the end: host " in page
-    assert report["recording"]["nodes"][0]["node"] == "node-1"
-    assert "recorded into out; now the report is written to out-report" in answer.stderr
 
 
 def test_a_thread_that_cannot_start_costs_the_samples_and_nothing_else(tmp_path: Path) -> None:
