@@ -23,7 +23,6 @@ from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
 from reportgen.explore.selections import events_extent_us
-from reportgen.explore.tables import load_tables
 from reportgen.explore.traces import events_of
 from reportgen.formats import FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
@@ -36,7 +35,6 @@ from reportgen.units import NS_PER_S, NS_PER_US, iso_utc, minute_start_us
 
 if TYPE_CHECKING:
     import pandas as pd
-    from duckdb import DuckDBPyConnection
 
 logger = logging.getLogger(__name__)
 
@@ -254,18 +252,6 @@ class Job:
         """
         clock = self._profile.info.clock
         return (self._events_of(part) for part in self._profile.parts if part.job.clock is clock)
-
-    def to_duckdb(self, path: str = ":memory:") -> DuckDBPyConnection:
-        """Return a database with the tables ``system`` and ``framework``, for SQL over large jobs.
-
-        Columns are those of the frames with times as numbers: ``time`` and ``start_time``,
-        ``end_time`` are TIMESTAMP in UTC. One node is in memory at a time. Where pyarrow is
-        installed, ``.table("system").to_arrow_table()`` of it is an Arrow table.
-
-        Args:
-            path: a file for the database, for jobs larger than memory; in memory by default.
-        """
-        return load_tables(self._profile.parts, path, origin_us=self.origin_us)
 
     def python_profiles(self) -> PythonProfiles:
         """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""

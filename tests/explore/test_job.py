@@ -195,17 +195,6 @@ def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
         opened.system_metrics(metrics="gpu(")
 
 
-def test_a_job_is_a_database(job: Path, tmp_path: Path) -> None:
-    opened = reportgen.open(str(job))
-    for database in (opened.to_duckdb(), opened.to_duckdb(str(tmp_path / "job.duckdb"))):
-        with database:
-            samples = database.execute("SELECT count(*), min(time) FROM system").fetchall()
-            events = database.execute("SELECT count(*) FROM framework").fetchall()
-        ((n_samples, first),) = samples
-        assert (n_samples, events) == (60, [(4,)])
-        assert first == datetime.fromtimestamp(START_S + 5, UTC).replace(tzinfo=None)
-
-
 def test_latest_returns_each_row_once_and_together_they_are_a_full_load(tmp_path: Path) -> None:
     lines = [
         [system_line("cpu0", 10.0 + second, START_S + 60 * minute + second) for second in range(9)]
