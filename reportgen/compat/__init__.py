@@ -5,7 +5,7 @@ returned and the docstring says so. Signatures: smdebug 1.0.34 and AWS's
 public example notebooks.
 """
 
-from reportgen.compat.analyses import PandasFrameAnalysis, PT_dataloader_analysis, Resource, StatsBy
+from reportgen.compat.analyses import PandasFrameAnalysis, PT_dataloader_analysis
 from reportgen.compat.jobs import MetricsReader, PandasFrame, TimelineCharts, TrainingJob
 
 S3SystemMetricsReader = S3AlgorithmMetricsReader = MetricsReader
@@ -13,8 +13,8 @@ LocalSystemMetricsReader = LocalAlgorithmMetricsReader = MetricsReader
 
 __all__ = [
     "LocalAlgorithmMetricsReader", "LocalSystemMetricsReader", "MetricsReader",
-    "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis", "Resource",
-    "S3AlgorithmMetricsReader", "S3SystemMetricsReader", "StatsBy", "TimelineCharts", "TrainingJob",
+    "PT_dataloader_analysis", "PandasFrame", "PandasFrameAnalysis", "S3AlgorithmMetricsReader",
+    "S3SystemMetricsReader", "TimelineCharts", "TrainingJob",
 ]  # fmt: skip
 
 _PROFILES = "reportgen.open(path).python_profiles()"
@@ -23,6 +23,8 @@ _INSTEAD = {
     "MergedTimeline": "the command `reportgen timeline`",
     "MetricsHistogram": "reportgen.explore.charts.utilization_histogram",
     "PyinstrumentAnalysis": _PROFILES,
+    "Resource": "the column `type` of the samples",
+    "StatsBy": "the columns of reportgen.explore.statistics.durations(by=…)",
     "StepHistogram": "reportgen.explore.charts.duration_histogram",
     "StepTimelineChart": "reportgen.explore.charts.window",
     "cProfileAnalysis": _PROFILES,

@@ -1,10 +1,9 @@
-"""``PandasFrameAnalysis``: statistics of frames; ``PT_dataloader_analysis``: PyTorch's loader."""
+"""``PandasFrameAnalysis``: when a job ran; ``PT_dataloader_analysis``: PyTorch's loader."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,47 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-_STATISTICS = ("mean", "min", "max", "p50", "p95", "p99")
-
-
-class StatsBy(Enum):
-    """Groupings of statistics."""
-
-    TRAINING_PHASE = "training_phase"
-    FRAMEWORK_METRICS = "framework_metric"
-    PROCESS = "process"
-
-
-class Resource(Enum):
-    """A kind of system metric."""
-
-    CPU = "cpu"
-    GPU = "gpu"
-    IO = "i/o"
-    NETWORK = "network"
-    MEMORY = "memory"
-
-
-_Choice = TypeVar("_Choice", StatsBy, Resource)
-
-
-def _choice(kind: type[_Choice], value: _Choice | str) -> _Choice:
-    try:
-        return kind(value)
-    except ValueError as err:
-        known = ", ".join(repr(item.value) for item in kind)
-        raise ConfigError(f"{value!r} is no {kind.__name__}.", hint=f"Pass {known}.") from err
-
-
-def _resources(chosen: Resource | str | Sequence[Resource | str] | None) -> list[str]:
-    if chosen is None:
-        return [item.value for item in Resource]
-    listed = [chosen] if isinstance(chosen, Resource | str) else list(chosen)
-    return [_choice(Resource, item).value for item in listed]
-
-
 class PandasFrameAnalysis:
-    """Statistics of a pair of frames."""
+    """When the job of a pair of frames ran."""
 
     def __init__(self, system_df: pd.DataFrame, framework_df: pd.DataFrame) -> None:
         """Take the frames of ``PandasFrame``.
@@ -108,63 +68,6 @@ class PandasFrameAnalysis:
                     "training_loop_end": self._text(row.end_time_us),
                 }
         return found
-
-    def get_step_statistics(self, by: StatsBy | str = StatsBy.TRAINING_PHASE) -> pd.DataFrame:
-        """Return mean, min, max, p50, p95 and p99 of the durations of steps, µs."""
-        by = _choice(StatsBy, by)
-        column = "process" if by is StatsBy.PROCESS else "framework_metric"
-        events = self.framework_metrics_df
-        if by is StatsBy.TRAINING_PHASE:
-            events = events[events["process"].str.startswith(statistics.STEP)]
-        frame = statistics.step_durations(events, by=column)
-        renamed = {f"{name}_us": f"duration_{name}_us" for name in _STATISTICS}
-        frame = frame.rename(columns={**renamed, column: by.value})
-        return frame[[by.value, *renamed.values()]]
-
-    def get_utilization_stats(
-        self,
-        resource: Resource | str | Sequence[Resource | str] | None = None,
-        by: StatsBy | str | None = None,
-        phase: str | Sequence[str] | None = None,
-    ) -> pd.DataFrame:
-        """Return statistics of utilization, each metric separately.
-
-        The original mixes utilization and memory of GPUs, and utilization and I/O wait of cores.
-        """
-        samples = self.sys_metrics_df
-        samples = samples[samples["type"].isin(_resources(resource))]
-        phases = None
-        if by is not None and _choice(StatsBy, by) is StatsBy.TRAINING_PHASE:
-            phases = self.get_training_phase_intervals(phase)
-        frame = statistics.utilization(samples, phases=phases)
-        renamed = {name: f"utilization_{name}" for name in _STATISTICS}
-        frame = frame.rename(columns={**renamed, "type": "Resource", "phase": "Training_phase"})
-        head = ["Resource", *(["Training_phase"] if phases is not None else []), "metric", "nodeID"]
-        return frame[[*head, *renamed.values()]]
-
-    def get_device_usage_stats(
-        self,
-        device: Resource | str | Sequence[Resource | str] | None = None,
-        utilization_ranges: Sequence[tuple[float, float]] | None = None,
-    ) -> pd.DataFrame:
-        """Return how many samples of utilization lie in each range.
-
-        A value on an edge counts in the lower range only, and memory and I/O wait are left out.
-        """
-        frame = statistics.usage_ranges(
-            self.sys_metrics_df, ranges=utilization_ranges or statistics.USAGE_RANGES
-        )
-        return frame[frame["type"].isin(_resources(device))]
-
-    def get_training_phase_intervals(
-        self, phase: str | Sequence[str] | None = None
-    ) -> pd.DataFrame:
-        """Return the stretches before, in, between and after the modes of training."""
-        return statistics.phase_intervals(
-            self.framework_metrics_df,
-            modes=[phase] if isinstance(phase, str) else phase,
-            job_us=selections.extent_us(self.sys_metrics_df),
-        )
 
     def _text(self, time_us: int) -> str:
         """Return an instant of the frames as they write it."""

@@ -1,4 +1,4 @@
-"""Statistics of frames: durations by step, phase and function; utilization by phase."""
+"""Statistics of frames: durations of steps and functions, utilization, phases of the job."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from pandas.api.typing import SeriesGroupBy
 
 STEP = STEP_PREFIX
-USAGE_RANGES = ((90.0, 100.0), (10.0, 90.0), (0.0, 10.0))
-"""Ranges of use in percent. An edge belongs to the lower range.
-
-Source: docs/rules.md, Ranges of use.
-"""
 
 
 def durations(
@@ -43,69 +38,20 @@ def durations(
     """
     lasted = (events["end_time_us"] - events["start_time_us"]).rename("duration_us")
     keys = [by] if isinstance(by, str) else list(by)
-    return _lasted(lasted, [events[key] for key in keys]).sort_values(
+    groups = lasted.groupby([events[key] for key in keys], sort=True)
+    return _described(groups, total=["total"], unit="_us").sort_values(
         ["total_us", *keys], ascending=[False, *[True] * len(keys)], ignore_index=True
     )
 
 
-def step_durations(events: pd.DataFrame, *, by: str = "framework_metric") -> pd.DataFrame:
-    """Return statistics of how long steps, or phases within steps, took.
-
-    A step of several workers lasts from its first start to its last end.
-
-    Args:
-        events: a FRAMEWORK frame; the events whose process begins with ``STEP`` alone give the
-            pace of training.
-        by: ``framework_metric``, ``process`` or ``nodeID``: the time in each step from the first
-            start to the last end of the events of each.
-    """
-    numbered = events[events["step"] >= 0]
-    spans = numbered.groupby(["step", by], sort=True).agg(
-        start_us=("start_time_us", "min"), end_us=("end_time_us", "max")
-    )
-    lasted = (spans["end_us"] - spans["start_us"]).rename("duration_us").reset_index()
-    return _lasted(lasted["duration_us"], lasted[by])
-
-
-def utilization(samples: pd.DataFrame, *, phases: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Return statistics of the samples per node and kind of metric.
+def utilization(samples: pd.DataFrame) -> pd.DataFrame:
+    """Return statistics of the samples, a SYSTEM frame, per node and kind of metric.
 
     Each kind is described separately: GPU utilization and GPU memory, CPU utilization and I/O
     wait, IOPS and bytes per second are not mixed.
-
-    Args:
-        samples: a SYSTEM frame.
-        phases: from ``phase_intervals``; adds a column ``phase`` to group by.
     """
     samples = samples.assign(metric=_metric_of(samples))
-    keys = ["type", "metric", "nodeID"]
-    if phases is not None:
-        samples = samples.assign(phase=_phase_of(samples["timestamp_us"], phases))
-        samples = samples[samples["phase"] != ""]
-        keys = ["phase", *keys]
-    return _described(samples.groupby(keys, sort=True)["value"])
-
-
-def usage_ranges(
-    samples: pd.DataFrame, *, ranges: Sequence[tuple[float, float]] = USAGE_RANGES
-) -> pd.DataFrame:
-    """Return how many samples of utilization lie in each range, per node and device.
-
-    Args:
-        samples: a SYSTEM frame; only ``GPUUtilization`` and ``CPUUtilization`` are counted.
-        ranges: (low, high) in percent; low < value <= high, and 0 belongs to the ranges that
-            begin at 0: (0, 0) counts what is at 0, (0, 100) all.
-    """
-    import pandas as pd
-
-    chosen = samples[samples["dimension"].isin(["GPUUtilization", "CPUUtilization"])]
-    value = chosen["value"]
-    counts = {
-        f"{low:g}-{high:g}": ((value > low) | ((low == 0) & (value == 0))) & (value <= high)
-        for low, high in ranges
-    }
-    frame = pd.DataFrame(counts).groupby([chosen["type"], chosen["nodeID"]], sort=True).sum()
-    return frame.reset_index()
+    return _described(samples.groupby(["type", "metric", "nodeID"], sort=True)["value"])
 
 
 def low_samples(samples: pd.DataFrame, *, below_pct: float = 50.0) -> pd.DataFrame:
@@ -217,18 +163,8 @@ def describe_loop(phases: pd.DataFrame, *, origin_us: int) -> str:
     )
 
 
-def phase_intervals(
-    events: pd.DataFrame,
-    *,
-    modes: Sequence[str] | None = None,
-    job_us: tuple[int, int] | None = None,
-) -> pd.DataFrame:
-    """Return the stretches of a job: before, in, between and after the modes of training.
-
-    Args:
-        events: a FRAMEWORK frame.
-        modes: step phases to look at; all by default.
-        job_us: start and end of the job; adds the stretches before and after.
+def phase_intervals(events: pd.DataFrame) -> pd.DataFrame:
+    """Return the stretches of a job, of its FRAMEWORK frame: in and between the modes of steps.
 
     Returns:
         ``start_time_us``, ``end_time_us``, ``phase`` in order of time. A run of steps of one mode
@@ -237,8 +173,6 @@ def phase_intervals(
     import pandas as pd
 
     steps = events[events["process"].str.startswith(STEP)]
-    if modes is not None:
-        steps = steps[steps["process"].isin(modes)]
     steps = steps.sort_values(["start_time_us", "end_time_us"], ignore_index=True)
     run = steps["process"].ne(steps["process"].shift()).cumsum()
     found = steps.groupby(run).agg(
@@ -251,10 +185,6 @@ def phase_intervals(
         if rows and start_us > rows[-1][1]:
             rows.append((rows[-1][1], start_us, f"Between {rows[-1][2]} and {phase}"))
         rows.append((start_us, end_us, phase))
-    if rows and job_us is not None:
-        (first_us, _, first), (_, last_us, last) = rows[0], rows[-1]
-        edges = (job_us[0], first_us, f"Before {first}"), (last_us, job_us[1], f"After {last}")
-        rows = [row for row in (edges[0], *rows, edges[1]) if row[1] > row[0]]
     return pd.DataFrame(rows, columns=["start_time_us", "end_time_us", "phase"])
 
 
@@ -262,21 +192,6 @@ def _metric_of(samples: pd.DataFrame) -> pd.Series:
     """Return the measured quantity: the dimension of GPUs and cores, else name and dimension."""
     named = samples["system_metric"].str.cat(samples["dimension"], sep="/").str.rstrip("/")
     return named.where(~samples["type"].isin(["gpu", "cpu"]), samples["dimension"])
-
-
-def _phase_of(time_us: pd.Series, phases: pd.DataFrame) -> pd.Series:
-    """Return the phase of each instant: the last stretch that began before it and holds it."""
-    import pandas as pd
-
-    in_order = phases.sort_values("start_time_us", ignore_index=True)
-    place = np.searchsorted(in_order["start_time_us"], time_us, side="right") - 1
-    held_by = in_order.reindex(place)  # place -1, before all stretches, gives NaN
-    is_inside = time_us.to_numpy() <= held_by["end_time_us"].to_numpy(dtype=np.float64)
-    return pd.Series(np.where(is_inside, held_by["phase"], ""), index=time_us.index)
-
-
-def _lasted(values_us: pd.Series, keys: pd.Series | list[pd.Series]) -> pd.DataFrame:
-    return _described(values_us.groupby(keys, sort=True), total=["total"], unit="_us")
 
 
 def _described(groups: SeriesGroupBy, *, total: Sequence[str] = (), unit: str = "") -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,8 +12,6 @@ from reportgen.compat import (
     PandasFrame,
     PandasFrameAnalysis,
     PT_dataloader_analysis,
-    Resource,
-    StatsBy,
     TimelineCharts,
     TrainingJob,
     jobs,
@@ -109,33 +106,6 @@ def test_the_parts_of_a_job_add_up(frames: tuple[pd.DataFrame, pd.DataFrame]) ->
     assert sum(shares) == pytest.approx(100)
 
 
-def test_statistics_have_the_columns_people_know(frames: tuple[pd.DataFrame, pd.DataFrame]) -> None:
-    analysis = PandasFrameAnalysis(*frames)
-    _, framework = frames
-
-    steps = analysis.get_step_statistics()
-    assert steps.columns[0] == "training_phase"
-    durations = framework.loc[framework["process"] == TRAIN, ["start_time_us", "end_time_us"]]
-    lasted = durations["end_time_us"] - durations["start_time_us"]
-    row = steps.set_index("training_phase").loc[TRAIN]
-    assert row["duration_p95_us"] == pytest.approx(float(np.percentile(lasted, 95)))
-    assert row["duration_mean_us"] == pytest.approx(lasted.mean())
-    for by in (StatsBy.PROCESS, StatsBy.FRAMEWORK_METRICS):
-        assert analysis.get_step_statistics(by).columns[0] == by.value
-        pd.testing.assert_frame_equal(
-            analysis.get_step_statistics(by), analysis.get_step_statistics(by.value)
-        )
-
-    use = analysis.get_utilization_stats(resource=Resource.GPU, by=StatsBy.TRAINING_PHASE)
-    assert set(use["Resource"]) == {"gpu"}
-    assert {"Training_phase", "utilization_p95"} <= set(use.columns)
-    ranges = analysis.get_device_usage_stats(Resource.GPU)
-    system, _ = frames
-    n_gpu = int((system["dimension"] == "GPUUtilization").sum())
-    assert int(ranges[["90-100", "10-90", "0-10"]].to_numpy().sum()) == n_gpu
-    assert analysis.get_training_phase_intervals(TRAIN)["phase"].tolist()[0] == f"Before {TRAIN}"
-
-
 def test_the_loader_analysis_prints_what_it_finds_and_returns_outliers(
     pandas_frame: PandasFrame, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,10 +177,7 @@ def test_job_statistics_of_an_oracle_job_equal_its_summary() -> None:
 def test_what_is_not_here_is_a_sentence(
     pandas_frame: PandasFrame, frames: tuple[pd.DataFrame, pd.DataFrame]
 ) -> None:
-    analysis = PandasFrameAnalysis(*frames)
     for wrong, said in (
-        (lambda: analysis.get_step_statistics("phase"), "'phase' is no StatsBy"),
-        (lambda: analysis.get_utilization_stats("tpu"), "'tpu' is no Resource"),
         (lambda: PandasFrameAnalysis(frames[1], frames[0]), "lack the column dimension"),
         (lambda: PandasFrameAnalysis(None, None), "lack the column dimension"),
         (lambda: PT_dataloader_analysis(frames[0]), "takes a PandasFrame, not a DataFrame"),

@@ -132,7 +132,6 @@ def expected_counts(job: Job) -> dict[str, tuple[Callable[[Any], int], int]]:
         "cpu-histogram": (count_in, len(cpu)),
         "gpu-histogram-in-loop": (count_in, len(gpu_loop)),
         "cpu-histogram-in-loop": (count_in, len(cpu_loop)),
-        "ranges": (column(r"^\d+-\d+$"), len(gpu) + len(cpu)),
         "classes": (column("%|idle|ization"), len(gpu)),
         "slow-steps": (count_in, len(slow)),
         "slowest-steps": (rows, min(len(slow), 7)),

@@ -137,9 +137,11 @@ def test_a_pie_has_the_shares_of_the_sums_largest_first(value: str) -> None:
 
 
 def test_low_samples_are_counted_for_gpus_and_cores(tmp_path: Path) -> None:
-    found = statistics.usage_ranges(sampled(tmp_path).system, ranges=((0, 0), (0, 50), (0, 100)))
+    found = statistics.low_samples(sampled(tmp_path).system)
 
-    assert found.to_numpy().tolist() == [["cpu", "algo-1", 0, 3, 3], ["gpu", "algo-1", 1, 2, 3]]
+    assert found.to_numpy().tolist() == [
+        ["algo-1", "all cores", 3, 0, 3], ["algo-1", "gpu0", 3, 1, 1],
+    ]  # fmt: skip
 
 
 def test_a_job_that_is_one_file_has_no_python_profiles(tmp_path: Path) -> None:
