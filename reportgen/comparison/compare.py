@@ -56,9 +56,6 @@ def compare(before: Report, after: Report, *, labels: tuple[str, str] | None = N
     """
     labels = labels or _names(before, after)
     runs = run_of(before, label=labels[0]), run_of(after, label=labels[1])
-    if len({run.steps.knows_gaps for run in runs if run.steps}) > 1:
-        first, second = (run_of(side.report, label=side.label, with_gaps=False) for side in runs)
-        runs = first, second
     reason = why_not(*runs)
     step, parts, how = (None, (), "") if reason else _times(*runs)
     if step is not None and min(step.before_p50_s, step.after_p50_s) <= 0:

@@ -59,23 +59,12 @@ def conditions_of(before: Run, after: Run, *, compared: str) -> tuple[Condition,
         ("part of the job", *(report.job.range or "whole" for report in reports)),
         *_versions(setups),
         ("version of reportgen", *versions),
-        ("a step lasts", *(_time_of_a_step(side) for side in sides)),
         ("steps compared", compared, compared),
     ]
     return tuple(
         Condition(what=what, before=one, after=other, same=one == other if one and other else None)
         for what, one, other in rows
         if one or other or (what == "batch size" and compared)
-    )
-
-
-def _time_of_a_step(run: Run) -> str:
-    if run.steps is None or run.kind is not DataKind.EVENTS:
-        return ""
-    return (
-        "until the next one starts"
-        if run.steps.knows_gaps
-        else "until it ends; an older report has no more"
     )
 
 
@@ -106,6 +95,12 @@ def why_not(before: Run, after: Run) -> str:
             return f"“{run.label}” has {n_steps}; a comparison needs {LEAST_STEPS}."
     assert before.steps is not None
     assert after.steps is not None
+    if before.steps.knows_gaps != after.steps.knows_gaps:
+        older = after.label if before.steps.knows_gaps else before.label
+        return (
+            f"“{older}” was made by an older version, which did not keep the time between steps; "
+            "report the job again."
+        )
     if before.steps.phase != after.steps.phase:
         sides = ((before.steps.phase, before.label), (after.steps.phase, after.label))
         phases = ", ".join(f"{phase or 'none'} in “{label}”" for phase, label in sides)

@@ -36,8 +36,7 @@ class Steps:
             is that of all.
         n_measured: steps that were recorded; more than n where rows are means of several.
         n_workers: workers or ranks that are in the means.
-        knows_gaps: whether the report says how long it is from the end of a step to the next one;
-            steps of kernel traces leave nothing between them.
+        knows_gaps: whether the report says how long it is from the end of a step to the next one.
     """
 
     phase: str
@@ -66,11 +65,8 @@ class Run:
     budget: tuple[Columns, ...]
 
 
-def run_of(report: Report, *, label: str, with_gaps: bool = True) -> Run:
-    """Return one side of a comparison.
-
-    ``with_gaps=False`` leaves out the time between steps, which the other side does not know.
-    """
+def run_of(report: Report, *, label: str) -> Run:
+    """Return one side of a comparison."""
     tables = [table for result in report.results.values() for table in result.data]
     budget = [
         unpack(table)
@@ -81,7 +77,7 @@ def run_of(report: Report, *, label: str, with_gaps: bool = True) -> Run:
         label=label,
         report=report,
         kind=data_kind(report.results),
-        steps=_training_steps(training_tables(tables), with_gaps=with_gaps),
+        steps=_training_steps(training_tables(tables)),
         budget=tuple(budget),
     )
 
@@ -99,13 +95,10 @@ def rows_of(run: Run, rule_id: str, exhibit_id: str, *names: str) -> Iterator[tu
         yield from zip(*(columns.get(name, nothing) for name in names), strict=True)
 
 
-def _training_steps(tables: Sequence[PackedTable], *, with_gaps: bool) -> Steps | None:
+def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
     if not tables:
         return None
     columns = [unpack(table) for table in tables]
-    if not with_gaps:
-        left_out = {"cycle_ns", "input_wait_ns"}  # the wait inside steps stays
-        columns = [{k: table[k] for k in table.keys() - left_out} for table in columns]
     first = columns[0]
     cycles_ns = np.array([cycle_ns(table) for table in columns], dtype=np.float64)
     waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
