@@ -103,15 +103,15 @@ def _training_steps(tables: Sequence[PackedTable]) -> Steps | None:
     cycles_ns = np.array([cycle_ns(table) for table in columns], dtype=np.float64)
     waits = [_column(columns, name) for name in ("input_wait_ns", "inside_wait_ns")]
     inside_ns, wait_ns = _column(columns, "duration_ns") - waits[1], waits[0] + waits[1]
-    longest_ns = _meeting(cycles_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
-    share = _share_inside(longest_ns, inside_ns.mean(axis=0), (cycles_ns - wait_ns).mean(axis=0))
+    for_others_ns = _meeting(cycles_ns) * (wait_ns.max(axis=0) - wait_ns.mean(axis=0))
+    for_others_ns = np.clip(for_others_ns, 0, inside_ns.mean(axis=0))
     return Steps(
         phase=phase_of(tables[0]),
         number=first.get("step"),
         start_ns=first["start_ns"],
         cycle_ns=cycles_ns.mean(axis=0),
-        inside_ns=inside_ns.mean(axis=0) - share * longest_ns,
-        wait_ns=wait_ns.mean(axis=0) + longest_ns,
+        inside_ns=inside_ns.mean(axis=0) - for_others_ns,
+        wait_ns=wait_ns.mean(axis=0) + for_others_ns,
         n_measured=tables[0].n_measured,
         n_workers=len(tables),
         knows_gaps="cycle_ns" in first,
@@ -131,18 +131,3 @@ def _meeting(cycle_ns: Floats) -> bool:
     """
     middle_ns = np.median(cycle_ns, axis=1)
     return bool(np.ptp(middle_ns) <= MEETING_RATIO * middle_ns.mean())
-
-
-def _share_inside(longest_ns: Floats, inside_ns: Floats, working_ns: Floats) -> float:
-    """Return how much of their time for the last batch the others spend inside steps, 0 to 1.
-
-    It is where the time grows with that of the worker that waits, in this step or in the next one:
-    programs that mark a part of each step as the step meet after its end.
-    """
-    centred = longest_ns - longest_ns.mean()
-    both = centred + np.append(0.0, centred[:-1])
-    inside, between = (
-        max(float(both @ (covariate - covariate.mean())), 0.0)
-        for covariate in (inside_ns, working_ns - inside_ns)
-    )
-    return inside / (inside + between) if inside + between else 1.0

@@ -387,26 +387,3 @@ def test_of_workers_that_meet_the_longest_wait_is_that_of_all() -> None:
     parts = {row.key: row.difference_s for row in comparison.waterfall}
     assert parts["input_wait"] == pytest.approx(0.006)
     assert parts["inside_steps"] == pytest.approx(0.0)
-
-
-def test_workers_that_meet_after_the_marked_step_wait_there_for_the_last_batch() -> None:
-    waits = np.tile([6.0, 0.0, 0.0], 40)
-    late = np.roll(waits, 1)
-    inside = np.full(waits.size, 5.0)
-    tables = [
-        steps_table(20.0 + waits, inside_ms=inside, wait_ms=waits, worker="algo-1-0"),
-        steps_table(20.0 + late, inside_ms=inside, wait_ms=np.zeros(waits.size), worker="algo-1-1"),
-    ]
-    before = report_of(
-        *(
-            steps_table(np.full(waits.size, 20.0), inside_ms=inside, worker=f"algo-1-{number}")
-            for number in (0, 1)
-        )
-    )
-
-    comparison = compare(before, report_of(*tables))
-
-    parts = {row.key: row.difference_s for row in comparison.waterfall}
-    assert parts["input_wait"] == pytest.approx(0.002, rel=0.02)
-    assert parts["inside_steps"] == pytest.approx(0.0, abs=1e-6)
-    assert parts["between_steps"] == pytest.approx(0.0, abs=1e-4)
