@@ -8,8 +8,8 @@ from typing import NoReturn
 import click
 
 from reportgen import __version__
-from reportgen.cli.command import leave_with, run_command
 from reportgen.cli.grouped import CONTEXT
+from reportgen.cli.running import leave_with, run_command
 from reportgen.cli.streams import open_closed_streams
 
 FAMILY = {

@@ -277,7 +277,7 @@ class TimelineCharts:
 
 def extent_us(job: Job) -> tuple[int, int]:
     """Return the first and the last moment of a job's samples and events, µs since 1970."""
-    edges = [*(selections.events_extent_us(job) or ())]
+    edges = [*(job.events_extent_us() or ())]
     edges += [job.origin_us + us for us in selections.extent_us(job.system_metrics()) or ()]
     return min(edges, default=0), max(edges, default=0)
 

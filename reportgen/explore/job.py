@@ -22,7 +22,6 @@ from reportgen.explore.frames import (
 from reportgen.explore.increments import Increments
 from reportgen.explore.profiles import PythonProfiles
 from reportgen.explore.selection import Instant, Names, name_filter, spans_wanted, time_range
-from reportgen.explore.selections import events_extent_us
 from reportgen.explore.traces import events_of
 from reportgen.formats import FileRole, claim, role_of
 from reportgen.intake import discover, read_samples
@@ -253,6 +252,18 @@ class Job:
         clock = self._profile.info.clock
         return (self._events_of(part) for part in self._profile.parts if part.job.clock is clock)
 
+    def events_extent_us(self) -> tuple[int, int] | None:
+        """Return first start and last end of the job's events, µs UTC; ``None`` without any.
+
+        Events with a clock of their own do not count, unless there are no others.
+        """
+        spans = [table for table in self.spans_on_its_clock() if table.n_spans]
+        if not spans:
+            return None
+        first_ns = min(int(table.start_ns.min()) for table in spans)
+        last_ns = max(int(table.end_ns.max()) for table in spans)
+        return first_ns // NS_PER_US, -(-last_ns // NS_PER_US)
+
     def python_profiles(self) -> PythonProfiles:
         """Return the Python profiles (cProfile, pyinstrument) that lie in the job."""
         return PythonProfiles(self._path)
@@ -287,7 +298,7 @@ class Job:
 
     def _no_events(self) -> str:
         """Return why an answer has no events."""
-        edges_us = events_extent_us(self)
+        edges_us = self.events_extent_us()
         if edges_us is None:
             return "No events: none were recorded."
         first, last = (iso_utc(edge_us * NS_PER_US) for edge_us in edges_us)

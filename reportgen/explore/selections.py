@@ -31,19 +31,6 @@ def extent_us(system: pd.DataFrame) -> tuple[int, int] | None:
     return int(system["timestamp_us"].min()), int(system["timestamp_us"].max())
 
 
-def events_extent_us(job: Job) -> tuple[int, int] | None:
-    """Return first start and last end of a job's events, µs UTC; ``None`` without any.
-
-    Events with a clock of their own do not count, unless there are no others.
-    """
-    spans = [table for table in job.spans_on_its_clock() if table.n_spans]
-    if not spans:
-        return None
-    first_ns = min(int(table.start_ns.min()) for table in spans)
-    last_ns = max(int(table.end_ns.max()) for table in spans)
-    return first_ns // NS_PER_US, -(-last_ns // NS_PER_US)
-
-
 def cpu_bottlenecks(
     system: pd.DataFrame,
     *,
@@ -254,7 +241,7 @@ def window_of(job: Job, rows: pd.DataFrame, *, seconds: float) -> dict[str, Any]
         begin_us = job.origin_us + int(rows[column].iloc[0]) - length_us // 2
         end_us = begin_us + length_us
     else:
-        begin_us, last_us = events_extent_us(job) or _first_samples_us(job)
+        begin_us, last_us = job.events_extent_us() or _first_samples_us(job)
         end_us = min(begin_us + length_us, last_us)
     return {"since": np.datetime64(begin_us, "us"), "until": np.datetime64(end_us, "us")}
 

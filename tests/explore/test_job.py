@@ -243,13 +243,13 @@ def test_files_that_were_read_are_not_read_again(
 
 def test_a_timeline_of_horovods_own_may_be_called_like_a_node(job: Path) -> None:
     before = reportgen.open(str(job))
-    alone, extent_us = len(before.framework_metrics()), selections.events_extent_us(before)
+    alone, extent_us = len(before.framework_metrics()), before.events_extent_us()
     own = horovod_bytes(negotiation_lines(late_rank(2)))
     (job / "profiler-output" / "algo-1.json").write_bytes(own)
     both = reportgen.open(str(job))
     assert both.nodes == ("algo-1", "algo-1")
 
-    assert selections.events_extent_us(both) == extent_us
+    assert both.events_extent_us() == extent_us
     for _ in range(2):  # read, then kept
         names = both.framework_metrics()["framework_metric"]
         assert len(names) > alone

@@ -7,16 +7,13 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from reportgen.formats.format import Claim, FileRole, Format
-from reportgen.profile import PartRef
+from reportgen.formats.nsight.names import TABLE_OF_TEXTS
 
 if TYPE_CHECKING:
     from reportgen.formats.kernel_trace.header import TraceHeader
     from reportgen.formats.kernel_trace.tables import TraceTables
 
 _SQLITE = b"SQLite format 3\0"
-TABLE_OF_TEXTS = "StringIds.parquet"
-"""Every folder of Parquet files has it, and it stands for the folder."""
-
 _CANDIDATE = re.compile(r".*\.(?i:sqlite3?|db)")
 _SIGNS = re.compile(rb"CREATE TABLE (?:StringIds|CUPTI_ACTIVITY_KIND_|NVTX_EVENTS|ANALYSIS_FILE)")
 
@@ -27,14 +24,6 @@ def _claim_named(name: str) -> Claim:  # noqa: ARG001  # only the content says w
 
 def _claim(key: str) -> Claim | None:
     return _claim_named(key) if PurePosixPath(key).name == TABLE_OF_TEXTS else None
-
-
-def name_of(ref: PartRef) -> str:
-    """Return the path of a part's report: the file, or the folder of Parquet files."""
-    path = PurePosixPath(ref.files[0].key)
-    if path.name != TABLE_OF_TEXTS:
-        return str(path)
-    return str(path.parent) if path.parent.name else PurePosixPath(ref.root).name
 
 
 def _read(*part: Any, **options: Any) -> tuple[TraceHeader, TraceTables]:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 from .device_time import DeviceTimer
 from .fence import Fence
 from .output import Event, Output
-from .settings import Settings
+from .settings import Settings, number_in_environment, rank_of_process
 from .steps import PROFILED, SOURCE_NAMES, TRAIN, Steps
 from .tracing import Tracer
 from .work import ProcessWork, WaitWork
@@ -193,7 +193,7 @@ class Recorder:
         card = self.output.card
         card.update(rank_of_process())
         self.output.begin()
-        card.update(local_rank=_number("LOCAL_RANK"), python=sys.version.split()[0])
+        card.update(local_rank=number_in_environment("LOCAL_RANK"), python=sys.version.split()[0])
         card.update(nspid=_pids_in_namespaces(), gpu_uuids=self.device.gpu_uuids())
         self._update_card(is_end=False)
         try:
@@ -279,23 +279,6 @@ class Recorder:
 
 def _nothing_to_see() -> None:
     """Stand in for what only some versions of a framework need."""
-
-
-def rank_of_process() -> dict[str, Any]:
-    """Return rank and number of ranks, as torch knows them, else as the launcher set them."""
-    distributed = sys.modules.get("torch.distributed")
-    if distributed and distributed.is_available() and distributed.is_initialized():
-        return {
-            "rank": int(distributed.get_rank()),
-            "world_size": int(distributed.get_world_size()),
-        }
-    world_size = _number("WORLD_SIZE")
-    return {} if world_size is None else {"world_size": world_size}
-
-
-def _number(name: str) -> Optional[int]:
-    text = os.environ.get(name, "")
-    return int(text) if text.isdigit() else None
 
 
 def _pids_in_namespaces() -> list[int]:

@@ -1,14 +1,15 @@
-"""Settings that the recorder passes on by the environment, and the clock of all processes."""
+"""What the environment says: settings of the recorder, the clock of all processes, the rank."""
 
 from __future__ import annotations
 
 import os
+import sys
 import time
 
 TYPE_CHECKING = False  # typing itself takes 6 ms of the program's start
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Optional
+    from typing import Any, Optional
 
 _PREFIX = "REPORTGEN_RECORD_"
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -87,6 +88,24 @@ def read_settings(variables: Optional[Mapping[str, str]] = None) -> Optional[Set
 def settings_for(folder: str) -> Settings:
     """Return the settings of a recording that this process began itself."""
     return Settings(folder, _clock(""))
+
+
+def rank_of_process() -> dict[str, Any]:
+    """Return rank and number of ranks, as torch knows them, else as the launcher set them."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed and distributed.is_available() and distributed.is_initialized():
+        return {
+            "rank": int(distributed.get_rank()),
+            "world_size": int(distributed.get_world_size()),
+        }
+    world_size = number_in_environment("WORLD_SIZE")
+    return {} if world_size is None else {"world_size": world_size}
+
+
+def number_in_environment(name: str) -> Optional[int]:
+    """Return a variable that is a whole number; ``None`` where it is absent or none."""
+    text = os.environ.get(name, "")
+    return int(text) if text.isdigit() else None
 
 
 def _clock(text: str) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from typing import Any, Callable, Optional
 
 from .fence import Report
 from .output import create, make_folder
-from .settings import Settings
+from .settings import Settings, rank_of_process
 
 _PRIVATE = re.compile(rb'("(?:host_name|traceName)": ")[^"]*"')
 """Entries of traces about the machine: its name, and the path of the file."""
@@ -91,8 +91,6 @@ class Tracer:
         self._next_range(step)
 
     def _is_rank_chosen(self, card: dict[str, Any]) -> bool:
-        from .recorder import rank_of_process
-
         found = {**card, **rank_of_process()}
         n_ranks = int(found.get("world_size") or 1)
         self._rank = int(found.get("rank", os.environ.get("RANK", "0")))
