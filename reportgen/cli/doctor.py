@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import re
 import shutil
 import subprocess
 import sys
@@ -22,11 +21,6 @@ from reportgen.cli.places import bucket_options
 from reportgen.cli.streams import say
 from reportgen.text import format_bytes
 
-_DISTRIBUTION = "make-profiler-report"
-_EXTRAS = {
-    "record": "sample machine and GPUs while recording",
-    "dask": "jobs that a Dask cluster reads",
-}
 _FRAMEWORKS = (
     "torch", "lightning", "pytorch-lightning", "transformers", "accelerate", "keras", "jax",
 )  # fmt: skip
@@ -34,7 +28,6 @@ _CREDENTIALS = (
     "AWS_ACCESS_KEY_ID", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE",
     "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
 )  # fmt: skip
-_REQUIREMENT = re.compile(r"([\w.-]++).*extra == ['\"]([\w-]+)['\"]")
 _ANSWERS_WITHIN_S = 10.0
 """A broken driver or store may never answer; a healthy one takes less than two seconds."""
 
@@ -53,7 +46,9 @@ try:
     from reportgen.record.host import Host
     from reportgen.record.limits import read_limits
 except ImportError as err:
-    raise SystemExit(f"not recorded: the machine ({err.name} is not installed)")
+    raise SystemExit(
+        f"not recorded: the machine ({err.name} is missing: pip install make-profiler-report[record])"
+    )
 host, found = Host(read_limits()), []
 for _ in range(2):
     time.sleep(0.1)
@@ -88,7 +83,6 @@ def command(path: str | None) -> int:
     place = _started(_BUCKET, path) if path else None
     deadline_s = time.monotonic() + _ANSWERS_WITHIN_S
     _section("Versions", _versions())
-    _section("Parts", _parts())
     recorded = [line for probe in probes.values() for line in _answer(probe, deadline_s)]
     _section("Recorded here by reportgen record", [*recorded, *_frameworks()])
     _section("Credentials for s3://", _credentials())
@@ -126,27 +120,10 @@ def _answer(probe: subprocess.Popen[str], deadline_s: float) -> list[str]:
 
 
 def _versions() -> Iterator[str]:
-    yield f"{_DISTRIBUTION} {__version__} in {Path(__file__).parents[1]}"
+    yield f"make-profiler-report {__version__} in {Path(__file__).parents[1]}"
     system = f"{platform.platform(terse=True)}, {platform.machine()}"
     yield f"Python {platform.python_version()} on {system}"
-
-
-def _parts() -> Iterator[str]:
-    try:
-        requirements = metadata.requires(_DISTRIBUTION) or []
-    except metadata.PackageNotFoundError:
-        yield "unknown: this is a checkout that is not installed; pip install -e ."
-        return
-    core = [re.split(r"[^\w.-]", line)[0] for line in requirements if "extra ==" not in line]
-    yield f"core: {', '.join(f'{name} {_version(name)}' for name in core)}"
-    of_extras = [match for match in map(_REQUIREMENT.match, requirements) if match]
-    for extra, purpose in _EXTRAS.items():
-        names = [match[1] for match in of_extras if match[2] == extra]
-        missing = [name for name in names if not _version(name)]
-        there = ", ".join(f"{name} {_version(name)}" for name in names if name not in missing)
-        how = f"pip install 'make-profiler-report[{extra}]'"
-        ending = f"; missing {', '.join(missing)}: {how}" if missing else ""
-        yield f"{extra} ({purpose}): {there or '-'}{ending}"
+    yield f"Dask: {_version('distributed') or 'missing: pip install make-profiler-report[dask]'}"
 
 
 def _version(distribution: str) -> str:

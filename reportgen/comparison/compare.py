@@ -225,7 +225,7 @@ def _changes(conditions: Sequence[Condition]) -> str:
     settings = changed_settings(conditions)
     changed = [f"{item.what} from {item.before} to {item.after}" for item in settings]
     text = f" Settings that changed: {join_names(changed, most=_MOST_SETTINGS)}." if changed else ""
-    others = [it.what for it in conditions if it.same is False and it not in settings]
+    others = [item.what for item in conditions if item.same is False and item not in settings]
     more = f" The jobs differ in {join_names(others, most=_MOST_SETTINGS)}." if others else ""
     return f"{text}{more}"
 

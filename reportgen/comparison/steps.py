@@ -211,7 +211,7 @@ def _memory(segments: Floats) -> float:
 
 def _segments(before: Floats, after: Floats, middle: Callable[[Floats], Any], *, n: int) -> Floats:
     return np.array(
-        [[middle(it) for it in np.array_split(values, n)] for values in (before, after)]
+        [[middle(part) for part in np.array_split(values, n)] for values in (before, after)]
     )
 
 

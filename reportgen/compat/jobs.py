@@ -75,8 +75,8 @@ class TrainingJob:
         """
         self.profiler_s3_output_path = training_job_name
         if region is not None and "/" not in training_job_name:
-            told = training_job(f"sagemaker:{region}/{training_job_name}")
-            self.profiler_s3_output_path = f"{told.profiler_path}/profiler-output"
+            described = training_job(f"sagemaker:{region}/{training_job_name}")
+            self.profiler_s3_output_path = f"{described.profiler_path}/profiler-output"
         bare = self.profiler_s3_output_path.rstrip("/").removesuffix("/profiler-output")
         self.name = bare.rpartition("/")[2]
 

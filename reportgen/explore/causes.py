@@ -31,7 +31,6 @@ from reportgen.facts.breakdown import (
 from reportgen.facts.intervals import overlaps_any
 from reportgen.profile import SpanTable
 from reportgen.rules.functions import cause_text
-from reportgen.text import plural
 from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
@@ -216,11 +215,11 @@ def longest_in_each(job: Job, rows: pd.DataFrame, *, n: int = 3) -> pd.DataFrame
     each = [rows.iloc[[place]] for place in range(len(rows))]
     tables: list[list[pd.DataFrame]] = [[] for _ in each]
     for spans in job.spans():
-        for row, its in zip(each, tables, strict=True):
-            its.extend(_rows_sums(spans, row, functions_at, _INTERVAL, job.origin_us))
+        for row, found_in_row in zip(each, tables, strict=True):
+            found_in_row.extend(_rows_sums(spans, row, functions_at, _INTERVAL, job.origin_us))
     found = [
-        merge_functions(its).nlargest(n, "inside_us").assign(**row[columns].iloc[0])[names]
-        for row, its in zip(each, tables, strict=True)
+        merge_functions(of_row).nlargest(n, "inside_us").assign(**row[columns].iloc[0])[names]
+        for row, of_row in zip(each, tables, strict=True)
     ]
     return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=names)
 
@@ -237,21 +236,9 @@ def _why_none(functions: pd.DataFrame, others: pd.DataFrame, at: str, against: s
     for sums, when in ((functions, at), (others, against)):
         if not len(sums):
             return f"No function was recorded {when}"
-    if (n_events := int(others["count"].sum())) < LEAST_EVENTS:
-        return f"Only {plural(n_events, 'event')} of functions ran {against}, fewer than ten"
-    both = compare(functions, others).fillna({"share_pct": 0.0, "share_pct_other": 0.0})
-    both = both[both["increase_points"] > 0]
-    risen = both[both["share_pct"] >= LEAST_INCREASE * both["share_pct_other"]]
-    for name, before_pct, pct, n_events in risen[
-        ["function", "share_pct_other", "share_pct", "count"]
-    ].itertuples(index=False):
-        return (
-            f"{name} rose most, from {before_pct:.1f} to {pct:.1f} % of the time of all functions, "
-            f"but ran only {plural(int(n_events), 'time')} {at}, fewer than ten"
-        )
     return (
-        f"No function takes at least {LEAST_INCREASE:g} times the share of the time {at} that it "
-        f"takes {against}"
+        f"No function ran at least {LEAST_EVENTS} times {at} and took {LEAST_INCREASE:g} times the "
+        f"share of the time that it took {against} (of at least {LEAST_EVENTS} events)"
     )
 
 
@@ -273,9 +260,9 @@ def _rows_sums(
     spans: SpanTable, rows: pd.DataFrame, sums_at: _SumsAt, edges: Sequence[str], origin_us: int
 ) -> Iterator[pd.DataFrame]:
     for code, worker in enumerate(spans.workers):
-        own = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
-        if len(own):
-            edges_ns = ((own[name].to_numpy(dtype="i8") + origin_us) * NS_PER_US for name in edges)
+        of_worker = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
+        if len(of_worker):
+            edges_ns = ((of_worker[name].to_numpy(dtype="i8") + origin_us) * NS_PER_US for name in edges)
             yield sums_at(spans.where(spans.worker == code), *edges_ns)
 
 

@@ -326,7 +326,7 @@ def _labels(names: Iterable[object]) -> list[str]:
 
 
 def _drawn(
-    figure: Figure | None, title: str, *, height: int = 310, top: int = 64, **own: Any
+    figure: Figure | None, title: str, *, height: int = 310, top: int = 64, **more: Any
 ) -> Figure:
     """Return a figure in the look of all charts; without any data it says so."""
     import plotly.graph_objects as go
@@ -341,4 +341,4 @@ def _drawn(
         margin={"l": 60, "r": 16, "t": top, "b": 40},
         hovermode=known.get("hovermode", "closest"),
     )
-    return go.Figure(figure.data, theme.resolved({**known, **look, **own}))
+    return go.Figure(figure.data, theme.resolved({**known, **look, **more}))

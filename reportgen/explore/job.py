@@ -73,8 +73,8 @@ class Job:
         """
         self._path, self._name, self._cycle = str(path), name, cycle
         if is_job_name(self._path):
-            told = training_job(self._path)
-            self._path, self._name = told.profiler_path, name or told.name
+            described = training_job(self._path)
+            self._path, self._name = described.profiler_path, name or described.name
         self._profile = discover(self._path, name=self._name, cycle=cycle)
         self._increments = Increments()
         self._spans: dict[_PartKey, SpanTable] = {}
@@ -308,10 +308,10 @@ class Job:
     def _minutes_s(self) -> list[int]:
         """Return the starts of the minutes of which there are files of samples, Unix seconds."""
         return [
-            told.stamp
+            claimed.stamp
             for part in self._profile.parts
             for file in part.files
-            if (told := claim(file.key)) and role_of(told) is FileRole.SAMPLES
+            if (claimed := claim(file.key)) and role_of(claimed) is FileRole.SAMPLES
         ]
 
     def _range(self, since: Instant | None, until: Instant | None) -> TimeRange | None:
@@ -372,8 +372,8 @@ def wait_for_job(
         except LocationError as err:
             rest_s = ends_at - time.monotonic()
             if rest_s > 0 and not is_told:
-                said = "Waiting up to %s for the first profiler files under %s."
-                logger.warning(said, format_duration(timeout_s), path)
+                text = "Waiting up to %s for the first profiler files under %s."
+                logger.warning(text, format_duration(timeout_s), path)
                 is_told = True
             if rest_s <= 0:
                 raise LocationError(

@@ -142,10 +142,10 @@ def _loaders(frame: pd.DataFrame, calls: pd.DataFrame) -> NDArray[np.int64]:
     lives, set_up = worker_times(frame), initialization_times(frame)
     found = np.zeros(len(calls), dtype=np.int64)
     for node, rows in calls.groupby("node_id", sort=False):
-        own = lives[lives["node_id"] == node]
+        of_node = lives[lives["node_id"] == node]
         found[calls.index.get_indexer(rows.index)] = loaders_of(
             (rows["pid"].to_numpy(), rows["start_time_us"].to_numpy()),
-            tuple(own[name].to_numpy() for name in ("pid", "start_time_us", "end_time_us")),
+            tuple(of_node[name].to_numpy() for name in ("pid", "start_time_us", "end_time_us")),
             set_up.loc[set_up["node_id"] == node, "start_time_us"].to_numpy(),
         )
     return found

@@ -97,12 +97,12 @@ class Notebook:
         How to record it is said once.
         """
         lacking = [kind for kind in self.missing if kind in kinds.split(", ")]
-        said = [
+        sentences = [
             f"{NOT_RECORDED[kind].partition('.')[0]}." if kind in self._said else NOT_RECORDED[kind]
             for kind in lacking
         ]
         self._said.update(lacking)
-        return Said(" ".join(said))
+        return Said(" ".join(sentences))
 
     def table(self, frame: pd.DataFrame, *, of: str = "", none: str = "None.") -> object:
         """Return a frame in UTC and seconds; where it is empty, a sentence.

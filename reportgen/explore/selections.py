@@ -157,8 +157,8 @@ def gpu_classes(
     place_in_job = places_in_job(gpu, framework)
     keys = ["timestamp_us", "nodeID", "gpu"]
     known = set(bottlenecks[keys].itertuples(index=False, name=None))
-    own = zip(time_us.tolist(), gpu["nodeID"], gpu["system_metric"], strict=True)
-    is_bottleneck = np.array([key in known for key in own], dtype=bool)
+    moments = zip(time_us.tolist(), gpu["nodeID"], gpu["system_metric"], strict=True)
+    is_bottleneck = np.array([key in known for key in moments], dtype=bool)
     place = np.select(
         [
             place_in_job == "initialization",
@@ -198,7 +198,7 @@ def split_steps(
     lasted = steps.groupby(["process", "nodeID"])["duration_us"]
     median = lasted.transform("median")
     steps = steps.assign(factor_of_median=steps["duration_us"] / median.where(median > 0))
-    is_slow = lasted.transform(lambda its: above_median(its.to_numpy(), factor=factor)) == 1
+    is_slow = lasted.transform(lambda steps_us: above_median(steps_us.to_numpy(), factor=factor)) == 1
     slow = steps[is_slow].sort_values(["duration_us", "start_time_us"], ascending=[False, True])
     return slow.reset_index(drop=True), steps[~is_slow].reset_index(drop=True)
 

@@ -36,13 +36,13 @@ def utilization_of_each(system: pd.DataFrame, intervals: pd.DataFrame) -> pd.Dat
         chosen = system[system["dimension"] == dimension]
         means = np.full(len(intervals), np.nan)
         for node, rows in chosen.sort_values("timestamp_us").groupby("nodeID", sort=True):
-            own = np.flatnonzero(_of_node(intervals["nodeID"], str(node)))
+            of_node = np.flatnonzero(_of_node(intervals["nodeID"], str(node)))
             time_us = rows["timestamp_us"].to_numpy()
             sums = np.concatenate([[0.0], np.cumsum(rows["value"].to_numpy())])
-            first = np.searchsorted(time_us, intervals["start_time_us"].to_numpy()[own], "left")
-            after = np.searchsorted(time_us, intervals["end_time_us"].to_numpy()[own], "right")
+            first = np.searchsorted(time_us, intervals["start_time_us"].to_numpy()[of_node], "left")
+            after = np.searchsorted(time_us, intervals["end_time_us"].to_numpy()[of_node], "right")
             count = after - first
-            means[own] = (sums[after] - sums[first]) / np.where(count > 0, count, np.nan)
+            means[of_node] = (sums[after] - sums[first]) / np.where(count > 0, count, np.nan)
         found[f"{metric}_pct"] = means
     return found
 
@@ -98,7 +98,7 @@ def _is_inside(samples: pd.DataFrame, intervals: pd.DataFrame) -> NDArray[np.boo
     inside = np.zeros(len(samples), dtype=bool)
     edges = ["start_time_us", "end_time_us"]
     for node, rows in samples.groupby("nodeID").indices.items():
-        own = intervals.loc[_of_node(intervals["nodeID"], str(node)), edges]
+        of_node = intervals.loc[_of_node(intervals["nodeID"], str(node)), edges]
         time_us = samples["timestamp_us"].to_numpy()[rows]
-        inside[rows] = overlaps_any(time_us, time_us, *own.to_numpy(dtype=np.int64).T)
+        inside[rows] = overlaps_any(time_us, time_us, *of_node.to_numpy(dtype=np.int64).T)
     return inside

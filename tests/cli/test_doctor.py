@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -21,32 +19,14 @@ def asked(*words: str) -> Result:
     )
 
 
-def test_versions_parts_machine_credentials_and_disk_are_listed() -> None:
+def test_versions_machine_credentials_and_disk_are_listed() -> None:
     answer = asked()
     assert answer.return_value == 0
-    for title in ("Versions", "Parts", "Recorded here by reportgen record", "Free disk"):
+    for title in ("Versions", "Recorded here by reportgen record", "Free disk"):
         assert f"{title}\n  " in answer.output
     assert f"make-profiler-report {__version__} " in answer.output
-    assert re.search(r"core: .*\bclick \d", answer.output)
+    assert re.search(r"Dask: \d", answer.output)
     assert "cores, " in answer.output
-
-
-def test_each_part_is_an_extra_of_the_package() -> None:
-    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    assert set(doctor._EXTRAS) <= set(project["project"]["optional-dependencies"])
-
-
-def test_a_missing_part_ends_in_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    version = metadata.version
-
-    def without_dask(name: str) -> str:
-        if name == "distributed":
-            raise metadata.PackageNotFoundError(name)
-        return version(name)
-
-    monkeypatch.setattr(metadata, "version", without_dask)
-    (line,) = [line for line in asked().output.splitlines() if "missing distributed" in line]
-    assert line.endswith("pip install 'make-profiler-report[dask]'")
 
 
 def test_credentials_are_named_and_never_printed(

@@ -15,9 +15,9 @@ def _start() -> None:
 
 def _run_hidden() -> None:
     """Import the next ``sitecustomize`` on the path; its errors are reported by Python as usual."""
-    own = os.path.dirname(os.path.abspath(__file__))
+    ours = os.path.dirname(os.path.abspath(__file__))
     path, mine = list(sys.path), sys.modules.pop("sitecustomize")
-    sys.path[:] = [entry for entry in path if os.path.abspath(entry) != own]
+    sys.path[:] = [entry for entry in path if os.path.abspath(entry) != ours]
     try:
         import sitecustomize  # noqa: F401 - the other one
     except ImportError as error:
@@ -25,7 +25,7 @@ def _run_hidden() -> None:
             raise
         sys.modules["sitecustomize"] = mine
     finally:
-        sys.path[:0] = [entry for entry in path if os.path.abspath(entry) == own]
+        sys.path[:0] = [entry for entry in path if os.path.abspath(entry) == ours]
 
 
 _start()
