@@ -71,22 +71,6 @@ def test_the_walk_through_the_frames_of_2020(job: TrainingJob) -> None:
         assert not met or len(pd.concat(met).columns) == 11
 
 
-def test_the_walk_through_the_data_loader(job: TrainingJob) -> None:
-    """AWS's notebook on data loaders: every method, and the window that it plots."""
-    analysis = PT_dataloader_analysis(PandasFrame(job.profiler_s3_output_path))
-    for method in (
-        analysis.analyze_dataloaderIter_initialization,
-        analysis.analyze_dataloaderWorkers,
-        analysis.analyze_dataloader_getnext,
-    ):
-        assert isinstance(method(), pd.DataFrame)
-    system = PandasFrame(job.profiler_s3_output_path).get_all_system_metrics(["gpu0"])
-    begin, end = system["timestamp"].iloc[100], system["timestamp"].iloc[200]
-    batches = analysis.analyze_batchtime(begin, end, select_events=[".*"], select_dimensions=[".*"])
-    assert (batches["start_time"] <= end).all()
-    assert analysis.plot_the_window(begin, end, select_dimensions=["CPU"]).data
-
-
 def test_a_window_restricts_the_batches(tmp_path: Path) -> None:
     """Feature 003-14: start, end and patterns; all by default."""
     starts = [0.0, 1.0, 2.0, 6.0, 7.0, 8.0, 14.0, 15.0]

@@ -266,15 +266,6 @@ def test_a_second_run_into_the_folder_has_one_of_its_own(tmp_path: Path) -> None
     assert now == first
 
 
-def test_a_run_after_a_killed_one_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    with running(tmp_path) as process:
-        until(lambda: n_ticks(out) > 1, "two ticks")
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    assert "goes into out-2" in record("--out", "out", *python(""), cwd=tmp_path).stderr
-
-
 def test_another_program_does_not_mix_with_one_that_runs(tmp_path: Path) -> None:
     with running(tmp_path):
         answer = record("--out", "out", "--", "true", cwd=tmp_path)
@@ -298,15 +289,6 @@ def test_runs_of_one_launcher_s_step_are_one_job(
         record("--out", "out", *python(""), cwd=tmp_path, env=variables)
 
     assert len(list(tmp_path.glob("out*"))) == n_folders
-
-
-def test_steps_of_slurm_that_run_together_are_one_job(tmp_path: Path) -> None:
-    slurm = {"SLURM_JOB_ID": "4711"}
-    with running(tmp_path, env={**slurm, "SLURM_STEP_ID": "0"}):
-        other = {**slurm, "SLURM_STEP_ID": "1"}
-        record("--out", "out", *python(""), cwd=tmp_path, env=other)
-
-    assert [path.name for path in tmp_path.glob("out*")] == ["out"]
 
 
 def test_where_nothing_can_be_written_the_command_runs_and_the_loss_is_said(tmp_path: Path) -> None:

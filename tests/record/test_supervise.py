@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,8 +22,6 @@ from tests.record.running import (
 )
 
 pytestmark = pytest.mark.slow
-WAITS_FOR_A_SECOND_S = 0.3
-"""How long a signal that comes twice may take for that; a slow machine hides it, and no more."""
 
 COUNTS_INTERRUPTS = """
 import signal, sys, time
@@ -123,24 +120,6 @@ def test_a_closed_stream_stays_closed_for_the_command(tmp_path: Path) -> None:
     assert answer.returncode == 9
 
 
-def test_descriptors_of_the_caller_reach_the_command(tmp_path: Path) -> None:
-    reader, writer = os.pipe()
-    code = f"import os; os.write({writer}, b'through')"
-
-    subprocess.run(
-        [*RECORD, *python(code)],
-        cwd=tmp_path,
-        env=environment(),
-        pass_fds=[writer],
-        check=True,
-        capture_output=True,
-    )
-
-    os.close(writer)
-    assert os.read(reader, 100) == b"through"
-    os.close(reader)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_that_asks_the_recorder_to_end_is_passed_on_once(
     number: signal.Signals, tmp_path: Path
@@ -185,17 +164,6 @@ def test_an_interrupt_stays_ignored_for_a_job_in_the_background(tmp_path: Path) 
     assert answer.returncode == 1
 
 
-def test_no_signal_is_blocked_for_the_command(tmp_path: Path) -> None:
-    code = (
-        "import signal\n"
-        "print(sorted(signal.pthread_sigmask(signal.SIG_BLOCK, [])))\n"
-        "print(signal.getsignal(signal.SIGINT))"
-    )
-    bare = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-
-    assert record(*python(code), cwd=tmp_path).stdout == bare.stdout
-
-
 def test_ctrl_c_reaches_the_command_once_and_a_second_one_again(
     terminal: Terminal, tmp_path: Path
 ) -> None:
@@ -228,89 +196,3 @@ def test_ctrl_z_stops_the_job_and_fg_lets_it_go_on(terminal: Terminal, tmp_path:
     terminal.expect("recorded into out")
     terminal.type("echo code=$?\n")
     terminal.expect("code=8")
-
-
-def test_ctrl_backslash_is_left_to_the_command(terminal: Terminal, tmp_path: Path) -> None:
-    terminal.type(
-        "ulimit -c 0\n" + typed("print('up', flush=True)\nimport time\ntime.sleep(60)", tmp_path)
-    )
-    terminal.expect("up")
-    terminal.type("\x1c")
-    terminal.expect("recorded into out")
-    terminal.type("echo code=$?\n")
-    terminal.expect("code=131")
-
-
-def test_a_command_that_is_stopped_alone_does_not_stop_the_recorder(tmp_path: Path) -> None:
-    code = "import os, time; print(os.getpid(), flush=True); time.sleep(60)"
-    with subprocess.Popen(
-        [*RECORD, *python(code)],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        pid = int(process.stdout.readline())
-        os.kill(pid, signal.SIGSTOP)
-        until(lambda: state_of(pid) == "T", "the stopped command")
-        assert state_of(process.pid) != "T"
-        os.kill(pid, signal.SIGKILL)
-    assert process.returncode == 137
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGINT])
-def test_a_signal_sent_to_the_group_reaches_the_command_once(
-    number: signal.Signals, tmp_path: Path
-) -> None:
-    with subprocess.Popen(
-        [*RECORD, *python(counts(number))],
-        cwd=tmp_path,
-        env=environment(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "up\n"
-        os.killpg(process.pid, number)
-        assert process.stdout.readline() == "got 1\n"
-        time.sleep(WAITS_FOR_A_SECOND_S)
-        os.killpg(process.pid, number)
-
-        assert process.stdout.read() == "got 2\n"
-    assert process.returncode == 6
-
-
-def test_a_job_that_is_killed_by_its_number_ends_with_its_command(
-    terminal: Terminal, tmp_path: Path
-) -> None:
-    terminal.type(typed("import time; print('up', flush=True); time.sleep(60)", tmp_path).strip())
-    terminal.type(" &\n")
-    terminal.expect("up")
-    terminal.type("kill %1\n")
-    terminal.expect("recorded into out")
-    terminal.type("wait %1; echo code=$?\n")
-    terminal.expect("code=143")
-
-
-def counts(number: signal.Signals) -> str:
-    """Return a script that says how often it got a signal, and ends soon after the second."""
-    return (
-        "import signal, sys, time\n"
-        "seen = []\n"
-        "def got(*_):\n"
-        "    seen.append(1)\n"
-        "    print(f'got {len(seen)}', flush=True)\n"  # in one piece: the shell writes as well
-        f"signal.signal({int(number)}, got)\n"
-        "print('up', flush=True)\n"
-        "while len(seen) < 2: time.sleep(0.01)\n"
-        f"time.sleep({WAITS_FOR_A_SECOND_S})\n"
-        "sys.exit(6)\n"
-    )
