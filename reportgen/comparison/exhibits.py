@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 
 from reportgen.comparison.conditions import changed_settings
 from reportgen.comparison.model import Comparison, Moved, WaterfallPart
@@ -152,51 +151,11 @@ def findings(comparison: Comparison) -> tuple[Exhibit, ...]:
 
 def moved(comparison: Comparison) -> tuple[Exhibit, ...]:
     """Return a table of each kind of item, those that changed most first."""
-    both = [
-        row for row in comparison.moved if row.before_us is not None and row.after_us is not None
-    ]
     found = [
-        _moved(kind, [row for row in both if row.kind == kind])
-        for kind in dict.fromkeys(row.kind for row in both)
+        _moved(kind, [row for row in comparison.moved if row.kind == kind])
+        for kind in dict.fromkeys(row.kind for row in comparison.moved)
     ]
-    found += _apart(comparison.moved)
     return (*found[:1], *(replace(item, depth=Depth.FOLDED) for item in found[1:]))
-
-
-def _apart(rows: Sequence[Moved]) -> Iterator[Exhibit]:
-    alone = [row for row in rows if row.before_us is None or row.after_us is None]
-    for kind in dict.fromkeys(row.kind for row in alone):
-        pairs = list(_pairs([row for row in alone if row.kind == kind]))
-        shown = pairs[:MOST_MOVED]
-        yield exhibit(
-            f"apart_{_id(kind)}",
-            ExhibitKind.TABLE,
-            title=f"Only in one of the jobs: {kind}",
-            caption=f"Times {_unit_of(kind)}. Rows of the same operator are side by side: they may "
-            f"be renamed or replaced.{_rest(pairs, shown)}",
-            columns=[
-                _texts("operator", [one.operator or other.operator for one, other in shown]),
-                _texts("only_before", [one.name or None for one, _ in shown]),
-                _numbers("before_us", "us", [one.before_us for one, _ in shown]),
-                _texts("only_after", [other.name or None for _, other in shown]),
-                _numbers("after_us", "us", [other.after_us for _, other in shown]),
-            ],
-        )
-
-
-def _pairs(rows: Sequence[Moved]) -> Iterator[tuple[Moved, Moved]]:
-    """Yield what vanished with what came in its place, a blank where nothing did.
-
-    Rows come in the order of their times; those without an operator stand alone.
-    """
-    blank = replace(rows[0], name="", operator=None, before_us=None, after_us=None)
-    for operator in dict.fromkeys(row.operator or row.name for row in rows):
-        alike = [row for row in rows if (row.operator or row.name) == operator]
-        gone, came = (
-            [row for row in alike if getattr(row, time) is not None]
-            for time in ("before_us", "after_us")
-        )
-        yield from zip_longest(gone, came, fillvalue=blank)
 
 
 def _id(kind: str) -> str:
@@ -217,10 +176,12 @@ def _moved(kind: str, rows: Sequence[Moved]) -> Exhibit:
         f"moved_{_id(kind)}",
         ExhibitKind.TABLE,
         title=f"Time by {kind}",
-        caption=f"Times {_unit_of(kind)}, the largest change first.{_rest(rows, shown)}",
+        caption=f"Times {_unit_of(kind)}, the largest change first. Rows without a time before or "
+        f"after are of one job only: they may be renamed or replaced.{_rest(rows, shown)}",
         columns=[
-            *_texts_of(shown, "name"),
-            *(column for column in _numbers_of(shown, *_OF_MOVED) if set(column.values) != {None}),
+            column
+            for column in (*_texts_of(shown, "name", "operator"), *_numbers_of(shown, *_OF_MOVED))
+            if set(column.values) != {None}
         ],
     )
 
