@@ -21,7 +21,7 @@ from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all, measure_part
 from reportgen.rules.settings import resolve_params
 from sample_data.make import is_made, main, make_job, parse_specs
-from sample_data.spec import ALLOWED_INTERVALS_MS, NAMED_JOBS, Fault, JobSpec
+from sample_data.spec import NAMED_JOBS, Fault, JobSpec
 
 KEYS = ["Type", "Name", "Dimension", "Value", "NodeId", "Timestamp"]
 LINE = re.compile(
@@ -91,39 +91,6 @@ def test_every_line_has_the_modern_shape_to_the_byte(named: dict[str, Path]) -> 
         assert all(path.read_bytes().endswith(b"}\n") for path in system_files(job))
 
 
-def test_each_tick_has_the_right_number_of_lines(tmp_path: Path) -> None:
-    job = make_job(replace(SMALL, gpus=2, cores=3, steps_per_second=0.0), output=tmp_path)
-    rows = [json.loads(line) for line in system_lines(job)]
-    # Groups are stamped within 50 ms of their tick, ticks are 500 ms apart.
-    ticks = [
-        list(group)
-        for _, group in groupby(rows, key=lambda row: int((row["Timestamp"] - SMALL.start_s) * 2))
-    ]
-    assert len(ticks) == 300
-    assert [row["Type"] for row in ticks[0]] == ["gpu"] * 4 + ["memory"]
-    full = 2 * 2 + 1 + 2 * 3 + 3 + 4
-    # Now and then the two platform lines are missing.
-    assert {len(tick) for tick in ticks[1:]} <= {full, full - 2}
-    assert sum(len(tick) == full for tick in ticks[1:]) > 280
-
-
-def test_groups_of_one_tick_share_a_stamp_and_the_network_comes_last(tmp_path: Path) -> None:
-    job = make_job(replace(SMALL, steps_per_second=0.0), output=tmp_path)
-    rows = [json.loads(line) for line in system_lines(job)]
-    stamps: dict[int, dict[str, set[float]]] = {}
-    for row in rows:
-        tick = int((row["Timestamp"] - SMALL.start_s) * 2)
-        stamps.setdefault(tick, {}).setdefault(row["Type"], set()).add(row["Timestamp"])
-    for tick, groups in stamps.items():
-        assert all(len(times) == 1 for times in groups.values())
-        late_s = {kind: min(times) - SMALL.start_s - tick / 2 for kind, times in groups.items()}
-        assert late_s["gpu"] == min(late_s.values())
-        assert 0 < late_s["gpu"] < 0.002
-        assert max(late_s.values()) < 0.048
-        if tick:
-            assert max(late_s, key=late_s.__getitem__) == "network"
-
-
 def test_files_are_full_minutes_in_folders_of_their_utc_hour(named: dict[str, Path]) -> None:
     files = system_files(named["input_bound"])
     for path in files:
@@ -137,12 +104,6 @@ def test_files_are_full_minutes_in_folders_of_their_utc_hour(named: dict[str, Pa
         assert max(stamps) < minute_s + 60
     assert len({path.parent for path in files}) == 2  # the job runs over a full hour
     assert len(files) == 13  # 720 s that do not begin with a minute
-
-
-def test_the_job_is_marked_finished(named: dict[str, Path]) -> None:
-    for job in named.values():
-        for part in ("system", "framework"):
-            assert (job / "profiler-output" / part / "training_job_end.ts").stat().st_size == 0
 
 
 def test_the_truth_counts_what_was_written(named: dict[str, Path]) -> None:
@@ -186,24 +147,6 @@ def test_timeline_files_rotate_and_are_named_by_their_last_end(named: dict[str, 
         assert ends[-1] - ends[0] < 60_000_000
         hour = datetime.fromtimestamp(ends[-1] // 10**6, tz=UTC).strftime("%Y%m%d%H")
         assert path.parent.name == hour
-
-
-def test_timelines_have_one_event_a_line_and_a_base(named: dict[str, Path]) -> None:
-    path = min((named["healthy"] / "profiler-output" / "framework").rglob("*python*"))
-    lines = path.read_text().splitlines()
-    assert lines[0] == "["
-    assert '"start_time_since_epoch_in_micros": 1' in lines[1]
-    assert lines[-1] == "]"
-    assert not lines[-2].endswith(",")
-    assert all(line.endswith("},") for line in lines[1:-2])
-
-
-def test_no_event_is_negative_or_outlives_the_job(named: dict[str, Path]) -> None:
-    for name, job in named.items():
-        spec = NAMED_JOBS[name]
-        for event in timeline_events(job):
-            assert spec.start_s * 1e6 < event["start_us"] <= event["end_us"]
-            assert event["end_us"] < (spec.start_s + spec.duration_s) * 1e6
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_seed_does_not(tmp_path: Path) -> None:
@@ -258,63 +201,6 @@ def test_steps_shorter_than_the_interval_leave_open_how_the_gpu_looks(tmp_path: 
     truth = truth_of(make_job(blurred, output=tmp_path))
     assert truth["expect_any"] == [["GPU-1", "GPU-2", "BATCH-1"]]
     assert not {"GPU-1", "GPU-2", "BATCH-1"} & {*truth["expect"], *truth["forbid"]}
-
-
-def test_late_groups_come_up_to_eighty_ms_late(tmp_path: Path) -> None:
-    spec = replace(SMALL, steps_per_second=0.0, faults=frozenset({Fault.LATE_GROUPS}))
-    job = make_job(spec, output=tmp_path)
-    rows = [json.loads(line) for line in system_lines(job)]
-    late_s = np.array([(row["Timestamp"] - SMALL.start_s) % 0.5 for row in rows])
-    assert 0.06 < late_s.max() < 0.13
-    assert 0.02 < (late_s > 0.02).mean() < 0.2
-
-
-def test_broken_lines_are_where_they_were_planted(tmp_path: Path) -> None:
-    faults = frozenset({Fault.TRUNCATED_LAST_LINE, Fault.GARBAGE_LINE})
-    spec = replace(SMALL, nodes=2, steps_per_second=0.0, faults=faults)
-    job = make_job(spec, output=tmp_path)
-    n_broken = 0
-    for path in system_files(job):
-        for line in path.read_bytes().splitlines():
-            try:
-                json.loads(line)
-            except ValueError:
-                n_broken += 1
-    planted = truth_of(job)["planted"]
-    assert n_broken == planted["lines_broken"] == 4
-    assert len(b"".join(map(Path.read_bytes, system_files(job))).split(b'"Timestamp":')) == (
-        planted["system_lines"] + 1
-    )
-    assert system_files(job)[-1].read_bytes().endswith(b'"NodeId":"algo-2"')
-
-
-def test_a_pause_leaves_a_hole_of_a_tenth(tmp_path: Path) -> None:
-    spec = replace(SMALL, steps_per_second=0.0, faults=frozenset({Fault.GAP}))
-    job = make_job(spec, output=tmp_path)
-    planted = truth_of(job)["planted"]
-    stamps = np.array(
-        [r["Timestamp"] for r in map(json.loads, system_lines(job)) if r["Name"] == "gpu0"]
-    )
-    assert planted["ticks_per_node"] == 270 == np.unique(stamps).size
-    widest = int(np.argmax(np.diff(stamps)))
-    assert planted["gap_s"][0] == pytest.approx(stamps[widest] + 0.5, abs=0.01)
-    assert planted["gap_s"][1] == pytest.approx(stamps[widest + 1], abs=0.01)
-
-
-@pytest.mark.parametrize("interval_ms", ALLOWED_INTERVALS_MS)
-def test_every_interval_of_the_profiler_can_be_made(tmp_path: Path, interval_ms: int) -> None:
-    spec = replace(SMALL, interval_ms=interval_ms, duration_s=600.0, steps_per_second=0.0)
-    job = make_job(spec, output=tmp_path)
-    gpu = [r["Timestamp"] for r in map(json.loads, system_lines(job)) if r["Name"] == "gpu0"]
-    stamps = np.unique(gpu)
-    assert stamps.size == 600_000 // interval_ms
-    assert np.median(np.diff(stamps)) * 1000 == pytest.approx(interval_ms, abs=1)
-
-
-def test_a_job_without_gpus_has_no_gpu_lines(tmp_path: Path) -> None:
-    job = make_job(replace(SMALL, gpus=0), output=tmp_path)
-    assert not any('"gpu' in line for line in system_lines(job))
-    assert not any("gpu" in event["phase"] for event in timeline_events(job))
 
 
 def findings_of(job: Path) -> set[str]:

@@ -207,21 +207,6 @@ def test_a_report_that_vanishes_while_it_is_read_leaves_nothing_behind(
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_folder_of_foreign_files_is_refused_by_name(tmp_path: Path) -> None:
-    foreign = tmp_path / "foreign"
-    for number in range(3000):
-        path = foreign / f"{number % 20}" / f"{number}.json"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('{"a": 1}')
-    some = save(tmp_path / "some", report_of(steps_table(100 * STEPS)))
-
-    answer = compare(some, foreign, tmp_path / "out")
-
-    assert isinstance(answer.exception, ReportgenError)
-    assert str(foreign) in answer.exception.message
-    assert list((tmp_path / "out").iterdir()) == []
-
-
 def test_names_with_markup_stay_text(tmp_path: Path) -> None:
     name = "<script>alert(1)</script> | [x](javascript:1) `a`"
     before = save(tmp_path / "before", report_of(steps_table(100 * STEPS), name=name))
