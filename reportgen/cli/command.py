@@ -243,7 +243,7 @@ class _Severity(click.Choice[str]):
     help="Exit with 3 if a finding has this severity or a higher one; the report is made anyway.",
 )
 @bucket_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 @click.option("-v", "--verbose", count=True, help="Log each step with counts and seconds.")
 @click.version_option(__version__, prog_name="make-profiler-report")
 def command(

@@ -64,10 +64,16 @@ EXIT_NOT_COMPARABLE = 4
     help="Files to make in addition to the JSON.",
 )
 @cycle_option
-@click.option("--theme", type=click.Choice(["auto", "light", "dark"]), default="auto")
-@click.option("--force", is_flag=True, help="Replace files that were edited or are not ours.")
+@click.option(
+    "--theme",
+    type=click.Choice(["auto", "light", "dark"]),
+    default="auto",
+    show_default=True,
+    help="Colours of the page; auto follows the reader's system.",
+)
+@click.option("--force", is_flag=True, help="Replace files that were edited or that another program made.")
 @bucket_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
     paths: tuple[str, ...],
     baseline: str | None,

@@ -17,7 +17,7 @@ from reportgen.cli.streams import print_path, say
 @click.argument("paths", metavar="PATH…", nargs=-1, required=True)
 @output_option(
     click.Path(path_type=Path, file_okay=False),
-    "Folder of profiler-index.html and profiler-index.json.",
+    "Folder for profiler-index.html and profiler-index.json.",
 )
 @click.option("--make", "makes", is_flag=True, help="Report the jobs that have no report yet.")
 @click.option(
@@ -26,9 +26,9 @@ from reportgen.cli.streams import print_path, say
     metavar="N",
     help="Reports made at once with --make. [default: one per core]",
 )
-@click.option("--force", is_flag=True, help="Replace a page that is not ours.")
+@click.option("--force", is_flag=True, help="Replace a page that another program made.")
 @bucket_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
     paths: tuple[str, ...],
     output: Path,

@@ -25,7 +25,7 @@ class _TraceType(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text, which the ranks read."""
         if not _TRACE.fullmatch(str(value)):
-            self.fail(f"{value!r} is no range of steps; write 20:25 or 20:25@0,7.", param, ctx)
+            self.fail(f"{value!r} is not a range of steps; write 20:25 or 20:25@0,7.", param, ctx)
         first, last = str(value).partition("@")[0].split(":")
         if int(last) < int(first):
             self.fail(f"{value!r} ends before it begins.", param, ctx)

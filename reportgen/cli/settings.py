@@ -37,7 +37,7 @@ class UtcOffsetType(click.ParamType[int]):
             return value
         match = _OFFSET.fullmatch(str(value).strip())
         if match is None or int(match[2]) > _MOST_HOURS or int(match[3] or 0) > _MOST_MINUTES:
-            self.fail(f"{value!r} is no difference to UTC; write it as +02:00.", param, ctx)
+            self.fail(f"{value!r} is not a difference to UTC; write it as +02:00.", param, ctx)
         seconds = 3600 * int(match[2]) + 60 * int(match[3] or 0)
         return -seconds if match[1] == "-" else seconds
 
@@ -60,7 +60,7 @@ class FormatsType(click.ParamType[frozenset[str]]):
         names = frozenset(name.strip().lower() for name in str(value).split(",") if name.strip())
         unknown = sorted(names.difference(FORMATS))
         if unknown or not names:
-            said = f"{unknown[0]!r} is no format" if unknown else "no format was named"
+            said = f"{unknown[0]!r} is not a format" if unknown else "no format was named"
             self.fail(f"{said}; there are {', '.join(FORMATS)}.", param, ctx)
         return names - {JSON}
 

@@ -28,7 +28,7 @@ class RanksType(click.ParamType[frozenset[int]]):
         if isinstance(value, frozenset):
             return value
         if not re.fullmatch(r"\s*\d{1,9}\s*(,\s*\d{1,9}\s*)*", str(value)):
-            self.fail(f"{value!r} is no list of ranks; write 0,7.", param, ctx)
+            self.fail(f"{value!r} is not a list of ranks; write 0,7.", param, ctx)
         return frozenset(map(int, str(value).split(",")))
 
 
@@ -61,7 +61,7 @@ class RanksType(click.ParamType[frozenset[int]]):
 )
 @click.option("--force", is_flag=True, help="Replace a file.")
 @bucket_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(path: str, output: str, kind: str | None, quiet: bool, **passed_on: Any) -> None:
     """Write the events of a job as a timeline that ui.perfetto.dev opens.
 

@@ -39,11 +39,11 @@ _SECONDS_PER_MINUTE = 60
     default=30.0,
     show_default=True,
     metavar="MINUTES",
-    help="End when nothing new has come for this time.",
+    help="End when no new data came for so long.",
 )
 @click.option("--name", metavar="JOB", help="The job's name. [default: from the path]")
 @bucket_options
-@click.option("-q", "--quiet", is_flag=True, help="Say nothing but errors.")
+@click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(
     path: str, output: Path | str | None, every: float, idle: float, name: str | None, quiet: bool
 ) -> None:

@@ -60,7 +60,7 @@ def parse_gate(text: str) -> Gate:
                 severity=None if severity is None else Severity(severity),
             )
     if number is None:
-        raise ConfigError(f"--fail-if {text!r} is no condition.", hint=_HINT)
+        raise ConfigError(f"--fail-if {text!r} is not a condition.", hint=_HINT)
     has_sign, limit = number["value"][0] in "+-", number["value"]
     if number["pct"] and not has_sign and unit_of(number["name"]) != "%":
         asked, change = f"{number['name']} {number['sign']}", "+" if number["sign"] == ">" else "-"

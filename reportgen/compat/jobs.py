@@ -252,7 +252,7 @@ class TimelineCharts:
         places, n_ticks = np.atleast_1d(np.asarray(indexes, dtype=np.int64)), len(self._ticks_us)
         if not places.size or places.min() < 0 or places.max() >= n_ticks:
             raise ConfigError(
-                f"{places.tolist()} are no places of samples.",
+                f"{places.tolist()} are not places of samples.",
                 hint=f"The longest series of the chart has {n_ticks:,}.",
             )
         begin_us, end_us = self._ticks_us[places.min()], self._ticks_us[places.max()]

@@ -51,7 +51,7 @@ def name_filter(names: Names, *, option: str) -> _Accepts:
             patterns.append(re.compile(name))
         except (re.error, OverflowError, RecursionError) as err:
             raise ConfigError(
-                f"{option}: {name!r} is no pattern ({err}).",
+                f"{option}: {name!r} is not a pattern ({err}).",
                 hint="Escape what is meant literally: re.escape(name).",
             ) from err
     return lambda name: name in listed or any(pattern.fullmatch(name) for pattern in patterns)
@@ -110,7 +110,7 @@ def instant_ns(instant: Instant, *, origin_us: int) -> int:
         return _ns_of(instant, origin_us)
     except (ValueError, OverflowError, TypeError) as err:
         raise ConfigError(
-            f"{instant!r} is no time{f' ({err})' if isinstance(err, _UnclearError) else ''}.",
+            f"{instant!r} is not a time{f' ({err})' if isinstance(err, _UnclearError) else ''}.",
             hint="Pass ISO 8601 (2026-07-01T10:00:00Z), a datetime, whole microseconds as in the "
             "columns of the frames, or Unix seconds as a float.",
         ) from err

@@ -153,7 +153,7 @@ def test_a_metric_that_one_job_lacks_is_named() -> None:
     "text", ["", "step_p50", "step_p50 >= 3", "finding:new:bad", "x > y", "> 3"]
 )
 def test_another_form_is_refused(text: str) -> None:
-    with pytest.raises(ConfigError, match="no condition"):
+    with pytest.raises(ConfigError, match="not a condition"):
         parse_gate(text)
 
 

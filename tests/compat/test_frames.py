@@ -157,7 +157,7 @@ def test_patterns_are_looked_for_and_bad_ones_named(pandas_frame: PandasFrame) -
     waits = pandas_frame.get_all_dataloader_metrics(["(Get|get)N", "nothing"])
 
     assert set(waits["framework_metric"].str.contains("GetNext")) == {True}
-    with pytest.raises(ConfigError, match=r"'\[' is no pattern"):
+    with pytest.raises(ConfigError, match=r"'\[' is not a pattern"):
         pandas_frame.get_all_dataloader_metrics(["["])
 
 

@@ -117,9 +117,9 @@ def test_the_timeline_says_what_ran_between_two_of_its_samples(
     ]
     late = TimelineCharts(system, starttime=2_000_000, endtime=3_000_000)
     assert late.find_time_annotations([0, 2])["name"].tolist() == [f"{TRAIN}_2", f"{TRAIN}_3"]
-    with pytest.raises(ConfigError, match=r"\[0, 16\] are no places .* has 16"):
+    with pytest.raises(ConfigError, match=r"\[0, 16\] are not places .* has 16"):
         view.find_time_annotations([0, 16])
-    with pytest.raises(ConfigError, match=r"'\[' is no pattern"):
+    with pytest.raises(ConfigError, match=r"'\[' is not a pattern"):
         TimelineCharts(system, select_events=["["])
 
 
@@ -140,7 +140,7 @@ def test_patterns_of_the_batch_times_take_effect_and_bad_ones_are_refused(tmp_pa
     with_cpu = analysis.analyze_batchtime(select_events=["Train"], select_dimensions=["CPU"])
     assert with_cpu.columns[-1] == "CPU_pct"
     assert with_cpu["CPU_pct"].tolist() == [30.0]
-    with pytest.raises(ConfigError, match="is no pattern"):
+    with pytest.raises(ConfigError, match="is not a pattern"):
         analysis.analyze_batchtime(select_events=["["])
-    with pytest.raises(ConfigError, match="is no pattern"):
+    with pytest.raises(ConfigError, match="is not a pattern"):
         analysis.analyze_batchtime(select_dimensions=["*"])

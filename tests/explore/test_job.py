@@ -187,11 +187,11 @@ def test_an_empty_answer_says_why(job: Path, caplog: pytest.LogCaptureFixture) -
 def test_what_is_no_time_or_no_pattern_is_said(job: Path) -> None:
     opened = reportgen.open(str(job))
 
-    with pytest.raises(ConfigError, match="'yesterday' is no time"):
+    with pytest.raises(ConfigError, match="'yesterday' is not a time"):
         opened.system_metrics(since="yesterday")
     with pytest.raises(ConfigError, match="lies after"):
         opened.system_metrics(since=START_S + 1, until=START_S)
-    with pytest.raises(ConfigError, match=r"metrics: .* is no pattern"):
+    with pytest.raises(ConfigError, match=r"metrics: .* is not a pattern"):
         opened.system_metrics(metrics="gpu(")
 
 

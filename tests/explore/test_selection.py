@@ -62,7 +62,7 @@ def test_nanoseconds_are_kept() -> None:
     ],
 )
 def test_what_is_no_time_is_refused_in_words(instant: Any) -> None:
-    with pytest.raises(ConfigError, match="is no time"):
+    with pytest.raises(ConfigError, match="is not a time"):
         instant_ns(instant, origin_us=ORIGIN_US)
 
 
