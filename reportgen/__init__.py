@@ -36,10 +36,7 @@ _HOMES = {
     "load": ("reportgen.store", "load"),
     "open": ("reportgen.explore", "open_job"),
     "Report": ("reportgen.report", "Report"),
-    **{
-        name: ("reportgen.record.api", name)
-        for name in ("annotate", "recording", "step", "steps")
-    },
+    **{name: ("reportgen.record.api", name) for name in ("annotate", "recording", "step", "steps")},
 }
 
 

@@ -71,7 +71,7 @@ EXIT_NOT_COMPARABLE = 4
     show_default=True,
     help="Colours of the page; auto follows the reader's system.",
 )
-@click.option("--force", is_flag=True, help="Replace files that were edited or that another program made.")
+@click.option("--force", is_flag=True, help="Replace edited files and those of other programs.")
 @bucket_options
 @click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 def command(

@@ -46,9 +46,8 @@ try:
     from reportgen.record.host import Host
     from reportgen.record.limits import read_limits
 except ImportError as err:
-    raise SystemExit(
-        f"not recorded: the machine ({err.name} is missing: pip install make-profiler-report[record])"
-    )
+    how = "pip install make-profiler-report[record]"
+    raise SystemExit(f"not recorded: the machine ({err.name} is missing: {how})")
 host, found = Host(read_limits()), []
 for _ in range(2):
     time.sleep(0.1)

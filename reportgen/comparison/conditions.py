@@ -93,6 +93,10 @@ def why_not(before: Run, after: Run) -> str:
         if run.steps.start_ns.size < LEAST_STEPS:
             n_steps = plural(run.steps.start_ns.size, "step")
             return f"“{run.label}” has {n_steps}; a comparison needs {LEAST_STEPS}."
+    return _unlike_steps(before, after)
+
+
+def _unlike_steps(before: Run, after: Run) -> str:
     assert before.steps is not None
     assert after.steps is not None
     if before.steps.knows_gaps != after.steps.knows_gaps:

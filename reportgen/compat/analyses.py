@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
+
 class PandasFrameAnalysis:
     """When the job of a pair of frames ran."""
 

@@ -262,7 +262,9 @@ def _rows_sums(
     for code, worker in enumerate(spans.workers):
         of_worker = rows[rows["nodeID"].isin([worker, worker.rpartition("-")[0]])]
         if len(of_worker):
-            edges_ns = ((of_worker[name].to_numpy(dtype="i8") + origin_us) * NS_PER_US for name in edges)
+            edges_ns = (
+                (of_worker[name].to_numpy(dtype="i8") + origin_us) * NS_PER_US for name in edges
+            )
             yield sums_at(spans.where(spans.worker == code), *edges_ns)
 
 

@@ -16,7 +16,6 @@ from reportgen.explore.statistics import STEP, training_steps
 from reportgen.facts.trend import MEDIAN_FACTOR, above_median
 from reportgen.facts.usage import BUSY_ABOVE_PCT, CPU_HOT_PCT, IDLE_BELOW_PCT
 from reportgen.profile.system import device_order
-from reportgen.units import NS_PER_US
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -198,7 +197,7 @@ def split_steps(
     lasted = steps.groupby(["process", "nodeID"])["duration_us"]
     median = lasted.transform("median")
     steps = steps.assign(factor_of_median=steps["duration_us"] / median.where(median > 0))
-    is_slow = lasted.transform(lambda steps_us: above_median(steps_us.to_numpy(), factor=factor)) == 1
+    is_slow = lasted.transform(lambda us: above_median(us.to_numpy(), factor=factor)) == 1
     slow = steps[is_slow].sort_values(["duration_us", "start_time_us"], ascending=[False, True])
     return slow.reset_index(drop=True), steps[~is_slow].reset_index(drop=True)
 

@@ -15,8 +15,8 @@ from functools import cache
 from pathlib import Path
 
 from reportgen.cli.command import command
-from reportgen.cli.running import run_command as run_in_process
 from reportgen.cli.family import family
+from reportgen.cli.running import run_command as run_in_process
 from tests.end_to_end.warm import WarmPython
 
 NOBODY = 65_534

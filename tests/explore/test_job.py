@@ -12,7 +12,7 @@ import pytest
 
 import reportgen
 from reportgen.errors import ConfigError, LocationError, PlaceError
-from reportgen.explore import causes, functions_at, selections, wait_for_job
+from reportgen.explore import causes, functions_at, wait_for_job
 from reportgen.explore import job as job_module
 from reportgen.explore.frames import (
     DATALOADER_COLUMNS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -18,7 +17,6 @@ from tests.record.running import (
     python,
     record,
     shell_words,
-    until,
 )
 
 pytestmark = pytest.mark.slow
