@@ -1,8 +1,8 @@
-"""Functions that a training program calls: ``step``, ``steps``, ``annotate``, ``recording``.
+"""Names that a training program uses: ``step``, ``steps``, ``annotate``, ``recording``.
 
 Everything here needs the standard library only, so that in a training environment
-``pip install --no-deps make-profiler-report`` suffices. The work is done by the injected folder:
-the one that ``reportgen record`` has put into the process, else the one of this package.
+``pip install --no-deps make-profiler-report`` suffices. The first three are those of the injected
+folder: the one that ``reportgen record`` has put into the process, else the one of this package.
 """
 
 from __future__ import annotations
@@ -14,93 +14,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self
 
 from reportgen.record import OWN_COMMAND
 from reportgen.text_safety import terminal_text
 
-Item = TypeVar("Item")
-Function = TypeVar("Function", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from reportgen.record.injected.reportgen_injected.annotations import annotate, step, steps
 
+__all__ = ["annotate", "recording", "step", "steps"]
 _NAME = "reportgen_injected"
 _INJECTED = Path(__file__).parent / "injected" / _NAME
 _ATTACH_S = 15.0
 """How long the sampler may take to start; without it steps are recorded alone."""
-
-
-def step() -> None:
-    """Say that a training step has ended; call it once at the end of each turn of the loop.
-
-    Does nothing where nothing is recorded.
-
-    Example:
-        >>> for _ in range(2):
-        ...     step()
-    """
-    if _is_recording():
-        _annotations().step()
-
-
-def steps(loader: Iterable[Item]) -> Iterator[Item]:
-    """Yield the batches of a loader; each turn of the loop is a step, each request a wait.
-
-    Args:
-        loader: anything that a ``for`` loop takes.
-
-    Edge cases: a turn that ``break`` leaves counts where an optimizer of PyTorch has stepped in it.
-
-    Example:
-        >>> [batch for batch in steps([1, 2])]
-        [1, 2]
-    """
-    if not _is_recording():
-        return iter(loader)
-    return cast("Iterator[Item]", _annotations().steps(loader))
-
-
-class annotate:  # noqa: N801 - used like a function
-    """A named range: a context manager, a decorator, or ``begin`` and ``end``.
-
-    Ranges may contain each other and may begin and end in different functions. While a trace is
-    taken they are in it too. One that never ends is reported and not drawn.
-
-    Args:
-        name: under which the range appears in the report.
-
-    Example:
-        >>> with annotate("evaluation"):
-        ...     pass
-    """
-
-    __slots__ = ("_open", "name")
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self._open: list[Any] = []
-
-    def begin(self) -> annotate:
-        """Begin the range; each ``begin`` needs its ``end``."""
-        if _is_recording():
-            self._open.append(_annotations().Range(self.name).begin())
-        return self
-
-    def end(self) -> None:
-        """End the range that ``begin`` began last; without one, do nothing."""
-        if self._open:
-            self._open.pop().end()
-
-    __enter__ = begin
-
-    def __exit__(self, *_error: object) -> None:
-        self.end()
-
-    def __call__(self, function: Function) -> Function:
-        """Return the function with the range around each of its calls."""
-        return cast("Function", _annotations().annotated(function, self.name, annotate))
 
 
 class recording:  # noqa: N801 - used like a function
@@ -193,11 +122,6 @@ def _first_line(process: subprocess.Popen[str]) -> str:
     return process.stdout.readline() if ready else ""
 
 
-def _is_recording() -> bool:
-    injected = sys.modules.get(_NAME)
-    return injected is not None and bool(injected.is_recording())
-
-
 def _injected() -> ModuleType:
     found = sys.modules.get(_NAME)
     if found is not None:
@@ -213,6 +137,8 @@ def _injected() -> ModuleType:
     return module
 
 
-def _annotations() -> ModuleType:
-    _injected()
-    return importlib.import_module(f"{_NAME}.annotations")
+def __getattr__(name: str) -> Any:
+    """Return a mark of the injected folder, which is loaded when a program first uses one."""
+    if name not in ("annotate", "step", "steps"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{_injected().__name__}.annotations"), name)

@@ -8,17 +8,21 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any, Callable, Optional, TypeVar
+from typing import Any, Callable, Optional, TypeVar, cast
 
 from . import _part, active
 
 Item = TypeVar("Item")
+Function = TypeVar("Function", bound=Callable[..., Any])
 _NUMBERS = itertools.count()
 now_ns = time.monotonic_ns
 
 
 def step() -> None:
-    """Say that a training step has ended."""
+    """Say that a training step has ended; call it once at the end of each turn of the loop.
+
+    Does nothing where nothing is recorded.
+    """
     at_ns, recorder = now_ns(), active()
     if recorder is not None:
         recorder.fence("step")(recorder.take)("explicit_step", at_ns)
@@ -27,7 +31,10 @@ def step() -> None:
 def steps(loader: Iterable[Item]) -> Iterator[Item]:
     """Yield the batches of a loader; each turn of the loop is a step, each ``next`` a wait.
 
-    A turn that is left by ``break`` counts where an optimizer has stepped in it.
+    Args:
+        loader: anything that a ``for`` loop takes.
+
+    Edge cases: a turn that ``break`` leaves counts where an optimizer of PyTorch has stepped in it.
     """
     recorder = active()
     if recorder is None:
@@ -119,13 +126,43 @@ class Range:
             recorder.take("annotated", self._name, self._start_ns, end_ns, more)
 
 
-def annotated(function: Callable[..., Any], name: str, annotate: Any) -> Callable[..., Any]:
-    """Return a function or coroutine function with a range around each of its calls.
+class annotate:  # noqa: N801 - used like a function
+    """A named range: a context manager, a decorator, or ``begin`` and ``end``.
+
+    Ranges may contain each other and may begin and end in different functions. While a trace is
+    taken they are in it too. One that never ends is reported and not drawn.
 
     Args:
-        function, name: the called function, and the name of the range.
-        annotate: makes the range, which asks at each call whether something is recorded.
+        name: under which the range appears in the report.
     """
+
+    __slots__ = ("_open", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._open: list[Range] = []
+
+    def begin(self) -> annotate:
+        """Begin the range; each ``begin`` needs its ``end``."""
+        self._open.append(Range(self.name).begin())
+        return self
+
+    def end(self) -> None:
+        """End the range that ``begin`` began last; without one, do nothing."""
+        if self._open:
+            self._open.pop().end()
+
+    __enter__ = begin
+
+    def __exit__(self, *_error: object) -> None:
+        self.end()
+
+    def __call__(self, function: Function) -> Function:
+        """Return the function with the range around each of its calls."""
+        return cast("Function", _annotated(function, self.name))
+
+
+def _annotated(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     import inspect
 
     if inspect.iscoroutinefunction(function):
