@@ -108,7 +108,7 @@ def command(
     if not quiet or made.comparison.reason:
         say(f"{made.comparison.headline} {made.comparison.lead}")
     print_path(str(made.path))
-    return _exit_code(made.comparison, wanted, frozenset(allowed))
+    return _exit_code(made.comparison, wanted, may_differ=bool(allowed))
 
 
 def _gates(conditions: Sequence[str]) -> Sequence[Gate]:
@@ -119,13 +119,13 @@ def _gates(conditions: Sequence[str]) -> Sequence[Gate]:
     return [parse_gate(text) for text in conditions]
 
 
-def _exit_code(comparison: Comparison, wanted: Sequence[Gate], allowed: frozenset[str]) -> int:
+def _exit_code(comparison: Comparison, wanted: Sequence[Gate], *, may_differ: bool) -> int:
     from reportgen.comparison import Verdict, gates
-    from reportgen.comparison.conditions import stops_gates
+    from reportgen.comparison.conditions import hardware_changes
 
     if comparison.verdict is Verdict.NOT_COMPARABLE:
         return EXIT_NOT_COMPARABLE
-    different = stops_gates(comparison.comparability, allowed=allowed)
+    different = () if may_differ else hardware_changes(comparison.comparability)
     if wanted and different:
         names = ", ".join(different)
         say(

@@ -10,22 +10,10 @@ from reportgen.comparison.steps import LEAST_STEPS
 from reportgen.report import DataKind, Setup
 from reportgen.text import format_duration, join_names, plural
 
-HARDWARE = "hardware"
-"""The word with which ``--allow-different`` lets a gate pass over these conditions."""
-GROUPS = {
-    "instance type": HARDWARE,
-    "GPU": HARDWARE,
-    "recorded GPUs": HARDWARE,
-    "nodes": HARDWARE,
-    "ranks of the job": HARDWARE,
-    "number formats": "precision",
-    "batch size": "settings",
-    "loader processes": "settings",
-    "pinned memory": "settings",
-}
-"""The conditions that users may allow to differ, by the word that allows it."""
-SETTINGS = frozenset({"settings", "precision"})
-"""Groups that a change usually is about: their difference is no warning and stops no gate."""
+HARDWARE = frozenset({"instance type", "GPU", "recorded GPUs", "nodes", "ranks of the job"})
+"""Conditions over which a gate passes only with ``--allow-different hardware``."""
+SETTINGS = frozenset({"number formats", "batch size", "loader processes", "pinned memory"})
+"""Conditions that a change usually is about: their difference is no warning and stops no gate."""
 _LARGEST_SHARE = 0.05
 """A number format that takes less of the kernels' time than this is no property of a job."""
 
@@ -117,24 +105,18 @@ def warnings_of(conditions: Sequence[Condition]) -> tuple[str, ...]:
     return tuple(
         f"{item.what}: {item.before} before, {item.after} after"
         for item in conditions
-        if item.same is False and GROUPS.get(item.what) not in SETTINGS
+        if item.same is False and item.what not in SETTINGS
     )
 
 
 def changed_settings(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
     """Return the settings that differ: they probably are the change."""
-    return tuple(
-        item for item in conditions if item.same is False and GROUPS.get(item.what) in SETTINGS
-    )
+    return tuple(item for item in conditions if item.same is False and item.what in SETTINGS)
 
 
-def stops_gates(conditions: Sequence[Condition], *, allowed: frozenset[str]) -> tuple[str, ...]:
+def hardware_changes(conditions: Sequence[Condition]) -> tuple[str, ...]:
     """Return the differences that a gate must not pass over without having been allowed to."""
-    return tuple(
-        item.what
-        for item in conditions
-        if item.same is False and GROUPS.get(item.what) == HARDWARE and HARDWARE not in allowed
-    )
+    return tuple(item.what for item in conditions if item.same is False and item.what in HARDWARE)
 
 
 def _text(number: int | None) -> str:
