@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reportgen.explore import open_job as open  # noqa: A004  # reportgen.open is its name
     from reportgen.pipeline.thresholds import judge_again
-    from reportgen.record.api import annotate, recording, step, steps
+    from reportgen.record.api import recording
+    from reportgen.record.injected.reportgen_injected.annotations import annotate, step, steps
     from reportgen.report import Report
     from reportgen.store import load
 

@@ -17,15 +17,11 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from reportgen.record import OWN_COMMAND
 from reportgen.text_safety import terminal_text
 
-if TYPE_CHECKING:
-    from reportgen.record.injected.reportgen_injected.annotations import annotate, step, steps
-
-__all__ = ["annotate", "recording", "step", "steps"]
 _NAME = "reportgen_injected"
 _INJECTED = Path(__file__).parent / "injected" / _NAME
 _ATTACH_S = 15.0
