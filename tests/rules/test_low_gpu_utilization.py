@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reportgen.profile import NodeProfile
 from reportgen.results import Cause, Counters, ReasonCode, Severity, Status
 from reportgen.rules.low_gpu_utilization import RULE
 from tests.builders import START_S, node_profile, span_table, system_table
@@ -50,10 +49,10 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
 
     assert found is not None
     assert found.severity is Severity.CRITICAL
-    unit = "% (lowest 95th percentile of a window)"
+    unit = "% (95th percentile in its working time)"
     assert (found.measured, found.threshold, found.unit) == (40.0, 70.0, unit)
     assert "gpu0 on algo-1 is only 40.0 %" in found.title
-    assert "In 2 of 2 checks" in found.text
+    assert "the mean utilization of this GPU is 35.0 %" in found.text
     assert (found.where.node, found.where.device) == ("algo-1", "gpu0")
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 29 * 6)
     assert found.estimate is not None
@@ -61,7 +60,9 @@ def test_an_under_used_gpu_gets_its_own_text_with_place_time_and_estimate() -> N
     assert "batch" in found.advice
 
 
-@pytest.mark.parametrize(("gpus", "said"), [(1, "The only GPU is"), (2, "None of 2 GPUs is ever")])
+@pytest.mark.parametrize(
+    ("gpus", "said"), [(1, "The only GPU is never used"), (2, "Both GPUs are never used")]
+)
 def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
     gpus: int, said: str
 ) -> None:
@@ -73,13 +74,6 @@ def test_a_job_that_leaves_all_its_gpus_alone_is_not_told_to_raise_the_batch(
     assert found.severity is Severity.CRITICAL
     assert "moved to the GPU" in found.advice
     assert found.estimate is None
-
-
-def test_a_gpu_that_works_a_little_is_under_used() -> None:
-    found = finding(run(RULE, node(gpu0=[0.0, 2.0] * 15), **SMALL), "GPU-1")
-
-    assert found is not None
-    assert found.title.startswith("GPU under-used")
 
 
 def test_a_gpu_that_swings_gets_the_other_text() -> None:
@@ -148,14 +142,14 @@ def test_a_job_without_gpus_is_skipped() -> None:
 def test_all_gpus_of_all_nodes_are_counted_and_one_finding_names_them() -> None:
     result = run(
         RULE,
-        node(name="algo-1", gpu0=[90.0] * 30, gpu1=[90.0] * 20 + [40.0] * 10),
+        node(name="algo-1", gpu0=[90.0] * 30, gpu1=[60.0] * 29 + [90.0]),
         node(name="algo-2", gpu0=[20.0] * 25),
         **SMALL,
     )
 
-    assert result.counters == Counters(rule_triggered=3, violations=3, datapoints=30)
-    # algo-2 violated first; the stamp stands behind the first node.
-    assert list(result.details) == ["algo-2", "last_timestamp", "algo-1"]
+    assert result.counters.rule_triggered == 3
+    # The stamp stands behind the first node.
+    assert list(result.details) == ["algo-1", "last_timestamp", "algo-2"]
     assert result.details["last_timestamp"] == int(START_S + 120) * 1_000_000
     (found,) = result.findings
     assert found.id == "GPU-1"
@@ -196,19 +190,9 @@ def test_with_steps_all_that_lies_outside_the_loop_is_an_edge() -> None:
 def test_a_gpu_that_pauses_once_or_twice_does_not_swing(n_rests: int, is_told: bool) -> None:
     values = [95.0] * 400
     for rest in range(n_rests):
-        values[100 + 60 * rest : 102 + 60 * rest] = [0.0, 0.0]
+        values[100 + 60 * rest : 130 + 60 * rest] = [0.0] * 30
     found = run(RULE, node(gpu0=values), **SMALL).findings
     assert [finding.id for finding in found] == ["GPU-2"] * is_told
-
-
-def test_a_fault_in_few_of_many_minutes_is_only_told() -> None:
-    values = [95.0] * 300
-    values[100:105] = [0.0, 95.0, 0.0, 95.0, 0.0]
-
-    result = run(RULE, node(gpu0=values), **SMALL)
-
-    assert result.counters.rule_triggered == 1
-    assert [item.severity for item in result.findings] == [Severity.INFO]
 
 
 def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:
@@ -219,13 +203,6 @@ def test_a_busy_core_in_idle_ticks_turns_the_advice_to_the_host() -> None:
 
     assert found is not None
     assert "in 100.0 % of the idle samples a CPU core was busy" in found.advice
-
-
-def test_a_busy_neighbour_turns_the_advice_to_balance() -> None:
-    found = finding(run(RULE, node(gpu0=[95.0] * 30, gpu1=[30.0] * 30), **SMALL), "GPU-1")
-
-    assert found is not None
-    assert "Share the work evenly first: gpu0" in found.advice
 
 
 def test_absent_samples_do_not_count() -> None:
@@ -243,14 +220,7 @@ def test_the_table_tells_mean_and_percentiles_of_each_gpu() -> None:
     assert (row["mean_pct"], row["max_pct"]) == (29.0, 58.0)
     assert row["p5_pct"] == round(float(np.percentile(values, 5)), 2)
     assert row["p95_pct"] == round(float(np.percentile(values, 95)), 2)
-    assert (row["judged_minutes"], row["samples"]) == (2, 30)
-
-
-def test_parts_are_measured_alone() -> None:
-    part: NodeProfile = node(gpu0=[30.0] * 30)
-    params = RULE.params(**SMALL)
-
-    assert len(RULE.measure(part, params).gpus) == 1
+    assert row["samples"] == 30
 
 
 def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
@@ -259,15 +229,6 @@ def test_gpus_that_never_work_beside_others_are_told_as_unused() -> None:
     assert found is not None
     assert found.title == "1 of 2 GPUs is never used: gpu1 on algo-1"
     assert "one process per GPU" in found.advice
-
-
-def test_a_job_that_uses_no_gpu_at_all_is_told_to_look_at_its_device() -> None:
-    found = finding(run(RULE, node(gpu0=[0.0] * 30), **SMALL), "GPU-1")
-
-    assert found is not None
-    assert found.title == "The only GPU is never used: gpu0 on algo-1"
-    assert "moved to the GPU" in found.advice
-    assert found.cause == Cause.GPU_IDLE
 
 
 def test_a_gpu_that_works_a_little_is_under_used_and_may_have_a_cause() -> None:
@@ -300,30 +261,12 @@ def test_a_gpu_that_works_in_a_part_of_the_time_is_not_called_under_used(
     assert found.cause == cause
 
 
-@pytest.mark.parametrize(("other_late", "is_told"), [(0, True), (29, True), (40, False)])
-def test_a_gpu_is_late_only_when_others_work_already(other_late: int, is_told: bool) -> None:
-    late, other = ([0.0] * n + [95.0] * (60 - n) for n in (40, other_late))
-    found = finding(run(RULE, node(gpu0=late, gpu1=other), **SMALL), "GPU-1")
-
-    assert (found is not None and found.title.startswith("GPU begins late: gpu0")) is is_told
-    if is_told and found is not None:
-        assert found.where.start_s == START_S + 6 * other_late
-
-
 def test_a_node_whose_gpus_all_idle_is_told_to_be_looked_at() -> None:
     result = run(RULE, node(gpu0=[90.0] * 20), node(name="algo-2", gpu0=[0.0] * 20), **SMALL)
     found = finding(result, "GPU-1")
 
     assert found is not None
     assert "processes on algo-2" in found.advice
-
-
-def test_a_host_without_room_is_relieved_before_more_work_is_given() -> None:
-    part = node(gpu0=[50.0] * 30, cpu0=[95.0] * 30)
-    found = finding(run(RULE, part, **SMALL), "GPU-1")
-
-    assert found is not None
-    assert "Take work off the CPU first: its cores are at 95.0 %" in found.advice
 
 
 def of_cause(result: Any, cause: Cause) -> Any:
@@ -393,31 +336,6 @@ def test_a_gpu_that_swings_wastes_its_rests() -> None:
     assert found.estimate.share_ratio == pytest.approx(5 * 3.5 / len(values), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("n_idle", "step_s", "severity"),
-    [
-        (3, 39.9, Severity.INFO),
-        (5, 39.9, Severity.WARNING),  # a ninth of the time
-        (3, 0.25, Severity.WARNING),  # rests that are longer than a step
-        (3, None, Severity.WARNING),
-    ],
-)
-def test_short_rests_inside_each_long_step_are_phases_of_it(
-    n_idle: int, step_s: float | None, severity: Severity
-) -> None:
-    # A sample a second; a rest at the end of each 40 s.
-    values = ([95.0] * (39 - n_idle) + [0.0] * n_idle + [95.0]) * 10
-    starts = np.arange(0, 400, (step_s or 1000) + 0.1)
-    rows = [
-        ("Step:ModeKeys.TRAIN", "s", START_S + at, START_S + at + step_s) for at in starts if step_s
-    ]
-    part = node_profile(system=system_table({"gpu0": values}, interval_s=1), spans=span_table(rows))
-    found = finding(run(RULE, part, window=100, patience=60), "GPU-2")
-
-    assert found is not None
-    assert found.severity is severity
-
-
 def test_a_job_too_short_for_sagemaker_is_judged_nonetheless() -> None:
     result = run(RULE, node(gpu0=[30.0] * 61))
 
@@ -436,32 +354,7 @@ def test_a_gpu_that_is_never_used_is_found_although_the_loop_is_too_short_to_jud
     assert found.measured == 0.0
 
 
-@pytest.mark.parametrize(
-    ("step_s", "severity"),
-    [
-        (3.0, Severity.WARNING),
-        (4.5, Severity.INFO),
-        (5.0, Severity.WARNING),
-        (6.0, Severity.WARNING),
-    ],
-)
-def test_a_gpu_that_is_well_used_in_steps_is_not_under_used(
-    step_s: float, severity: Severity
-) -> None:
-    # 60 % in steps of half the loop: it works outside too; of all the loop: too little in them.
-    # Where steps are five sixths of the loop, the rest is less than half of what is lost.
-    begins = [START_S + index * 6.0 for index in range(30)]
-    rows = [("Step:ModeKeys.TRAIN", "s", begin, begin + step_s) for begin in begins]
-    part = node_profile(
-        system=system_table({"gpu0": [60.0] * 30}, interval_s=6), spans=span_table(rows)
-    )
-    found = finding(run(RULE, part, **SMALL), "GPU-1")
-
-    assert found is not None
-    assert found.severity is severity
-
-
-def test_a_steady_gpu_is_judged_by_what_it_does_on_average() -> None:
+def test_a_gpu_that_is_never_idle_is_judged_by_what_it_does_on_average() -> None:
     # Samples of a second meet steps of 0.7 s here and there.
     values = [50.0, 62.0, 84.0, 66.0, 70.0] * 40
     part = node_profile(system=system_table({"gpu0": values, "gpu1": values}, interval_s=1))
@@ -470,34 +363,19 @@ def test_a_steady_gpu_is_judged_by_what_it_does_on_average() -> None:
     assert found is not None
     assert found.severity is Severity.WARNING
     assert "gpu0 on algo-1 is at 66.4 % on average" in found.title
+    assert (found.measured, found.threshold) == (66.4, 70.0)
     assert found.estimate is not None
     assert found.estimate.share_ratio == pytest.approx(0.336)
     assert found.where.end_s == START_S + 199
 
 
-@pytest.mark.parametrize(
-    "values",
-    [
-        [60.0, 70.0, 85.0, 72.0, 75.0] * 40,  # well used
-        ([30.0] * 30 + [98.0] * 30) * 4,  # held up at times, well used at others
-    ],
-)
-def test_a_gpu_that_is_well_used_on_average_or_at_times_is_not_steadily_low(
-    values: list[float],
+@pytest.mark.parametrize(("n_idle", "severity"), [(9, Severity.INFO), (11, Severity.WARNING)])
+def test_rests_of_less_than_a_twentieth_of_the_time_are_a_reading(
+    n_idle: int, severity: Severity
 ) -> None:
-    part = node_profile(system=system_table({"gpu0": values}, interval_s=1))
-
-    result = run(RULE, part, window=60, patience=60)
-    assert not any("all the time" in found.title for found in result.findings)
-
-
-@pytest.mark.parametrize(("n_quiet", "is_whole"), [(0, True), (250, False)])
-def test_rests_all_over_the_work_concern_all_of_it(n_quiet: int, is_whole: bool) -> None:
-    # Rests take 4.5 % of the samples, and 5.4 % in the third quarter of those that are not quiet.
-    rests = {*range(11, 500, 22), *(375, 376, 377, 378)}
-    values = [0.0 if index in rests and index >= n_quiet else 95.0 for index in range(500)]
-    part = node_profile(system=system_table({"gpu0": values}, interval_s=1))
-    found = finding(run(RULE, part, window=100, patience=60), "GPU-2")
+    # Two GPUs; one rests for a few of 100 samples, half of what the job loses.
+    rests = ([95.0] * (100 - n_idle) + [0.0] * n_idle) * 4 + [95.0]
+    found = finding(run(RULE, node(gpu0=rests, gpu1=[95.0] * 401), **SMALL), "GPU-2")
 
     assert found is not None
-    assert (found.where.start_s == START_S) is is_whole
+    assert found.severity is severity

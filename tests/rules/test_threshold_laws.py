@@ -12,7 +12,7 @@ from tests.rules.samples import cases, run
 from tests.rules.test_wording_laws import NODES, RANKS, job_of, params_of
 
 CEILINGS = frozenset(["BATCH-1", "DL-1", "DL-6"])
-"""Findings of too little of something, as percentiles of GPUs are: it lies below the threshold."""
+"""Findings of too little of something, as the use of GPUs is: it lies below the threshold."""
 
 
 def contradictions(result: RuleResult) -> Iterator[str]:
@@ -20,7 +20,7 @@ def contradictions(result: RuleResult) -> Iterator[str]:
     for found in result.findings:
         if found.measured is None or found.threshold is None:
             continue
-        is_ceiling = found.id in CEILINGS or "percentile" in found.unit
+        is_ceiling = found.id in CEILINGS or "in its working time" in found.unit
         if found.measured > found.threshold if is_ceiling else found.measured < found.threshold:
             yield f"{found.id}: measured {found.measured}, threshold {found.threshold}"
 
