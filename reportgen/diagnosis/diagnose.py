@@ -10,14 +10,16 @@ from reportgen.diagnosis.explanations import (
     EXPLAINS_RATIO,
     NAMED_BY,
     TIMED_BY,
-    UNEVEN_WORK,
     explaining,
     possible_causes,
     severity_rank,
     share_of,
 )
 from reportgen.diagnosis.lost_time import parts_of, with_lost_time
-from reportgen.results import Cause, Finding, RuleResult, Severity
+from reportgen.results import Cause, Finding, RuleResult, Severity, Status
+
+LARGER_BATCH = "BATCH-1"
+BOTTLENECK_RULES = frozenset({"CPUBottleneck", "IOBottleneck", "NetworkBottleneck"})
 
 
 def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
@@ -27,6 +29,7 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     at least as severe as its worst symptom. Causes get an ``attributed_ratio``: parts of the loss
     that do not overlap; the GPU time budget shows them.
     """
+    results = _without_larger_batch(results)
     findings = [finding for result in results for finding in result.findings]
     again = _told_before(results)
     roots = {id(finding): _roots(finding, findings, again) for finding in findings}
@@ -53,6 +56,17 @@ def diagnose(results: Sequence[RuleResult]) -> tuple[RuleResult, ...]:
     ]
     causes = [finding for result in diagnosed for finding in result.findings]
     return tuple(with_lost_time(result, causes) for result in diagnosed)
+
+
+def _without_larger_batch(results: Sequence[RuleResult]) -> Sequence[RuleResult]:
+    """Return the results without advice of a larger batch where a bottleneck rule triggered."""
+    triggered = {str(result.id) for result in results if result.status is Status.TRIGGERED}
+    if not triggered & BOTTLENECK_RULES:
+        return results
+    return [
+        replace(result, findings=tuple(item for item in result.findings if item.id != LARGER_BATCH))
+        for result in results
+    ]
 
 
 def _told_before(results: Sequence[RuleResult]) -> Mapping[int, Finding]:
@@ -88,8 +102,7 @@ def _roots(
     reached, ends = [finding], []
     for item in reached:
         teller = told_before.get(id(item))
-        is_other = teller and item.id == UNEVEN_WORK and explaining(teller, findings)
-        causes = [*explaining(item, findings), *([teller] if teller and not is_other else [])]
+        causes = [*explaining(item, findings), *([teller] if teller else [])]
         if not causes and item is not finding:
             ends.append(item)
         reached += [other for other in causes if all(other is not seen for seen in reached)]

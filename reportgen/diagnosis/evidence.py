@@ -83,6 +83,11 @@ NETWORK_FULL = Sign(
     present="For {value:pct} of the time GPUs are idle while the network is close to its limit.",
     absent="The network is hardly ever at its limit while GPUs are idle ({value:pct} of the time).",
 )  # fmt: skip
+RECEIVES_STEADILY = Sign(
+    rule="NetworkBottleneck", metric="steady_input_ratio", limit_pct=3,
+    present="In {value:pct} of the minutes the node receives data at close to its highest rate.",
+    absent="The node hardly receives data, or only in bursts.",
+)  # fmt: skip
 BETWEEN_STEPS = Sign(
     rule="OverallFrameworkMetrics", metric="between_steps_ratio", limit_pct=10,
     present="{value:pct} of the time from the first to the last step lies between steps.",
@@ -129,7 +134,7 @@ HYPOTHESES: Mapping[str, tuple[Signs, Signs]] = {
     Cause.CPU_PREPROCESSING: ((LOOP_WAITS, CORES_USED_UP), _LOADER_LIMITS),
     Cause.HOST_BOUND: ((CPU_BUSY,), _LOADER_LIMITS),
     Cause.IO_WAIT: ((WAITS_FOR_IO, LOOP_WAITS), (CORES_USED_UP,)),
-    Cause.NETWORK_INPUT: ((NETWORK_FULL, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
+    Cause.NETWORK_INPUT: ((RECEIVES_STEADILY, LOOP_WAITS), (WAITS_FOR_IO, CORES_USED_UP)),
     Cause.OTHER_PROGRAMS: ((LOOP_WAITS, CORES_USED_UP), ()),
     Cause.SLOW_INPUT: ((LOOP_WAITS,), ()),
     Cause.NO_PREFETCH: ((LOOP_WAITS,), ()),

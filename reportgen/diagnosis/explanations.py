@@ -25,19 +25,16 @@ NAMED_BY: Mapping[str, str] = {
     Cause.WORK_BETWEEN_STEPS: "OverallFrameworkMetrics",
     Cause.PERIODIC_SLOW_STEPS: "StepPeriodicity",
     Cause.RANDOM_SLOW_STEPS: "StepOutlier",
+    Cause.SLOWING_DOWN: "StepOutlier",
     Cause.SLOW_WORKER: "OverallFrameworkMetrics",
 }
 """Which rule names a cause that may be behind an effect."""
 TIMED_BY = "Dataloader"
 """The rule that knows from events how long the loop waits for data. Others see idle GPUs while
 cores wait for the disk or the network is busy, whatever the GPUs wait for."""
-UNEVEN_WORK = "ACT-2"
-"""The finding on a rank that computes more than the others: late whatever its host does."""
 EXPLAINS_RATIO = 0.5
 """A cause accounts for at least half of what its symptom may cost; with less, removing it would
 leave most of the symptom."""
-BY_TURNS_RATIO = 0.25
-"""Of ranks that are late by turns, the worst has a part only of what makes them late."""
 JOINT_RATIO = 0.25
 """Of several causes that account for half of a symptom together, each makes a quarter of that."""
 LEFT_FROM_RATIO = 0.25
@@ -117,11 +114,8 @@ EXPLAINED_BY: Mapping[str, frozenset[str]] = {
 """The causes that explain a symptom. A word may be on both sides: small kernels explain a slow
 host, which explains a late rank. No chain leads back to where it began."""
 
-LEFT_OUT: Mapping[str, frozenset[str]] = {
-    UNEVEN_WORK: EXPLAINED_BY[Cause.SLOW_RANK],
-    "IDLE-5": frozenset({Cause.FIRST_USE, Cause.LONG_GAP}),
-}
-"""Findings whose cost holds nothing of these causes, which hence do not explain them."""
+_STOPS = frozenset({Cause.FIRST_USE, Cause.LONG_GAP})
+"""Single stops, which the finding on the work of the host leaves out of its cost."""
 
 _SEVERITY_RANK = {severity: rank for rank, severity in enumerate(Severity)}
 
@@ -142,8 +136,6 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
     Small ones are not counted together: each accounts for a quarter of that half at least. The time
     of all of them is taken out of the symptom's: what is left must be no fault.
     """
-    if any(_is_late_by_work(symptom, other) for other in findings):
-        return []
     least = EXPLAINS_RATIO * share_of(symptom)
     parts = [
         other
@@ -156,56 +148,34 @@ def explaining(symptom: Finding, findings: Sequence[Finding]) -> list[Finding]:
     ):
         by_cause[part.cause] = max(share_of(part), by_cause.get(part.cause, 0.0))
     left = share_of(symptom) - sum(by_cause.values())
-    if not _is_by_turns(symptom) and left >= LEFT_FROM_RATIO:
+    if left >= LEFT_FROM_RATIO:
         return []
     if alone := [other for other in parts if explains(other, symptom)]:
         return alone
     return parts if sum(by_cause.values()) >= least else []
 
 
-def _is_late_by_work(symptom: Finding, other: Finding) -> bool:
-    """Return whether a late rank is late as it computes more: its host is not the reason."""
-    return (
-        symptom.cause == Cause.SLOW_RANK
-        and other.id == UNEVEN_WORK
-        and other is not symptom
-        and other.where.node == symptom.where.node
-        and share_of(other) >= JOINT_RATIO * share_of(symptom)
-    )
-
-
 def explains(cause: Finding, symptom: Finding) -> bool:
     """Return whether one finding explains another one, as docs/diagnosis.md says."""
-    least_ratio = BY_TURNS_RATIO if _is_by_turns(symptom) else EXPLAINS_RATIO
-    return _may_explain(cause, symptom) and share_of(cause) >= least_ratio * share_of(symptom)
-
-
-def _is_by_turns(symptom: Finding) -> bool:
-    """Return whether ranks are late by turns: a finding on late ranks that names none of them."""
-    return symptom.cause == Cause.SLOW_RANK and symptom.where.node is None
+    is_enough = share_of(cause) >= EXPLAINS_RATIO * share_of(symptom)
+    return _may_explain(cause, symptom) and is_enough
 
 
 def _may_explain(cause: Finding, symptom: Finding) -> bool:
     # Work between steps is a fault by what lies behind every step: pauses and rhythms are left out.
     is_work = symptom.cause == Cause.WORK_BETWEEN_STEPS and symptom.severity is not Severity.INFO
-    if is_work and cause.cause in _STEPS:
-        return False
-    if cause.cause in LEFT_OUT.get(symptom.id, ()):
-        return False
     # An unknown cost explains nothing that has one.
-    if cause.estimate is None and symptom.estimate is not None:
-        return False
+    is_unknown = cause.estimate is None and symptom.estimate is not None
+    # A GPU that is never used holds up no other one, and a rank is late by what happens there.
+    is_of_a_place = cause.cause in _ABSENT or symptom.cause == Cause.SLOW_RANK
     return (
         cause.cause in EXPLAINED_BY.get(symptom.cause, ())
         and cause.severity is not Severity.INFO
-        and not (
-            symptom.cause == Cause.SLOW_RANK
-            and not _is_by_turns(symptom)
-            and cause.where.node != symptom.where.node
-        )
+        and not is_unknown
+        and not (is_work and cause.cause in _STEPS)
+        and not (is_of_a_place and _is_elsewhere(symptom, cause))
+        and not (symptom.id == "IDLE-5" and cause.cause in _STOPS)
         and not _is_of_the_slow_worker(symptom, cause)
-        and not (cause.cause in _ABSENT and _is_of_another_gpu(symptom, cause))
-        and not (cause.cause == Cause.GPU_IDLE and _is_of_another_node(symptom, cause))
     )
 
 
@@ -218,15 +188,13 @@ def _is_of_the_slow_worker(symptom: Finding, cause: Finding) -> bool:
     )
 
 
-def _is_of_another_node(symptom: Finding, cause: Finding) -> bool:
-    """Return whether both name a node, and not the same one."""
-    return None is not symptom.where.node != cause.where.node is not None
-
-
-def _is_of_another_gpu(symptom: Finding, cause: Finding) -> bool:
-    """Return whether both name GPUs, and none in common: one that idles holds up no other."""
-    named = [set((item.where.device or "").split(", ")) - {""} for item in (symptom, cause)]
-    return all(named) and named[0].isdisjoint(named[1])
+def _is_elsewhere(symptom: Finding, cause: Finding) -> bool:
+    """Return whether both name nodes, and other ones, or both name GPUs, and none in common."""
+    places = [
+        tuple(set((name or "").split(", ")) - {""} for name in (item.where.node, item.where.device))
+        for item in (symptom, cause)
+    ]
+    return any(all(pair) and pair[0].isdisjoint(pair[1]) for pair in zip(*places, strict=True))
 
 
 def possible_causes(finding: Finding, results: Sequence[RuleResult]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from reportgen.arrays import Floats, Instants, Mask, Rows
 from reportgen.facts.samples import (
     EDGE_AT_MOST_RATIO,
-    WorkRange,
     count_where,
     idle_edges,
     mean_of,
@@ -27,8 +26,6 @@ BUSY_ABOVE_PCT = 90.0
 UNTOUCHED_PCT = 2.0
 """A GPU that stays below this for the whole job runs nothing of it: a driver's own work is shown
 as 1 %."""
-WORK_WINDOW_RATIO = 0.2
-"""Less than a fifth of a window of samples, or than is judged at all, says nothing about it."""
 LEAST_JUDGED = 60
 """More samples than this are judged: half a minute at SageMaker's usual interval, three of them
 above a 95th percentile. SageMaker's rules wait for 1,000, which a job of eight minutes has not."""
@@ -201,17 +198,6 @@ def unused_ratio(system: SystemTable) -> float:
     return 1 - used_pct / (100 * n_ticks) if n_ticks else 0.0
 
 
-def windows_at_work(stops: Rows, work: WorkRange, *, window: int) -> tuple[Rows, Rows]:
-    """Return (m,) first and stop of the part of each window in a device's working range.
-
-    A window is the last ``window`` samples before one of (m,) ``stops``. First and stop are equal
-    where too few samples are left to judge.
-    """
-    first, stop = np.maximum(stops - window, work.first), np.minimum(stops, work.stop)
-    least = min(WORK_WINDOW_RATIO * window, LEAST_JUDGED)
-    return first, np.where(stop - first >= least, stop, first)
-
-
 # Cores
 
 
@@ -307,7 +293,6 @@ def starvation_of(
     *,
     gpu_pct: float = IDLE_BELOW_PCT,
     busy_pct: float = NETWORK_BUSY_PCT,
-    floor_bytes_per_s: float = FLOOR_BYTES_PER_S,
     limit_bytes_per_s: float | None = None,
 ) -> Starvation:
     """Find the ticks of one node in which a GPU is below ``gpu_pct`` while the network is busy.
@@ -317,11 +302,7 @@ def starvation_of(
     node's own 99th percentile in that time.
     """
     is_inside = while_at_work(system)
-    received = np.zeros(system.n_ticks)
-    for column in system.each(SeriesKind.RECEIVE_ALGORITHM):
-        received += column
-    if not system.names(SeriesKind.RECEIVE_ALGORITHM):
-        received[:] = np.nan
+    received = sum_of(system, SeriesKind.RECEIVE_ALGORITHM)
     gpus = system.each(SeriesKind.GPU_UTILIZATION)
     has_both = np.isfinite(received) & (count_where(gpus, system.n_ticks, np.isfinite) > 0)
     known, limit = received[np.isfinite(received) & is_inside], limit_bytes_per_s
@@ -331,7 +312,7 @@ def starvation_of(
         limit = float(np.percentile(known, OWN_LIMIT_PCT))
     is_starved = np.zeros(system.n_ticks, dtype=np.bool_)
     if limit is not None:
-        least = busy_from(limit, busy_pct=busy_pct, floor_bytes_per_s=floor_bytes_per_s)
+        least = busy_from(limit, busy_pct=busy_pct)
         is_starved = (
             is_inside & has_both & (low_gpus(system, below=gpu_pct) > 0) & (received >= least)
         )
@@ -340,6 +321,6 @@ def starvation_of(
     )
 
 
-def busy_from(limit_bytes_per_s: float, *, busy_pct: float, floor_bytes_per_s: float) -> float:
+def busy_from(limit_bytes_per_s: float, *, busy_pct: float) -> float:
     """Return the rate above which a network is busy: a share of its limit, or the floor."""
-    return max(limit_bytes_per_s * busy_pct / 100, floor_bytes_per_s)
+    return max(limit_bytes_per_s * busy_pct / 100, FLOOR_BYTES_PER_S)

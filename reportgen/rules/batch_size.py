@@ -2,43 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Instants, Mask
+from reportgen.arrays import Mask
 from reportgen.facts import usage
 from reportgen.facts.distributions import Box, box_of, percentiles
-from reportgen.facts.samples import training_loop_ns, work_range
+from reportgen.facts.samples import present_values, training_loop_ns
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.results import Role, Severity
 from reportgen.rules import kit
-from reportgen.rules.aws.aws_batch_size import (
-    CPU,
-    Series,
-    all_below,
-    minutes_with_room,
-    violations_of,
-)
+from reportgen.rules.aws.aws_batch_size import CPU, violations_of
 from reportgen.rules.aws.details import MEMORY_SUFFIX, Violations, counted
 from reportgen.rules.base import About, Need, Outcome, Rule
-from reportgen.text import device_label, format_place, format_places, part_of, plural, write
+from reportgen.text import device_label, format_place, format_places, part_of, write
 
-ACTIVE_RATIO = 0.2
-"""A window in which a GPU did nothing at all in more than four of five samples says nothing about
-its batch."""
 HOST_BOUND_FROM_PCT = 50.0
 """From this share of bottleneck ticks on the host comes first: CPUBottleneck's threshold."""
 
 ABOUT = About(
     checks="""Whether the batch could be larger, because CPU, GPU and GPU memory are all not fully
         used. Whether the batch is too large is not checked: see “Memory in use”, if recorded.""",
-    reading="""Once a minute the 95th percentiles of the latest samples of the CPU, of each GPU and
-        of its memory are compared with their thresholds. A larger batch is possible if all three
-        are below. GPU memory is the activity of the memory controller here, not the allocated
-        memory.""",
+    reading="""The 95th percentiles of the samples of the CPU, of each GPU and of its memory in the
+        working time are compared with their thresholds. A larger batch is possible if all three are
+        below. GPU memory is the activity of the memory controller here, not the allocated memory.
+        The counters are SageMaker's, which looks once a minute at the latest samples.""",
     advice="""Raise the batch size step by step while watching the allocated GPU memory; if the
         model cannot use more, take a smaller instance.""",
     section=results.Section(id="batch-size", title="Batch size", order=200),
@@ -54,13 +45,9 @@ LARGER = kit.Message(
     cause=results.Cause.GPU_UNDERUSED,
     severity=Severity.WARNING,
     title="The batch could be larger: {place} reaches only {measured:pct}",
-    text=(
-        "In {gpu.roomy_ns.size:n} of {gpu.judged_minutes:count check} (once a minute, of the "
-        "latest samples, at most {window:n}) {place} was not fully used: its 95th percentiles were "
-        "at most {measured:pct} (GPU) and {gpu.memory_p95_pct:pct} (GPU memory); that of the "
-        "node's CPU was {gpu.cpu_p95_pct:pct} in the last check. This concerns {concerned} "
-        "({places}). {memory}"
-    ),
+    text="""In the working time of the node no resource of {place} was fully used: the 95th
+        percentiles were {measured:pct} (GPU), {gpu.memory.work_p95_pct:pct} (GPU memory) and
+        {gpu.cpu.work_p95_pct:pct} (CPU). This concerns {concerned} ({places}). {memory}""",
     advice="""Raise the batch size step by step while watching the allocated GPU memory, or use a
         smaller instance.""",
     exhibit="head_room",
@@ -79,58 +66,50 @@ class Params:
     patience: int = kit.patience()
     window: int = kit.window(500)
 
-    @property
-    def limits_pct(self) -> Mapping[Role, float]:
-        """Return the thresholds of CPU, GPU and GPU memory, in this order."""
-        limits = (self.cpu_threshold_p95, self.gpu_threshold_p95, self.gpu_memory_threshold_p95)
-        return dict(zip((Role.CPU, Role.GPU, Role.GPU_MEMORY), limits, strict=True))
-
-
-def _role(resource: str) -> Role:
-    if resource == CPU:
-        return Role.CPU
-    return Role.GPU_MEMORY if resource.endswith(MEMORY_SUFFIX) else Role.GPU
-
 
 @kit.row
 class Resource:
-    """Use of ``cpu``, ``gpu1`` or ``gpu1_memory`` over the whole job."""
+    """Use of ``cpu``, ``gpu1`` or ``gpu1_memory`` over the whole job, and in the working time."""
 
     node: str = kit.col()
     name: str = kit.col(name="resource")
-    last_window_p95_pct: float = kit.col("%", digits=2)
+    work_p95_pct: float = kit.col("%", digits=2)
     threshold_pct: float = kit.col("%")
     p50_pct: float = kit.derived(lambda resource: resource.box.p50, "%", digits=2)
     p95_pct: float = kit.derived(lambda resource: resource.box.p95, "%", digits=2)
     max_pct: float = kit.col("%", digits=2)
     n_samples: int = kit.col(name="samples")
+    role: Role
     box: Box
 
 
 @kit.row
 class GpuRoom:
-    """Minutes in which a node had room beside one GPU.
+    """The resources of a GPU: its use, its memory, and the cores of its node.
 
     Attributes:
-        roomy_ns: starts of those of the judged minutes with room everywhere that do not owe it to
-            an idle start or end.
-        gpu_p95_pct, memory_p95_pct: highest window percentiles in the minutes with room.
-        cpu_p95_pct: of the node in the last window.
         host_bound_pct: share of the node's ticks with an idle GPU and a busy or waiting core.
         allocated_pct: 95th percentile of its memory that was allocated, ``None`` if not recorded.
+        start_ns, end_ns: the working time of the node.
     """
 
     node: str
     gpu: str
     is_used: bool
-    last_ns: int
-    judged_minutes: int
-    roomy_ns: Instants
-    gpu_p95_pct: float
-    memory_p95_pct: float
-    cpu_p95_pct: float
+    use: Resource
+    memory: Resource
+    cpu: Resource
     host_bound_pct: float
-    allocated_pct: float | None = None
+    allocated_pct: float | None
+    start_ns: int
+    end_ns: int
+
+    @property
+    def has_room(self) -> bool:
+        """Return whether none of them is fully used, nor the allocated memory."""
+        every = (self.use, self.memory, self.cpu)
+        is_free = (self.allocated_pct or 0.0) < self.memory.threshold_pct
+        return is_free and all(each.work_p95_pct < each.threshold_pct for each in every)
 
 
 @kit.row
@@ -151,137 +130,87 @@ class NodeRoom:
 def measure(part: NodeProfile, params: Params) -> NodeRoom:
     """Measure a node; GPUs without samples of utilization or memory are not judged."""
     system, kind = part.system, SeriesKind.GPU_UTILIZATION
-    cpu = usage.samples_of(system, usage.cores_mean_pct(system))
-    sampled, with_memory = (
-        [gpu for gpu, _ in usage.samples_by_gpu(system, each)]
-        for each in (kind, SeriesKind.GPU_MEMORY)
-    )
-    judged = [gpu for gpu in sampled if gpu in with_memory and cpu.values.size]
-    series = _SeriesOfGpus(system=system, cpu=cpu, gpus=judged)
+    cores = usage.samples_of(system, usage.cores_mean_pct(system))
+    is_at_work = _at_work(part)
+    work_ns = system.tick_ns[is_at_work]
     are_used = usage.used_gpus(system.columns_of(kind)).tolist()
     is_used = dict(zip(system.names(kind), are_used, strict=True))
-    gpus = []
-    for gpu, its in series.items():
-        gpus.append(_room(part, gpu, its, params, is_used=is_used[gpu]))
+
+    def resource(name: str, samples: usage.Samples, role: Role, limit_pct: float) -> Resource:
+        inside = samples.values[is_at_work[samples.is_there]]
+        p95 = percentiles(inside if inside.size else samples.values, (95,))[0]
+        return Resource(
+            node=part.node,
+            name=name,
+            work_p95_pct=float(np.round(p95, usage.PERCENT_DIGITS)),
+            threshold_pct=float(limit_pct),
+            max_pct=float(samples.values.max()),
+            n_samples=samples.values.size,
+            role=role,
+            box=box_of(samples.values),
+        )
+
+    resources, gpus = [], []
+    if cores.values.size:
+        resources.append(resource(CPU, cores, Role.CPU, params.cpu_threshold_p95))
+    for name, use, memory in _gpus(system, cores):
+        room = GpuRoom(
+            node=part.node,
+            gpu=name,
+            is_used=is_used[name],
+            use=resource(name, use, Role.GPU, params.gpu_threshold_p95),
+            memory=resource(
+                name + MEMORY_SUFFIX, memory, Role.GPU_MEMORY, params.gpu_memory_threshold_p95
+            ),
+            cpu=resources[0],
+            host_bound_pct=usage.host_bound_pct(system),
+            allocated_pct=_allocated_pct(system, name),
+            start_ns=int(work_ns[0]),
+            end_ns=int(work_ns[-1]),
+        )
+        resources += [room.use, room.memory]
+        gpus.append(room)
     return NodeRoom(
         node=part.node,
         n_ticks=system.n_ticks,
-        n_gpus=len(sampled),
+        n_gpus=sum(1 for _ in usage.samples_by_gpu(system, kind)),
         gpus=tuple(gpus),
-        resources=tuple(_resources(part.node, series, params)),
-        aws=violations_of(part.node, cpu, series, params),
+        resources=tuple(resources),
+        aws=violations_of(part.node, cores, _gpus(system, cores), params),
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _SeriesOfGpus(Mapping[str, Series]):
-    """The series of each GPU, read when they are asked for: of all GPUs a week has 160 MB."""
-
-    system: SystemTable
-    cpu: usage.Samples
-    gpus: Sequence[str]
-
-    def __getitem__(self, gpu: str) -> Series:
-        use, memory = (
-            usage.samples_of(
-                self.system,
-                self.system.columns_of(kind)[self.system.names(kind).index(gpu)],
-            )
-            for kind in (SeriesKind.GPU_UTILIZATION, SeriesKind.GPU_MEMORY)
-        )
-        return {CPU: self.cpu, gpu: use, gpu + MEMORY_SUFFIX: memory}
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.gpus)
-
-    def __len__(self) -> int:
-        return len(self.gpus)
+def _at_work(part: NodeProfile) -> Mask:
+    """Return (n_ticks,) whether a tick lies in the working time of a node: its loop, if known."""
+    tick_ns, loop_ns = part.system.tick_ns, training_loop_ns(part.spans)
+    in_loop = (tick_ns >= loop_ns[0]) & (tick_ns <= loop_ns[1]) if loop_ns else None
+    return usage.while_at_work(part.system) if in_loop is None or not in_loop.any() else in_loop
 
 
-def _resources(node: str, series: _SeriesOfGpus, params: Params) -> Iterator[Resource]:
-    if series.cpu.values.size:
-        yield _resource(node, CPU, series.cpu, params)
-    for its in series.values():
-        for name, samples in its.items():
-            if name != CPU:
-                yield _resource(node, name, samples, params)
+def _gpus(
+    system: SystemTable, cores: usage.Samples
+) -> Iterator[tuple[str, usage.Samples, usage.Samples]]:
+    """Yield use and memory of each GPU that can be judged, read one after the other.
 
-
-def _resource(node: str, name: str, samples: usage.Samples, params: Params) -> Resource:
-    return Resource(
-        node=node,
-        name=name,
-        last_window_p95_pct=_last_p95(samples, params),
-        threshold_pct=float(params.limits_pct[_role(name)]),
-        max_pct=float(samples.values.max()),
-        n_samples=samples.values.size,
-        box=box_of(samples.values),
-    )
-
-
-def _last_p95(samples: usage.Samples, params: Params) -> float:
-    return float(percentiles(samples.values[-params.window :], (95,))[0])
-
-
-def _room(part: NodeProfile, gpu: str, series: Series, params: Params, *, is_used: bool) -> GpuRoom:
-    """Find the minutes in which CPU, GPU and GPU memory had room while the GPU was at work."""
-    cpu, use, _ = series.values()
-    room = minutes_with_room(series, params)
-    is_at_work = _is_at_work(part, series, room.stops, params)
-    return GpuRoom(
-        node=part.node,
-        gpu=gpu,
-        is_used=is_used,
-        last_ns=int(use.time_ns[-1]),
-        judged_minutes=room.n_judged,
-        roomy_ns=room.start_ns[is_at_work],
-        gpu_p95_pct=float(room.p95_pct[1][is_at_work].max(initial=0.0)),
-        memory_p95_pct=float(room.p95_pct[2][is_at_work].max(initial=0.0)),
-        cpu_p95_pct=_last_p95(cpu, params),
-        host_bound_pct=usage.host_bound_pct(part.system),
-        allocated_pct=_allocated_pct(part.system, gpu),
-    )
+    All of them at once have 160 MB in a week.
+    """
+    names, memories = system.names(SeriesKind.GPU_MEMORY), system.columns_of(SeriesKind.GPU_MEMORY)
+    for name, use in usage.samples_by_gpu(system, SeriesKind.GPU_UTILIZATION):
+        if name in names and cores.values.size:
+            memory = usage.samples_of(system, memories[names.index(name)])
+            if memory.values.size:
+                yield name, use, memory
 
 
 def _allocated_pct(system: SystemTable, gpu: str) -> float | None:
     used, total = (
-        next(
-            (
-                column
-                for name, column in zip(system.names(kind), system.each(kind), strict=True)
-                if name == gpu
-            ),
-            None,
-        )
+        dict(zip(system.names(kind), system.each(kind), strict=True)).get(gpu)
         for kind in (SeriesKind.GPU_USED_BYTES, SeriesKind.GPU_TOTAL_BYTES)
     )
     if used is None or total is None or not np.nanmax(total, initial=0.0) > 0:
         return None
-    known = used[np.isfinite(used)]
+    known = present_values(used)
     return float(100 * percentiles(known, (95,))[0] / np.nanmax(total)) if known.size else None
-
-
-def _is_at_work(part: NodeProfile, series: Series, stops: Instants, params: Params) -> Mask:
-    """Return (m,) whether the windows have room by what of them lies in the working range alone."""
-    (_, use, _), size = series.values(), params.window
-    work = work_range(
-        use.time_ns,
-        use.values,
-        idle_below=usage.IDLE_BELOW_PCT,
-        loop_ns=training_loop_ns(part.spans),
-    )
-    found = np.zeros(stops.size, dtype=bool)
-    bounds = usage.windows_at_work(stops, work, window=size)
-    for at, (end, first, stop) in enumerate(zip(stops.tolist(), *bounds, strict=True)):
-        is_active = (use.values[end - size : end] > 0).mean() >= ACTIVE_RATIO
-        if is_active and stop > first:
-            edges = np.array([use.time_ns[first], use.time_ns[stop - 1] + 1])
-            inside = [its.values[slice(*its.before(edges))] for its in series.values()]
-            found[at] = stop - first == size or (
-                all(values.size for values in inside)
-                and bool(all_below([percentiles(its, (95,)) for its in inside], params)[0])
-            )
-    return found
 
 
 def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
@@ -292,59 +221,50 @@ def judge(nodes: Sequence[NodeRoom], params: Params) -> Outcome:
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(node.n_gpus for node in nodes),
         n_samples=n_samples,
-        patience=max(params.patience, params.window),
+        patience=usage.enough_samples(params.patience),
     )
     if missing is None and not gpus:
         missing = kit.too_few("GPU memory was not sampled.")
-    counts = {
-        "gpus_with_room": sum(1 for gpu in gpus if gpu.roomy_ns.size),
-        "judged_gpu_minutes": sum(gpu.judged_minutes for gpu in gpus),
-    }
     return Outcome(
         missing=missing,
         **counted([node.aws for node in nodes]),
-        findings=[None if missing else _finding(gpus, params)],
-        exhibits=_exhibits(nodes, params) if gpus else [],
-        metrics=counts if gpus else {},
+        findings=[None if missing else _finding(gpus)],
+        exhibits=_exhibits(nodes) if gpus else [],
+        metrics={"gpus_with_room": sum(gpu.has_room for gpu in gpus)} if gpus else {},
     )
 
 
-def _exhibits(nodes: Sequence[NodeRoom], params: Params) -> Iterator[results.Exhibit]:
+def _exhibits(nodes: Sequence[NodeRoom]) -> Iterator[results.Exhibit]:
     resources = [item for node in nodes for item in node.resources]
-    window = plural(params.window, "sample")
-    caption = f"95th percentiles of the last {window} of the job and of the whole job."
+    caption = """The columns “work …” are of the working time of the node, the others of the whole
+        job."""
     title = "Use of each resource, and its threshold"
     yield kit.table("head_room", resources, Resource, title=title, caption=caption)
     labels = [device_label(item.node, item.name, n_nodes=len(nodes)) for item in resources]
     yield kit.boxes(
         "boxes",
-        [(label, its.box, its.max_pct) for label, its in zip(labels, resources, strict=True)],
+        [(label, item.box, item.max_pct) for label, item in zip(labels, resources, strict=True)],
         title="CPU, GPU and GPU memory over the whole job",
         unit="%",
-        row_roles=[_role(item.name) for item in resources],
+        row_roles=[item.role for item in resources],
     )
 
 
-def _finding(gpus: Sequence[GpuRoom], params: Params) -> results.Finding | None:
-    """Return that a batch may be larger, if the used GPUs have room and none waits for its host.
-
-    Where the allocated memory was recorded, it decides whether there is room for more.
-    """
-    used = [gpu for gpu in gpus if gpu.is_used and gpu.judged_minutes]
-    limit_pct = params.gpu_memory_threshold_p95
-    found = [gpu for gpu in used if gpu.roomy_ns.size and (gpu.allocated_pct or 0.0) < limit_pct]
-    worst = min(found, key=lambda gpu: gpu.gpu_p95_pct, default=None)
-    if worst is None or len(found) < len(used) or worst.host_bound_pct > HOST_BOUND_FROM_PCT:
+def _finding(gpus: Sequence[GpuRoom]) -> results.Finding | None:
+    """Return that a batch may be larger, if the used GPUs have room and none waits for its host."""
+    used = [gpu for gpu in gpus if gpu.is_used]
+    worst = min(used, key=lambda gpu: gpu.use.work_p95_pct, default=None)
+    is_possible = all(gpu.has_room for gpu in used)
+    if worst is None or not is_possible or worst.host_bound_pct > HOST_BOUND_FROM_PCT:
         return None
     return LARGER.finding(
-        measured=worst.gpu_p95_pct,
-        threshold=params.gpu_threshold_p95,
-        where=kit.longest_minutes(worst.node, worst.gpu, worst.roomy_ns, last_ns=worst.last_ns),
+        measured=worst.use.work_p95_pct,
+        threshold=worst.use.threshold_pct,
+        where=kit.stretch(worst.node, worst.gpu, worst.start_ns, worst.end_ns),
         gpu=worst,
         place=format_place(worst.node, worst.gpu),
-        window=params.window,
-        concerned=part_of(len(found), len(gpus), "GPU"),
-        places=format_places([(gpu.node, gpu.gpu) for gpu in found]),
+        concerned=part_of(len(used), len(gpus), "GPU"),
+        places=format_places([(gpu.node, gpu.gpu) for gpu in used]),
         memory=write(_MEMORY)
         if worst.allocated_pct is None
         else write(_ALLOCATED, allocated=worst.allocated_pct),

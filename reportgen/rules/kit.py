@@ -10,9 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-import numpy as np
-
-from reportgen.arrays import Integers
 from reportgen.merging import concat, merge, merged, sum_by_key
 from reportgen.results import Cause, Estimate, Finding, Reason, ReasonCode, Severity, Where
 from reportgen.results.charts import (
@@ -30,7 +27,7 @@ from reportgen.results.charts import (
 from reportgen.results.rows import col, columns_of, derived, row, table
 from reportgen.rules.base import param
 from reportgen.text import format_ns_range, write
-from reportgen.units import NS_PER_MINUTE, seconds, speedup_at_most
+from reportgen.units import seconds, speedup_at_most
 
 __all__ = [
     "AWS_DEFAULTS", "BOTTLENECKS", "CHEAP_RATIO", "CORES_ALONE", "CRITICAL_FROM_RATIO", "FAR_APART",
@@ -38,7 +35,7 @@ __all__ = [
     "MOST_BOXES", "MOST_INTERVALS", "MOST_LINES", "WITHOUT_EVENTS", "Interval", "Message",
     "at_worker", "boxes", "col", "columns_of", "communication_names", "concat", "cost_severity",
     "count", "derived", "estimate_of", "fault_severity", "floats", "histogram", "interval",
-    "intervals", "lane_of", "left_out", "longest_minutes", "low_middle_high", "merge", "merged",
+    "intervals", "lane_of", "left_out", "low_middle_high", "merge", "merged",
     "patience", "percentage", "ranking", "reason_lost", "reason_to_skip", "reason_without_gpu",
     "reason_without_steps", "row",
     "share_limit", "stretch", "sum_by_key", "table", "too_few", "too_short", "top_k",
@@ -210,17 +207,6 @@ def interval(what: str, where: Where) -> Interval:
         start_s=where.start_s or 0.0,
         end_s=where.end_s or 0.0,
     )
-
-
-def longest_minutes(node: str, device: str, minutes_ns: Integers, *, last_ns: int) -> Where:
-    """Return the longest run of neighbouring minutes, the first of equally long ones.
-
-    ``minutes_ns`` are (m,) sorted starts, m >= 1; the run ends at ``last_ns`` at the latest.
-    """
-    ends = np.flatnonzero(np.diff(minutes_ns) > NS_PER_MINUTE) + 1
-    longest_ns = max(np.split(minutes_ns, ends), key=len)
-    end_ns = int(longest_ns[-1]) + NS_PER_MINUTE
-    return stretch(node, device, int(longest_ns[0]), min(end_ns, last_ns))
 
 
 # Parameters of rules that read samples, and whether they saw enough

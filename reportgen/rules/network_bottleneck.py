@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from reportgen import results
-from reportgen.arrays import Mask, Rows
+from reportgen.arrays import Mask
 from reportgen.facts import usage
 from reportgen.facts.intervals import runs_of
 from reportgen.facts.samples import minutes_of
@@ -20,6 +20,10 @@ from reportgen.units import NS_PER_S, seconds
 
 MAX_HOLE_TICKS = 2
 """An episode goes on over this many ticks: the rate of a loader that never stops still swings."""
+LEAST_EPISODE_S = 30.0
+"""Shorter bursts, as at the start of an epoch, cost little."""
+STEADY_RATIO = 0.7
+"""A minute whose mean is this share of the highest rates is steady; bursts lie far below."""
 
 ABOUT = About(
     checks="Whether a GPU is idle while its node receives data as fast as the network allows.",
@@ -85,25 +89,6 @@ class Params:
         minimum=1,
         may_be_none=True,
     )
-    floor_bytes_per_s: float = param(
-        usage.FLOOR_BYTES_PER_S,
-        unit="bytes/s",
-        meaning="slower rates are never a bottleneck",
-        source="a job that hardly uses its network must not be held up by it",
-        minimum=0,
-    )
-    min_duration_s: float = param(
-        30,
-        unit="s",
-        meaning="shorter episodes do not count",
-        source="shorter bursts, as at the start of an epoch, cost little",
-        minimum=0,
-    )
-    patience: int = kit.count(
-        usage.LEAST_JUDGED,
-        "judge only once more than this many samples exist",
-        source="as GPUs are judged: an episode is as plain in a job of some minutes",
-    )
 
 
 @kit.row
@@ -138,10 +123,10 @@ class NodeNetwork:
     Attributes:
         n_both: ticks with a sample of a GPU and of received bytes.
         limit_bytes_per_s: given, or the node's own; ``None`` without received bytes.
-        n_starved: starved ticks in the episodes.
-        in_use: the episodes of GPUs that the job uses; one that it never uses waits for nothing.
-        n_in_use: ticks in ``in_use`` in which such a GPU is starved.
-        n_minutes: minutes after the patience that touch an episode.
+        steady_ratio: share of the minutes at work in which it receives steadily; ``None`` without
+            received bytes.
+        episodes: those of GPUs that the job uses; one that it never uses waits for nothing.
+        n_starved: ticks in them in which such a GPU is starved.
         starving: minutes in which GPUs idle in gaps shorter than a tick.
     """
 
@@ -150,11 +135,9 @@ class NodeNetwork:
     n_gpus: int
     n_both: int
     limit_bytes_per_s: float | None
+    steady_ratio: float | None
     episodes: tuple[Episode, ...]
     n_starved: int
-    in_use: tuple[Episode, ...]
-    n_in_use: int
-    n_minutes: int
     starving: tuple[Starving, ...]
 
 
@@ -165,31 +148,24 @@ def measure(part: NodeProfile, params: Params) -> NodeNetwork:
         system,
         gpu_pct=params.gpu_threshold,
         busy_pct=params.network_threshold,
-        floor_bytes_per_s=params.floor_bytes_per_s,
         limit_bytes_per_s=params.limit_bytes_per_s,
     )
-    low_used = usage.low_used_gpus(system, below=params.gpu_threshold)
-    is_in_use = found.is_starved & (low_used > 0)
-    spans, in_use = (_spans(system, its, params) for its in (found.is_starved, is_in_use))
-    rows = _rows(spans)
-    stop = minutes_of(system.tick_ns).stop
-    touched = stop[np.unique(np.searchsorted(stop, rows, side="right"))]
+    is_starved = found.is_starved & (usage.low_used_gpus(system, below=params.gpu_threshold) > 0)
+    spans = _spans(system, is_starved)
     return NodeNetwork(
         node=part.node,
         n_ticks=system.n_ticks,
         n_gpus=len(system.names(SeriesKind.GPU_UTILIZATION)),
         n_both=int(np.count_nonzero(found.has_both)),
         limit_bytes_per_s=found.limit_bytes_per_s,
-        episodes=tuple(_episode(part, found, span) for span in spans),
-        n_starved=int(found.is_starved[rows].sum()),
-        in_use=tuple(_episode(part, found, span) for span in in_use),
-        n_in_use=int(is_in_use[_rows(in_use)].sum()),
-        n_minutes=int((np.cumsum(found.has_both)[touched - 1] > params.patience).sum()),
+        steady_ratio=_steady_ratio(system),
+        episodes=tuple(_episode(part, found, is_starved, span) for span in spans),
+        n_starved=sum(int(is_starved[span].sum()) for span in spans),
         starving=starved_by_network(part),
     )
 
 
-def _spans(system: SystemTable, is_starved: Mask, params: Params) -> list[slice]:
+def _spans(system: SystemTable, is_starved: Mask) -> list[slice]:
     """Return the rows of each episode; a gap in the sampling ends one."""
     rows, interval_ns = np.flatnonzero(is_starved), system.interval_ns
     if interval_ns is None or not rows.size:
@@ -198,111 +174,90 @@ def _spans(system: SystemTable, is_starved: Mask, params: Params) -> list[slice]
     runs = runs_of(system.tick_ns[rows], max_step=longest_ns)
     first, last = rows[runs.first], rows[runs.last]
     length_ns = system.tick_ns[last] - system.tick_ns[first] + interval_ns
-    is_long = length_ns >= params.min_duration_s * NS_PER_S
+    is_long = length_ns >= LEAST_EPISODE_S * NS_PER_S
     return list(map(slice, first[is_long].tolist(), (last[is_long] + 1).tolist()))
 
 
-def _rows(spans: Sequence[slice]) -> Rows:
-    return np.concatenate([np.arange(0), *(np.arange(span.start, span.stop) for span in spans)])
-
-
-def _episode(part: NodeProfile, found: usage.Starvation, span: slice) -> Episode:
-    tick_ns, is_starved = part.system.tick_ns[span], found.is_starved[span]
+def _episode(part: NodeProfile, found: usage.Starvation, is_starved: Mask, span: slice) -> Episode:
+    tick_ns, rows = part.system.tick_ns[span], is_starved[span]
     use = part.system.matrix(SeriesKind.GPU_UTILIZATION)[span]
     return Episode(
         node=part.node,
         start_s=seconds(tick_ns[0]),
         end_s=seconds(tick_ns[-1]),
-        mean_bytes_per_s=float(found.received[span][is_starved].mean()),
+        mean_bytes_per_s=float(found.received[span][rows].mean()),
         limit_bytes_per_s=found.limit_bytes_per_s or 0.0,
-        gpu_mean_pct=float(np.nanmean(use[is_starved])),
+        gpu_mean_pct=float(np.nanmean(use[rows])),
     )
+
+
+def _steady_ratio(system: SystemTable) -> float | None:
+    """Return the share of the minutes at work with a mean input close to the highest rates."""
+    inputs = usage.input_bytes_per_s(system)
+    is_known = usage.while_at_work(system) & np.isfinite(inputs)
+    if not is_known.any():
+        return None
+    known, minutes = inputs[is_known], minutes_of(system.tick_ns[is_known])
+    counts = np.diff(minutes.stop, prepend=0)
+    means = np.add.reduceat(known, minutes.stop - counts) / counts
+    limit = float(np.percentile(known, usage.OWN_LIMIT_PCT))
+    return float((means >= max(STEADY_RATIO * limit, usage.FLOOR_BYTES_PER_S)).mean())
 
 
 def judge(nodes: Sequence[NodeNetwork], params: Params) -> Outcome:
     """Add up the nodes and say when the network held a GPU up."""
-    counters = results.Counters(
-        rule_triggered=sum(node.n_minutes for node in nodes),
-        violations=sum(node.n_starved for node in nodes),
-        datapoints=sum(node.n_both for node in nodes),
-    )
-    n_both = max(counters.datapoints, 1)
-    share, in_use_share = counters.violations / n_both, sum(its.n_in_use for its in nodes) / n_both
-    in_use = kit.concat(node.in_use for node in nodes)
-    is_found = in_use and counters.rule_triggered
-    worst = max((its.n_in_use / its.n_both for its in nodes if its.n_both), default=0.0)
-    in_gaps = _in_gaps(nodes)
+    n_both = sum(node.n_both for node in nodes)
+    share = sum(node.n_starved for node in nodes) / max(n_both, 1)
+    episodes = kit.concat(node.episodes for node in nodes)
+    in_gaps, missing = _in_gaps(nodes), _reason(nodes)
+    steady = [node.steady_ratio for node in nodes if node.steady_ratio is not None]
+    by_ticks = [_finding(nodes, episodes, share, params)] if episodes and not missing else []
     return Outcome(
-        missing=None if in_gaps else _reason(nodes, params),
-        counters=counters,
-        details=_details(nodes, params),
-        metrics={"starved_ratio": round(share, 6)} if counters.datapoints else {},
-        findings=in_gaps or ([_finding(in_use, in_use_share, worst, params)] if is_found else []),
+        missing=None if in_gaps else missing,
+        metrics={
+            **({"starved_ratio": round(share, 6)} if n_both else {}),
+            **({"steady_input_ratio": round(max(steady), 6)} if steady else {}),
+        },
+        findings=in_gaps or by_ticks,
         exhibits=[
-            *([_share(share)] if counters.datapoints else []),
-            *([_episodes(in_use)] if in_use else []),
+            *([_share(share)] if n_both else []),
+            *([_episodes(episodes)] if episodes else []),
         ],
     )
 
 
-def _reason(nodes: Sequence[NodeNetwork], params: Params) -> results.Reason | None:
+def _reason(nodes: Sequence[NodeNetwork]) -> results.Reason | None:
     with_gpu = [node for node in nodes if node.n_gpus]
     reason = kit.reason_to_skip(
         n_ticks=sum(node.n_ticks for node in nodes),
         n_gpus=sum(node.n_gpus for node in nodes),
         n_samples=max((node.n_ticks for node in with_gpu), default=0),
-        patience=params.patience,
+        patience=usage.LEAST_JUDGED,
     )
-    if reason is not None:
-        return reason
-    if all(node.limit_bytes_per_s is None for node in with_gpu):
+    if reason is None and all(node.limit_bytes_per_s is None for node in with_gpu):
         return kit.too_few("The bytes that the training container received were not sampled.")
-    n_both = max(node.n_both for node in nodes)
-    return kit.reason_to_skip(n_ticks=1, n_gpus=None, n_samples=n_both, patience=params.patience)
-
-
-def _details(nodes: Sequence[NodeNetwork], params: Params) -> results.Details:
-    limits: dict[str, results.JsonValue] = {
-        node.node: node.limit_bytes_per_s for node in nodes if node.limit_bytes_per_s is not None
-    }
-    episodes: dict[str, results.JsonValue] = {
-        node.node: [
-            {
-                "start": item.start_s,
-                "end": item.end_s,
-                "mean_bytes_per_s": item.mean_bytes_per_s,
-                "gpu_mean": item.gpu_mean_pct,
-            }
-            for item in node.episodes
-        ]
-        for node in nodes
-        if node.episodes
-    }
-    source = "own_p99" if params.limit_bytes_per_s is None else "parameter"
-    return {"limit_bytes_per_s": limits, "limit_source": source, "episodes": episodes}
+    return reason
 
 
 def _finding(
-    episodes: Sequence[Episode], share: float, worst: float, params: Params
+    nodes: Sequence[NodeNetwork], episodes: Sequence[Episode], share: float, params: Params
 ) -> results.Finding:
-    """Return the finding; ``share`` is of all nodes, ``worst`` that of the node with most of it.
+    """Return the finding; ``share`` is of all nodes.
 
     That the job's own maximum is the limit is a guess, hence no more than a warning.
     """
     longest = max(episodes, key=lambda item: item.duration_s)
-    least = usage.busy_from(
-        longest.limit_bytes_per_s,
-        busy_pct=params.network_threshold,
-        floor_bytes_per_s=params.floor_bytes_per_s,
-    )
-    is_own = params.limit_bytes_per_s is None
+    worst = max(node.n_starved / node.n_both for node in nodes if node.n_both)
+    is_given = params.limit_bytes_per_s is not None
     own = results.Severity.INFO if worst < kit.CHEAP_RATIO else results.Severity.WARNING
-    return (AT_OWN_MAXIMUM if is_own else AT_LIMIT).finding(
+    return (AT_LIMIT if is_given else AT_OWN_MAXIMUM).finding(
         measured=round(longest.mean_bytes_per_s, 1),
-        threshold=round(least, 1),
+        threshold=round(
+            usage.busy_from(longest.limit_bytes_per_s, busy_pct=params.network_threshold), 1
+        ),
         where=longest.where,
-        severity=own if is_own else kit.fault_severity(share),
-        share=None if is_own else share,
+        severity=kit.fault_severity(share) if is_given else own,
+        share=share if is_given else None,
         share_pct=100 * share,
         n_episodes=len(episodes),
         gpu_threshold=params.gpu_threshold,

@@ -216,19 +216,6 @@ def test_a_cause_that_two_rules_name_is_told_once_by_the_more_important() -> Non
     assert found["OPER-1"].symptom_of == ()
 
 
-@pytest.mark.parametrize(("share", "late_by"), [(0.1, ("IDLE-1",)), (0.05, ())])
-def test_ranks_are_late_by_turns_because_of_what_costs_the_worst_of_them_a_quarter(
-    share: float, late_by: tuple[str, ...]
-) -> None:
-    late = finding("COMM-1", Severity.WARNING, 0.3, cause=Cause.SLOW_RANK)
-    where = Where(node="rank 2")
-    input_ = replace(
-        finding("IDLE-1", Severity.WARNING, share, cause=Cause.SLOW_INPUT), where=where
-    )
-
-    assert diagnosed(late, input_)["COMM-1"].symptom_of == late_by
-
-
 def test_a_rank_that_copies_from_pageable_memory_is_late_because_of_that() -> None:
     late = finding("COMM-1", Severity.WARNING, 0.16, cause=Cause.SLOW_RANK)
     copies = finding("COPY-1", Severity.WARNING, 0.12, cause=Cause.PAGEABLE_COPIES)
@@ -236,35 +223,6 @@ def test_a_rank_that_copies_from_pageable_memory_is_late_because_of_that() -> No
 
     assert found["COMM-1"].symptom_of == ("COPY-1",)
     assert found["COPY-1"].symptom_of == ()
-
-
-@pytest.mark.parametrize(
-    ("uneven_share", "late_by", "uneven_by"),
-    [
-        (0.07, (), ("COMM-1",)),  # half of the lateness of one of two ranks: all of it
-        (0.02, ("IDLE-1",), ()),
-    ],
-)
-def test_a_late_rank_that_computes_more_is_not_late_because_of_its_host(
-    uneven_share: float, late_by: tuple[str, ...], uneven_by: tuple[str, ...]
-) -> None:
-    late = finding("COMM-1", Severity.WARNING, 0.14, cause=Cause.SLOW_RANK)
-    uneven = finding("ACT-2", Severity.WARNING, uneven_share, cause=Cause.SLOW_RANK)
-    input_ = finding("IDLE-1", Severity.WARNING, 0.36, cause=Cause.SLOW_INPUT)
-    found = diagnosed(late, uneven, input_)
-
-    assert found["COMM-1"].symptom_of == late_by
-    assert found["ACT-2"].symptom_of == uneven_by
-
-
-def test_a_host_that_is_slow_beside_a_single_stop_is_a_cause_of_its_own() -> None:
-    stop = finding("IDLE-10", Severity.WARNING, 0.3, cause=Cause.LONG_GAP)
-    host = finding("IDLE-5", Severity.WARNING, 0.1, cause=Cause.SLOW_HOST)
-    reading = finding("GPU-3", Severity.INFO, 0.2, cause=Cause.SLOW_HOST)
-    found = diagnosed(stop, host, reading)
-
-    assert found["IDLE-5"].symptom_of == ()
-    assert "IDLE-10" in found["GPU-3"].symptom_of
 
 
 @pytest.mark.parametrize(("device", "explains"), [("gpu1, gpu2", False), ("gpu0, gpu1", True)])
@@ -434,3 +392,13 @@ def test_the_rule_that_looks_for_a_cause_tells_it_with_half_of_what_it_may_cost(
     )
 
     assert [item.id for of in results for item in of.findings if not item.symptom_of] == [teller]
+
+
+@pytest.mark.parametrize(("status", "is_told"), [(Status.TRIGGERED, False), (Status.OK, True)])
+def test_no_larger_batch_is_advised_where_a_bottleneck_rule_triggered(
+    status: Status, is_told: bool
+) -> None:
+    batch = result("BatchSize", finding("BATCH-1", Severity.WARNING, cause=Cause.GPU_UNDERUSED))
+    (room, _) = diagnose([batch, RuleResult(id=RuleId("CPUBottleneck"), status=status)])
+
+    assert bool(room.findings) is is_told

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reportgen.arrays import Floats
-from reportgen.facts.samples import WorkRange
 from reportgen.facts.usage import (
     busy_from,
     cores_mean_pct,
@@ -19,7 +18,6 @@ from reportgen.facts.usage import (
     unused_ratio,
     used_gpus,
     used_throughout,
-    windows_at_work,
 )
 from reportgen.profile import SeriesKind
 from tests.builders import START_S, ns, system_table
@@ -66,22 +64,6 @@ def test_a_gpu_that_stopped_while_another_goes_on_waits_for_nothing() -> None:
     system = system_table({"gpu0": [50.0, 0.0, 50.0, 0.0, 0.0], "gpu1": [50.0, 5.0, 9.0, 50.0, 0]})
 
     assert low_used_gpus(system).tolist() == [0, 2, 1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("stop", "expected"),
-    [
-        (10, (5, 10)),  # half of the window lies before the working range
-        (20, (10, 20)),  # all of it lies in the range
-        (26, (16, 24)),  # the range ends before the window
-        (6, (5, 5)),  # less than a fifth is left
-    ],
-)
-def test_a_window_is_cut_to_the_working_range(stop: int, expected: tuple[int, int]) -> None:
-    work = WorkRange(first=5, stop=24)
-    first, last = windows_at_work(np.array([stop]), work, window=10)
-
-    assert (int(first[0]), int(last[0])) == expected
 
 
 def test_a_core_is_hot_above_a_threshold_and_never_where_it_is_absent() -> None:
@@ -152,7 +134,7 @@ def test_without_received_bytes_there_is_no_limit_and_no_starved_tick() -> None:
 def test_a_network_is_busy_from_a_share_of_its_limit_but_never_below_the_floor(
     limit: float, least: float
 ) -> None:
-    assert busy_from(limit, busy_pct=90, floor_bytes_per_s=10e6) == least
+    assert busy_from(limit, busy_pct=90) == least
 
 
 def test_a_gpu_that_stopped_leaves_nothing_unused_afterwards() -> None:

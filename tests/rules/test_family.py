@@ -35,7 +35,7 @@ EMPTY_DETAILS: dict[str, Any] = {
     "LoadBalancing": {},
     "LongPause": {},
     "LowGPUUtilization": {},
-    "NetworkBottleneck": {"limit_bytes_per_s": {}, "limit_source": "own_p99", "episodes": {}},
+    "NetworkBottleneck": {},
     "OverallFrameworkMetrics": {"ratio": {}, "phase": {}, "phase_time": {}},
     "StepOutlier": {"step_details": {}},
     "StepPeriodicity": {},
@@ -55,10 +55,7 @@ DEFAULT_PARAMETERS = {
     "LongPause": "threshold_pct:3\nmin_share_pct:0.5\nmin_steps:20\nmin_samples:100",
     "LowGPUUtilization": "threshold_p95:70\nthreshold_p5:10\nwindow:500\npatience:1000",
     "MaxInitializationTime": "threshold:20",
-    "NetworkBottleneck": (
-        "gpu_threshold:10\nnetwork_threshold:90\nlimit_bytes_per_s:None\n"
-        "floor_bytes_per_s:10000000\nmin_duration_s:30\npatience:60"
-    ),
+    "NetworkBottleneck": "gpu_threshold:10\nnetwork_threshold:90\nlimit_bytes_per_s:None",
     "OverallFrameworkMetrics": "",
     "OverallSystemUsage": "",
     "PythonFunctions": "min_share_pct:10",

@@ -1,10 +1,9 @@
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from reportgen.facts.distributions import Box
-from reportgen.results import ColumnType, ExhibitKind, ReasonCode, Role, Severity, Where
+from reportgen.results import ColumnType, ExhibitKind, ReasonCode, Role, Severity
 from reportgen.results.charts import MOST_BOXES, MOST_INTERVALS
 from reportgen.rules.kit import (
     Interval,
@@ -17,7 +16,6 @@ from reportgen.rules.kit import (
     fault_severity,
     histogram,
     intervals,
-    longest_minutes,
     merge,
     ranking,
     reason_to_skip,
@@ -25,7 +23,7 @@ from reportgen.rules.kit import (
     table,
 )
 from reportgen.units import NS_PER_US
-from tests.builders import START_S, known, ns
+from tests.builders import known
 
 
 @row
@@ -238,27 +236,6 @@ def test_intervals_that_were_left_out_before_are_counted_too() -> None:
 
     assert made.caption == "The 1 longest of 1,234."
     assert intervals([interval(0, 1)], title="When").caption == ""
-
-
-MINUTES = ns(START_S) + np.array([0, 2, 3, 4, 9]) * 60_000_000_000
-
-
-def test_the_longest_run_of_minutes_is_the_place_of_a_finding() -> None:
-    found = longest_minutes("algo-1", "gpu0", MINUTES, last_ns=ns(START_S + 3600))
-
-    assert found == Where(node="algo-1", device="gpu0", start_s=START_S + 120, end_s=START_S + 300)
-
-
-def test_of_equally_long_runs_of_minutes_the_first_counts() -> None:
-    found = longest_minutes("algo-1", "gpu0", MINUTES[[0, 4]], last_ns=ns(START_S + 3600))
-
-    assert found.start_s == START_S
-
-
-def test_a_run_of_minutes_ends_with_the_last_sample() -> None:
-    found = longest_minutes("algo-1", "gpu0", MINUTES[4:], last_ns=ns(START_S + 545.5))
-
-    assert found.end_s == START_S + 545.5
 
 
 def test_the_first_thing_that_is_missing_is_named() -> None:
