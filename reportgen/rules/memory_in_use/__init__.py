@@ -11,8 +11,8 @@ from reportgen.profile.trace import RankTrace
 from reportgen.rules import kit
 from reportgen.rules.base import About, Need, Outcome, Rule
 from reportgen.rules.memory_in_use import sampled, traced
+from reportgen.rules.memory_in_use.sampled import Params
 
-_OWN = "chosen: the rest is what a larger batch or one more loader process takes"
 TRACED = results.Section(id="device-memory", title="Memory of the allocator", order=90)
 ABOUT = About(
     checks="How much memory GPUs and hosts use, whether it comes near its limit, and if it grows.",
@@ -30,23 +30,6 @@ ABOUT = About(
     hint_when_skipped="""To record them, run the job with the command reportgen record, or trace it
         with profile_memory=True.""",
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Params:
-    """Thresholds at which memory is nearly full, has room, or grows."""
-
-    host_pct: float = kit.percentage(90, "a host that uses more memory is reported", source=_OWN)
-    gpu_full_pct: float = kit.percentage(
-        95, "a GPU that stays above this is nearly full", source=_OWN
-    )
-    gpu_room_pct: float = kit.percentage(
-        50, "GPUs that never reach this have room", source="chosen: twice the batch may fit"
-    )
-    threshold_growth_pct: float = kit.share_limit(
-        5.0,
-        "memory that grows in every step is a fault if it grows at least this much over the steps",
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

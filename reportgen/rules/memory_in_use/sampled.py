@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -14,11 +13,22 @@ from reportgen.facts.resample import ThinCurve, align, thin
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.profile import NodeProfile, SeriesKind
 from reportgen.rules.base import Outcome
-from reportgen.rules.kit import MOST_LINES, Message, col, floats, left_out, row, table
+from reportgen.rules.kit import (
+    MOST_LINES,
+    Message,
+    col,
+    floats,
+    left_out,
+    percentage,
+    row,
+    share_limit,
+    table,
+)
 from reportgen.text import device_label, part_of
 from reportgen.units import NS_PER_S, seconds
 
 HOST = "host"
+_REST = "chosen: the rest is what a larger batch or one more loader process takes"
 MOST_CELLS = 1_000
 """Points of a line: more than a screen has columns of pixels for it."""
 _STAYS_PCT = 50.0
@@ -88,20 +98,19 @@ class Growth:
     agreement: float
 
 
-class Limits(Protocol):
-    """The parameters of memory in samples."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Thresholds at which memory is nearly full, has room, or grows."""
 
-    @property
-    def host_pct(self) -> float:
-        """Return the percentage from which a host is near its limit."""
-
-    @property
-    def gpu_full_pct(self) -> float:
-        """Return the percentage above which a GPU is nearly full."""
-
-    @property
-    def gpu_room_pct(self) -> float:
-        """Return the percentage below which a GPU has room."""
+    host_pct: float = percentage(90, "a host that uses more memory is reported", source=_REST)
+    gpu_full_pct: float = percentage(95, "a GPU that stays above this is nearly full", source=_REST)
+    gpu_room_pct: float = percentage(
+        50, "GPUs that never reach this have room", source="chosen: twice the batch may fit"
+    )
+    threshold_growth_pct: float = share_limit(
+        5.0,
+        "memory that grows in every step is a fault if it grows at least this much over the steps",
+    )
 
 
 @row
@@ -120,12 +129,12 @@ class DeviceMemory:
     curve: ThinCurve
 
 
-def measure(part: NodeProfile, params: Limits) -> tuple[DeviceMemory, ...]:
+def measure(part: NodeProfile, params: Params) -> tuple[DeviceMemory, ...]:
     """Measure every GPU of a node, then the node itself; empty where bytes were not recorded."""
     return (*_gpus(part, params), *_host(part, params))
 
 
-def _gpus(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
+def _gpus(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
     system = part.system
     names = system.names(SeriesKind.GPU_USED_BYTES)
     whole = SeriesKind.GPU_TOTAL_BYTES
@@ -140,7 +149,7 @@ def _gpus(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
             yield _device(part, name, used_pct, limit_bytes=limit, above=params.gpu_full_pct)
 
 
-def _host(part: NodeProfile, params: Limits) -> Iterator[DeviceMemory]:
+def _host(part: NodeProfile, params: Params) -> Iterator[DeviceMemory]:
     used_bytes = part.system.matrix(SeriesKind.HOST_MEMORY_BYTES)
     used_pct = part.system.matrix(SeriesKind.HOST_MEMORY)
     if not used_bytes.size or not used_pct.size:
@@ -189,7 +198,7 @@ def _growth(used_pct: Floats) -> Growth | None:
     return Growth(first=first, last=last, rise=trend.rise, agreement=trend.agreement)
 
 
-def judge(devices: Sequence[DeviceMemory], params: Limits) -> Outcome:
+def judge(devices: Sequence[DeviceMemory], params: Params) -> Outcome:
     """Report hosts near their limit, and GPUs that are full or have room; at least one device."""
     gpus = [device for device in devices if device.device != HOST]
     hosts = [device for device in devices if device.device == HOST]
@@ -217,7 +226,7 @@ def _highest(devices: Sequence[DeviceMemory]) -> float | None:
 
 
 def _findings(
-    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Limits
+    gpus: Sequence[DeviceMemory], hosts: Sequence[DeviceMemory], params: Params
 ) -> Iterator[results.Finding]:
     near = [host for host in hosts if host.max_pct > params.host_pct]
     full = [gpu for gpu in gpus if gpu.above_pct > _STAYS_PCT]
