@@ -10,12 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reportgen.arrays import Floats, Instants
+from reportgen.arrays import Instants
 from reportgen.facts.breakdown import Breakdown, FunctionSums, breakdown_of, function_sums
 from reportgen.facts.intervals import overlaps_any, runs_of
 from reportgen.facts.samples import Counts, count_where, minutes_of, training_loop_ns
 from reportgen.facts.starving import Starving
-from reportgen.facts.usage import BUSY_ABOVE_PCT, UNTOUCHED_PCT, hot_cores, low_gpus, low_used_gpus
+from reportgen.facts.usage import BUSY_ABOVE_PCT, hot_cores, low_gpus, low_used_gpus
 from reportgen.merging import concat, merge, merged, sums_by_code
 from reportgen.profile import NodeProfile, SeriesKind, SystemTable
 from reportgen.profile.memo import fact
@@ -77,7 +77,6 @@ class Bottlenecks:
         lacks_io_wait: whether the I/O wait of the cores of a node was not sampled.
         ticks_by_minute: (n, 2) start of each minute, and how many ticks it has.
         n_in_use: bottlenecks in which a GPU idled that the job uses at other times.
-        is_any_touched: whether any GPU ever does anything.
         n_loops: nodes with step events.
         loop_ticks, loop_in_use: (3,) ticks, and bottlenecks in ``n_in_use``, before, in and after
             the training loop of these nodes.
@@ -98,7 +97,6 @@ class Bottlenecks:
     lacks_io_wait: bool = merged(any, default=False)
     ticks_by_minute: Instants = merged(_added_by_minute, default_factory=_no_minutes)
     n_in_use: int = merged(sum, default=0)
-    is_any_touched: bool = merged(any, default=False)
     n_loops: int = merged(sum, default=0)
     loop_ticks: Counts = merged(sum, default_factory=_no_ticks)
     loop_in_use: Counts = merged(sum, default_factory=_no_ticks)
@@ -115,19 +113,10 @@ class Bottlenecks:
         return sum(node.time_ns.size for node in self.nodes)
 
     @property
-    def n_cores_hot(self) -> Counts:
-        """Return how many cores were hot in each bottleneck."""
-        return np.concatenate([node.n_cores_hot for node in self.nodes])
-
-    @property
-    def hot_ratio(self) -> Floats:
-        """Return the same as a share of the cores of the node."""
-        return np.concatenate([node.n_cores_hot / max(node.n_cores, 1) for node in self.nodes])
-
-    @property
     def hot_median_ratio(self) -> float:
-        """Return the median of these shares; there is at least one bottleneck."""
-        return float(np.median(self.hot_ratio))
+        """Return the median share of cores that are hot, of at least one bottleneck."""
+        shares = [node.n_cores_hot / max(node.n_cores, 1) for node in self.nodes]
+        return float(np.median(np.concatenate(shares)))
 
     @property
     def in_use_ratio(self) -> float:
@@ -185,7 +174,6 @@ def bottlenecks_of(
         lacks_io_wait=not system.names(SeriesKind.IO_WAIT),
         ticks_by_minute=np.column_stack([minutes.start_ns, n_ticks]),
         n_in_use=int(is_in_use.sum()),
-        is_any_touched=any((use >= UNTOUCHED_PCT).any() for use in system.each(gpus)),
         n_loops=int(loop_ns is not None),
         loop_ticks=loop_ticks,
         loop_in_use=_split(loop_ns, system.tick_ns[is_in_use]),
@@ -235,12 +223,11 @@ class BottleneckStretch:
     n_ticks: int
 
 
-def stretches_of(job: Bottlenecks, *, widened: float = 1.0) -> list[BottleneckStretch]:
-    """Merge neighbours on each node; ``widened`` times the usual gap may lie between them."""
+def stretches_of(job: Bottlenecks) -> list[BottleneckStretch]:
+    """Merge neighbours on each node."""
     found = []
     for node in job.nodes:
-        gap_ns = int(widened * NEIGHBOUR_INTERVALS * node.interval_ns)
-        runs = runs_of(node.time_ns, max_step=gap_ns)
+        runs = runs_of(node.time_ns, max_step=int(NEIGHBOUR_INTERVALS * node.interval_ns))
         found += [
             BottleneckStretch(
                 node=node.node,

@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-import numpy as np
-
 from reportgen.facts.bottlenecks import Bottlenecks, bottlenecks_of, stretches_of
 from reportgen.facts.breakdown import largest_increase
 from reportgen.facts.starving import STARVED_FROM_RATIO, Starving, worst_of
@@ -87,13 +85,9 @@ HELD_UP = Message(
     title="{words.waits_for}: {lost_pct:pct} of {whole}",
     text="",
     advice="",
-    unit="% of all samples",
+    unit="% of the samples of nodes with GPUs",
     exhibit="slices",
 )
-UNUSED = replace(HELD_UP, title="{words.waits_for}, but only GPUs that the job never uses")
-UNUSED_ADVICE = "Nothing to do here: use these GPUs, or an instance without them."
-UNTOUCHED_ADVICE = """No GPU of the job ever works: first make sure that the script uses them (see
-    GPU utilization)."""
 STARVED = replace(
     HELD_UP,
     title="{words.waits_for}: {measured:pct} of the working time",
@@ -105,19 +99,13 @@ STARVED = replace(
     unit="%",
     exhibit=None,
 )
-_BOTH = "a GPU was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; "
-COUNTED = "In {job.n_found:n} of {job.n_ticks:count sample} ({share_pct:pct}) " + _BOTH
-IS_ABOVE = "the rule triggers above {threshold:pct}."
-IS_ABOVE_ON_GPU_NODES = """these are {measured:pct} of the samples of nodes with GPUs, above the
-    threshold of {threshold:pct}."""
-IS_BELOW = "that is below the threshold of {threshold:pct}."
-UNUSED_ONLY = " In {n_unused:n} of them only GPUs were idle that never work; these do not count."
+COUNTED = """In {job.n_in_use:n} of {job.n_gpu_ticks:count sample} ({measured:pct}) a GPU that the
+    job uses was below {limits.gpu_threshold:pct} while {words.hot} {limits.hot_threshold:pct}; that
+    is {against} the threshold of {threshold:pct}."""
 LOOP_UNKNOWN = " Without step events it is unknown how many of them lie in the training loop."
 IN_LOOP = """ {in_use[1]:n} of them {in_use[1]:verb lie} in the training loop ({lost_pct:pct} of its
-    samples), {in_use[0]:n} before and {in_use[2]:n} after it"""
-ON_NODES = " (on the {job.n_loops} of {n_nodes} nodes with steps)"
-WIDTH = " In these samples {width:g} of {cores} cores {width:verb were/was} {words.over} (median)"
-SINGLE = "; in {single_pct:pct} of them it was exactly one core"
+    samples), {in_use[0]:n} before and {in_use[2]:n} after it."""
+WIDTH = " In these samples {hot_pct:pct} of the cores were {words.over} (median)."
 LONGEST = """ The samples form {n_stretches:count interval}; the longest lasts {length:ns} on
     {longest.node} and has {longest.n_ticks:count such sample}."""
 
@@ -175,31 +163,27 @@ def _metrics(job: Bottlenecks) -> Mapping[str, float | int | None]:
 
 
 def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | None:
-    if not job.n_found or job.n_ticks <= limits.patience:
+    in_use_pct = 100 * job.in_use_ratio
+    is_over = in_use_pct > limits.threshold
+    is_told = is_over or (job.loop_ratio or 0.0) >= REPORTED_FROM_RATIO
+    if not is_told or job.n_ticks <= limits.patience:
         return None
-    share_pct, in_use_pct = 100 * job.n_found / job.n_ticks, 100 * job.in_use_ratio
-    is_over = max(share_pct, in_use_pct) > limits.threshold
-    if not is_over and (job.loop_ratio or 0.0) < REPORTED_FROM_RATIO:
-        return None
-    against, measured = IS_BELOW, share_pct
-    if share_pct > limits.threshold:
-        against = IS_ABOVE
-    elif in_use_pct > limits.threshold:
-        against, measured = IS_ABOVE_ON_GPU_NODES, in_use_pct
     stretches = stretches_of(job)
     longest = max(stretches, key=lambda item: (item.n_ticks, -item.start_ns))
-    cores = sorted({node.n_cores for node in job.nodes if node.time_ns.size})
     cause = largest_increase(job.functions, job.functions_at_work)
-    message = replace(
-        HELD_UP if job.n_in_use else UNUSED,
-        id=words.finding_id,
-        text=_text(job, against, has_cause=cause is not None),
-        cause=words.cause,
-    )
-    return message.finding(
-        measured=measured,
+    parts = {
+        COUNTED: True,
+        LOOP_UNKNOWN if job.loop_ratio is None else IN_LOOP: True,
+        WIDTH: True,
+        " {words.narrow}": job.hot_median_ratio < NARROW_RATIO,
+        LONGEST: True,
+        " {cause}": cause is not None,
+    }
+    text = "".join(part for part, applies in parts.items() if applies)
+    return replace(HELD_UP, id=words.finding_id, text=text, cause=words.cause).finding(
+        measured=in_use_pct,
         threshold=limits.threshold,
-        is_crossed=against != IS_BELOW,
+        is_crossed=is_over,
         where=stretch(longest.node, None, longest.start_ns, longest.end_ns),
         severity=_severity(job, words) if is_over else Severity.INFO,
         share=job.lost_ratio,
@@ -207,15 +191,11 @@ def _finding(job: Bottlenecks, limits: _Limits, words: Wording) -> Finding | Non
         job=job,
         words=words,
         limits=limits,
+        against="above" if is_over else "below",
         lost_pct=100 * job.lost_ratio,
         whole="the job" if job.loop_ratio is None else "the training loop",
-        share_pct=share_pct,
-        n_unused=job.n_found - job.n_in_use,
         in_use=job.loop_in_use.tolist(),
-        n_nodes=len(job.nodes),
-        width=float(np.median(job.n_cores_hot)),
-        cores=f"{cores[0]}" if len(cores) == 1 else f"{cores[0]} to {cores[-1]}",
-        single_pct=100 * int((job.n_cores_hot == 1).sum()) / job.n_found,
+        hot_pct=100 * job.hot_median_ratio,
         n_stretches=len(stretches),
         longest=longest,
         length=longest.end_ns - longest.start_ns,
@@ -247,28 +227,7 @@ def _larger(ticks: Finding | None, minutes: Finding | None) -> Finding | None:
     return minutes if ticks.severity is Severity.INFO or lost > seen else ticks
 
 
-def _text(job: Bottlenecks, against: str, *, has_cause: bool) -> str:
-    only = "" if job.n_loops == len(job.nodes) else ON_NODES
-    parts = {
-        COUNTED + against: True,
-        UNUSED_ONLY: job.n_in_use < job.n_found,
-        LOOP_UNKNOWN: job.loop_ratio is None,
-        f"{IN_LOOP}{only}.": job.loop_ratio is not None,
-        WIDTH: True,
-        SINGLE: bool((job.n_cores_hot == 1).any()),
-        ".": True,
-        " {words.narrow}": job.hot_median_ratio < NARROW_RATIO,
-        LONGEST: True,
-        " {cause}": has_cause,
-    }
-    return "".join(text for text, applies in parts.items() if applies)
-
-
 def _advice(job: Bottlenecks, words: Wording) -> str:
-    if not job.is_any_touched:
-        return UNTOUCHED_ADVICE
-    if not job.n_in_use:
-        return UNUSED_ADVICE
     if job.hot_median_ratio < NARROW_RATIO:
         return words.narrow_advice
     is_used_up = job.hot_median_ratio >= USED_UP_RATIO

@@ -23,8 +23,6 @@ GAP_FROM_PCT = 10.0
 """Pairs whose mean utilization differs by less share the work, whatever their distance."""
 MOST_GROUPS = 16
 """More histograms than this cannot be distinguished; then only those of the most uneven nodes."""
-_MOST_COUNTED = 1 << 53
-"""Samples that AWS can have counted; larger numbers are damage."""
 
 ABOUT = About(
     checks="Whether the GPUs of a node share the work evenly.",
@@ -264,13 +262,9 @@ def _exhibits(
     groups = [
         (device_label(gpu.node, gpu.gpu, n_nodes=n_nodes), gpu.counts.tolist()) for gpu in shown
     ]
-    yield _histogram(groups, caption)
-
-
-def _histogram(groups: Sequence[tuple[str, Sequence[object]]], caption: str) -> Exhibit:
-    return kit.histogram(
+    yield kit.histogram(
         "workloads",
-        distributions.PCT_EDGES[: len(groups[0][1]) + 1],
+        distributions.PCT_EDGES,
         groups,
         title="Samples by GPU utilization",
         caption=caption,

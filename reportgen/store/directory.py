@@ -174,10 +174,10 @@ def _timeline_read(report: Report, folder: Path) -> Report:
 
 
 def _declared(results: Mapping[RuleId, RuleResult]) -> dict[RuleId, RuleResult]:
-    """Return results of format 1 or 2 with what they do not declare, and with their cards."""
-    from reportgen.rules.aws.imported import with_cards
+    """Return results of format 1 or 2 with what they do not declare."""
+    from reportgen.rules.aws.imported import with_declarations
 
-    return with_cards(results)
+    return with_declarations(results)
 
 
 def _read(path: Path) -> bytes:

@@ -74,4 +74,3 @@ def test_one_other_tick_does_not_end_a_stretch_and_two_do() -> None:
 
     assert [item.n_ticks for item in stretches] == [2, 1]
     assert stretches[0].end_ns == ns(START_S + 18)
-    assert len(stretches_of(found_in(node("bwbwwb")), widened=2)) == 1

@@ -169,7 +169,7 @@ def test_the_finding_tells_when_how_wide_and_how_long() -> None:
         "13 of them lie in the training loop (86.7 % of its samples), 1 before and 1 after it"
         in found.text
     )
-    assert "1 of 4 cores was busy (median); in 100.0 % of them it was exactly one" in found.text
+    assert "In these samples 25.0 % of the cores were busy (median)" in found.text
     assert "The samples form 2 intervals; the longest lasts 1 min 18 s on algo-1 and" in found.text
     assert (found.where.start_s, found.where.end_s) == (START_S, START_S + 78)
     assert found.estimate is not None
@@ -204,16 +204,6 @@ def test_one_hot_core_of_many_is_hardly_a_bottleneck(cores: int, severity: Sever
     assert found.severity is severity
     assert ("CPU is hardly the bottleneck" in found.text) is (severity is Severity.INFO)
     assert ("one busy thread" in found.advice) is (severity is Severity.INFO)
-
-
-def test_hot_cores_are_grouped_by_their_share() -> None:
-    columns = {"gpu0": [5.0] * 20}
-    for core in range(4):
-        columns[f"cpu{core}"] = [95.0 if tick % 4 >= core else 20.0 for tick in range(20)]
-
-    rows = rows_of(run(RULE, node(columns), **SMALL), "hot_cores")
-
-    assert [row["bottlenecks"] for row in rows] == [5, 0, 5, 10]
 
 
 @pytest.mark.parametrize(("n_hot", "is_told"), [(3, False), (4, True)])
@@ -301,14 +291,14 @@ def test_minutes_of_all_nodes_are_added_before_they_are_judged() -> None:
     assert run(RULE, quiet, busy, patience=10, threshold=49).counters.rule_triggered == 2
 
 
-def test_thousands_of_intervals_are_merged_for_the_chart_and_it_says_so() -> None:
+def test_of_thousands_of_intervals_the_longest_are_drawn_and_it_says_so() -> None:
     result = run(RULE, node(starved("bwww" * 3000)), **SMALL)
     intervals = result.exhibit("intervals")
 
     assert result.counters.violations == 3000
     assert intervals is not None
-    assert intervals.n_rows <= 1000
-    assert "3,000 intervals were merged" in intervals.caption
+    assert intervals.n_rows == 1000
+    assert "The 1,000 longest of 3,000" in intervals.caption
 
 
 def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
@@ -317,10 +307,7 @@ def test_gpus_that_the_job_never_uses_are_no_bottleneck() -> None:
     found = finding(result, "CPU-1")
 
     assert result.counters.violations == 40, "counted as SageMaker counts"
-    assert found is not None
-    assert (found.severity, found.estimate) == (Severity.INFO, None)
-    assert found.title.endswith("but only GPUs that the job never uses")
-    assert "In 40 of them only GPUs were idle that never work" in found.text
+    assert found is None
 
 
 def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
@@ -329,7 +316,7 @@ def test_a_gpu_that_idles_beside_one_never_used_still_counts() -> None:
     found = finding(run(RULE, node(columns), **SMALL), "CPU-1")
 
     assert found is not None
-    assert found.measured == 100.0
+    assert found.measured == 75.0
     assert found.estimate is not None
     assert found.estimate.share_ratio == 0.75
 
@@ -342,15 +329,6 @@ def test_nodes_without_gpus_do_not_hide_a_bottleneck() -> None:
     assert found is not None
     assert found.title.endswith("75.0 % of the job")
     assert result.metrics["bottleneck_ratio"] == 0.75
-
-
-@pytest.mark.parametrize(("gpu", "is_touched"), [(1.99, False), (2.0, True)])
-def test_who_leaves_all_gpus_alone_is_told_to_use_them_first(gpu: float, is_touched: bool) -> None:
-    found = finding(run(RULE, node(starved("b" * 40, low=gpu)), **SMALL), "CPU-1")
-
-    assert found is not None
-    assert found.severity is (Severity.CRITICAL if is_touched else Severity.INFO)
-    assert found.advice.startswith("No GPU of the job ever works") is not is_touched
 
 
 def test_without_a_trigger_the_share_of_the_job_is_measured_not_an_earlier_peak() -> None:

@@ -27,16 +27,6 @@ class Quantity(StrEnum):
     IO_WAIT = "I/O"
 
 
-_RESOURCES = {
-    Quantity.GPU: "GPU",
-    Quantity.CPU: "CPU",
-    Quantity.GPU_MEMORY: "GPU memory",
-    Quantity.HOST_MEMORY: "Host memory",
-    Quantity.IO_WAIT: "I/O",
-    Quantity.NETWORK: "Network",
-}
-
-
 @row
 class UsageRow:
     """Statistics of one resource of one node, as AWS's details have them."""
@@ -44,21 +34,6 @@ class UsageRow:
     node: str = col()
     metric: str = col()
     unit: str = derived(lambda row: "bytes/s" if row.metric == Quantity.NETWORK else "%")
-    max: float = col()
-    p99: float = col()
-    p95: float = col()
-    p50: float = col()
-    p5: float | None = col()
-    min: float = col()
-
-
-@row
-class Percentiles:
-    """A ``UsageRow`` for the card "At a glance"."""
-
-    resource: str = col()
-    node: str = col()
-    unit: str = col()
     max: float = col()
     p99: float = col()
     p95: float = col()
@@ -116,19 +91,15 @@ def usage_tables(rows: Sequence[UsageRow], *, remark: str = "") -> Iterator[Exhi
 
 
 def _percentiles(rows: Sequence[UsageRow]) -> Exhibit:
-    """Return the same by resource; of many nodes those with the lowest, middle and highest p50."""
+    """Return the same for the card; of many nodes those with the lowest, middle and highest p50."""
     shown, n_nodes = [], len({item.node for item in rows})
-    for quantity, name in _RESOURCES.items():
-        own = [item for item in rows if item.metric == quantity]
-        values = ("node", "unit", "max", "p99", "p95", "p50", "p5", "min")
-        shown += [
-            Percentiles(resource=name, **{key: getattr(item, key) for key in values})
-            for item in low_middle_high(own, lambda item: item.p50)
-        ]
+    for quantity in Quantity:
+        of_metric = [item for item in rows if item.metric == quantity]
+        shown += low_middle_high(of_metric, lambda item: item.p50)
     caption = (
         f"""Of {n_nodes:,} nodes those with the highest, the middle and the lowest median of
         each resource."""
         if n_nodes > MOST_SHOWN
         else ""
     )
-    return table("percentiles", shown, Percentiles, title="Percentiles", caption=caption)
+    return table("percentiles", shown, UsageRow, title="Percentiles", caption=caption)

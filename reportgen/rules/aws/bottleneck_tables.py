@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
 from reportgen.facts.bottlenecks import GPU_SAMPLE_PARTS, Bottlenecks, stretches_of
 from reportgen.facts.usage import BUSY_ABOVE_PCT, IO_HOT_PCT
-from reportgen.results import ColumnType, Counters, Exhibit, ExhibitKind, Role, column, exhibit
+from reportgen.results import Counters, Exhibit, ExhibitKind, Role
 from reportgen.rules.aws.breakdown import exhibits_of_breakdown
 from reportgen.rules.functions import compared_functions
-from reportgen.rules.kit import col, derived, ranking, row, table
+from reportgen.rules.kit import col, derived, left_out, ranking, row, table
 from reportgen.text import format_pct, plural
 from reportgen.units import NS_PER_S
 
@@ -42,7 +40,6 @@ def exhibits_of(
     if job.n_loops:
         yield _loop_table(job)
     if job.n_found:
-        yield _widths(job)
         yield _intervals(job)
     if counters.rule_triggered:
         yield from exhibits_of_breakdown(job.breakdown, with_others=False, during=DURING)
@@ -118,27 +115,6 @@ def _loop_table(job: Bottlenecks) -> Exhibit:
     )
 
 
-def _widths(job: Bottlenecks) -> Exhibit:
-    names = (
-        "one core",
-        "up to a quarter of the cores",
-        "up to half of the cores",
-        "more than half of the cores",
-    )
-    group = np.where(job.n_cores_hot == 1, 0, 1 + np.searchsorted((0.25, 0.5), job.hot_ratio))
-    counts = np.bincount(group, minlength=len(names))
-    return exhibit(
-        "hot_cores",
-        ExhibitKind.BARS,
-        title="Bottlenecks by the number of cores above the threshold",
-        caption="If only one core of many is busy, a single thread is busy, not the whole CPU.",
-        columns=[
-            column("name", "", names, type=ColumnType.TEXT),
-            column("bottlenecks", "", counts, type=ColumnType.INT, role=Role.WARNING),
-        ],
-    )
-
-
 @row
 class _Stretch:
     """The columns of a ``BottleneckStretch``."""
@@ -153,19 +129,17 @@ class _Stretch:
 
 
 def _intervals(job: Bottlenecks) -> Exhibit:
-    widened = 1.0
-    found = every = stretches_of(job)
-    while len(found) > MAX_SPANS:
-        widened *= 2
-        found = stretches_of(job, widened=widened)
-    merged = f" {len(every):,} intervals were merged into {len(found):,}." if widened > 1 else ""
+    every = stretches_of(job)
+    longest = sorted(every, key=lambda item: -item.n_ticks)[:MAX_SPANS]
+    longest.sort(key=lambda item: item.start_ns)
+    rest = left_out(" The {shown:n} longest of {every:n}.", shown=len(longest), every=len(every))
     return table(
         "intervals",
-        found,
+        longest,
         _Stretch,
         title="When bottlenecks happened",
         caption=f"""Neighbouring bottlenecks are drawn as one interval; one other sample may lie
-            between them. The JSON has each bottleneck.{merged}""",
+            between them. The JSON has each bottleneck.{rest}""",
         drawn_as=ExhibitKind.SPANS,
         role=Role.WARNING,
     )

@@ -28,73 +28,25 @@ _FRAMEWORK_MEMBERS = ("ratio", "phase", "general")
 MISSHAPEN = """SageMaker's rule triggered {n:count time}, but its details are not of the shape that
     it writes and cannot be shown. ({why})"""
 
-_SAYS: Mapping[str, tuple[str, str]] = {
-    "BatchSize": (
-        "CPU, GPU and GPU memory all had room",
-        "the 95th percentiles of CPU, GPU and GPU memory are all below their thresholds",
-    ),
-    "CPUBottleneck": (
-        "GPUs were idle while CPU cores were busy",
-        "a GPU idles while a CPU core is busy in more of the samples than the threshold",
-    ),
-    "Dataloader": (
-        "The number of loader processes does not fit the cores",
-        "there are far fewer or far more loader processes than cores",
-    ),
-    "GPUMemoryIncrease": (
-        "GPU memory activity rose suddenly",
-        "the mean of the latest samples exceeds that of those before them by the threshold",
-    ),
-    "IOBottleneck": (
-        "GPUs were idle while CPU cores waited for I/O",
-        "a GPU idles while a CPU core waits for I/O in more of the samples than the threshold",
-    ),
-    _BALANCE: (
-        "GPUs were used unequally",
-        "the histograms of the use of two GPUs differ by more than the threshold",
-    ),
-    "LowGPUUtilization": (
-        "GPUs were under-used, or swung between busy and idle",
-        "the 95th percentile of the use of a GPU is low, or it is high and the 5th close to zero",
-    ),
-    "MaxInitializationTime": (
-        "The first training step came late",
-        "no step began within the minutes of the threshold",
-    ),
-    "StepOutlier": (
-        "Some steps took much longer than the others",
-        "more steps than allowed are longer than the mean plus some standard deviations",
-    ),
-}
-"""What it means that a rule of SageMaker triggered, and when it does."""
-_BOTTLENECKS = """One busy or waiting core is enough for a bottleneck, late samples count as
-    separate datapoints, and nodes are not distinguished. Durations during bottlenecks count an
-    event once for each bottleneck that it spans."""
 _KNOWN: Mapping[str, str] = {
-    "BatchSize": """SageMaker's time stamp is the first minute of the job, and its whiskers of GPU
-        memory are computed with a quartile of GPU utilization.""",
-    "CPUBottleneck": _BOTTLENECKS,
-    "Dataloader": "Times mix waits for data with the life times of loader processes.",
-    "IOBottleneck": _BOTTLENECKS,
-    _BALANCE: """SageMaker's rule compares each GPU with itself only and can never trigger; samples
-        of 99 and 100 % are missing in its histogram.""",
+    **dict.fromkeys(
+        _BOTTLENECK_RULES,
+        """One busy or waiting core is enough for a bottleneck, late samples count as separate
+            datapoints, and nodes are not distinguished.""",
+    ),
+    _BALANCE: "SageMaker's rule compares each GPU with itself only and can never trigger.",
     "MaxInitializationTime": "SageMaker's rule can never trigger, whatever the start-up took.",
-    "OverallFrameworkMetrics": """“others” is only about half of the time between steps, or negative
-        with several processes.""",
-    "OverallSystemUsage": "Up to one minute of samples at the job's end is not in it.",
-    "StepOutlier": """Only one phase of each process is kept, a step that crosses a full minute
-        counts twice, and violations add the same outliers again in every later minute.""",
 }
-"""Known mistakes of SageMaker's rules, said beside the numbers (docs/rules.md)."""
+"""Mistakes of SageMaker's rules that change how their status reads; docs/rules.md has all."""
 _FOLLOWS_LOAD = frozenset({"GPUMemoryIncrease"})
 """The activity of the memory controller rises with any load: a trigger is a reading."""
 TRIGGERED = Message(
     id="",
     severity=Severity.WARNING,
-    title="{says}: SageMaker's rule triggered {its.rule_triggered:count time}",
-    text="""SageMaker's {rule} triggers when {when}. It saw {its.datapoints:count datapoint} and
-        counted {its.violations:count violation} ({measured:pct}). What the job lost by it, these
-        results do not show.""",
+    title="{rule.title}: SageMaker's rule triggered {counters.rule_triggered:count time}",
+    text="""SageMaker's {rule.id} checks: {checks} It saw {counters.datapoints:count datapoint} and
+        counted {counters.violations:count violation} ({measured:pct}). What the job lost by it,
+        these results do not show.""",
     advice="",
     unit="% of the datapoints",
 )
@@ -149,58 +101,31 @@ def _shown(counters: Counters, details: Details, params: Any) -> tuple[results.E
 def _trigger(rule: AnyRule, counters: Counters) -> results.Finding:
     """Return what SageMaker's rule says by triggering, with its counters."""
     share = min(counters.violations / max(counters.datapoints, 1), 1.0)
-    says, when = _SAYS.get(rule.id, (rule.title, "what it looks for is there"))
+    first_check = f"{rule.about.checks.partition('.')[0]}."
     first_advice = f"{rule.about.advice.partition(';')[0].rstrip('.')}."
     return replace(TRIGGERED, id=rule.id, advice=first_advice).finding(
         measured=100 * share,
         severity=Severity.INFO if rule.id in _FOLLOWS_LOAD else None,
-        says=says,
-        when=when,
-        rule=rule.id,
-        its=counters,
+        rule=rule,
+        checks=first_check,
+        counters=counters,
     )
 
 
-def with_cards(
+def with_declarations(
     found: Mapping[RuleId, results.RuleResult],
 ) -> dict[RuleId, results.RuleResult]:
-    """Return results of formats before 3 with the declarations of the built-in rules.
-
-    Exhibits that only the cards "At a glance" show are made of SageMaker's five keys.
-    """
+    """Return results of formats before 3 with what the built-in rules declare."""
     from reportgen.rules.registry import BUILTIN_RULES
 
     rules = {RuleId(name): rule for rule in BUILTIN_RULES for name in rule.former_ids}
     rules |= {rule.id: rule for rule in BUILTIN_RULES}
-    renewed = []
-    for result in found.values():
-        rule = rules.get(result.id)
-        if rule is None:
-            renewed.append(result)
-            continue
-        if result.about is None or not result.about.needs:
-            result = with_about(result, rule)  # noqa: PLW2901 - the same, declared
-        if rule.about.at_a_glance and result.about is not None:
-            about = replace(result.about, at_a_glance=rule.about.at_a_glance)
-            result = replace(  # noqa: PLW2901
-                result, about=about, exhibits=(*result.exhibits, *_for_cards(rule, result))
-            )
-        renewed.append(result)
-    return {result.id: result for result in with_gpu_samples(renewed)}
-
-
-def _for_cards(rule: AnyRule, result: results.RuleResult) -> list[results.Exhibit]:
-    """Return the exhibits that are only at a glance and that an old result does not have."""
-    patterns = {
-        pattern
-        for part in rule.about.at_a_glance
-        if part.is_only_here
-        for pattern in part.exhibits
-        if result.exhibit(pattern) is None
+    return {
+        name: with_about(result, rules[name])
+        if name in rules and (result.about is None or not result.about.needs)
+        else result
+        for name, result in found.items()
     }
-    params, _ = parse_parameters(rule, result.rule_parameters)
-    made = guarded(rule, "present", _shown, result.counters, result.details, params)
-    return [] if isinstance(made, Failure) else [item for item in made if item.id in patterns]
 
 
 def with_gpu_samples(found: Sequence[results.RuleResult]) -> tuple[results.RuleResult, ...]:

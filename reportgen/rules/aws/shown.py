@@ -139,18 +139,23 @@ def _workloads(details: Details) -> Iterator[Exhibit]:
 
 
 def _waits(details: Details) -> Iterator[Exhibit]:
-    times = _mapping(details.get("dataloading_time"))
-    counts, edges = _counts(times.get("probs")), times.get("binedges")
+    yield from _histogram(
+        "waits",
+        "events",
+        _mapping(details.get("dataloading_time")),
+        title="Durations of loader events",
+        caption="SageMaker mixes waits with life times of loader processes.",
+        role=Role.IO,
+    )
+
+
+def _histogram(
+    exhibit_id: str, group: str, entry: Mapping[str, JsonValue], **words: Any
+) -> Iterator[Exhibit]:
+    """Yield the histogram of durations that a member holds as ``probs`` and ``binedges``."""
+    counts, edges = _counts(entry.get("probs")), entry.get("binedges")
     if counts and isinstance(edges, list) and len(edges) == len(counts) + 1:
-        yield histogram(
-            "waits",
-            edges,
-            [("events", counts)],
-            title="Durations of loader events",
-            caption="SageMaker mixes waits with life times of loader processes.",
-            unit="s",
-            role=Role.IO,
-        )
+        yield histogram(exhibit_id, edges, [(group, counts)], unit="s", **words)
 
 
 def _steps(details: Details) -> Iterator[Exhibit]:
@@ -201,21 +206,12 @@ def _steps(details: Details) -> Iterator[Exhibit]:
         ),
     )
     for worker, entry in workers.items():
-        yield from _step_histogram(worker, entry, is_alone=len(workers) == 1)
-
-
-def _step_histogram(
-    worker: str, entry: Mapping[str, JsonValue], *, is_alone: bool
-) -> Iterator[Exhibit]:
-    counts, edges = _counts(entry.get("probs")), entry.get("binedges")
-    if counts and isinstance(edges, list) and len(edges) == len(counts) + 1:
-        yield histogram(
-            "step_histogram" if is_alone else f"step_histogram_{worker}",
-            edges,
-            [(worker, counts)],
+        yield from _histogram(
+            "step_histogram" if len(workers) == 1 else f"step_histogram_{worker}",
+            worker,
+            entry,
             title=f"How long steps of {worker} take",
             caption="Without the outliers.",
-            unit="s",
             counted="steps",
             role=Role.STEP,
         )
