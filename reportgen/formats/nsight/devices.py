@@ -1,25 +1,18 @@
-"""The GPUs of a process, and what was sampled on them (``--gpu-metrics-devices``)."""
+"""The GPUs of a process, as an export describes them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from reportgen.formats.columns import ABSENT
 from reportgen.formats.diagnostics import printable
-from reportgen.formats.kernel_trace.numbers import floats
 from reportgen.formats.nsight.processes import pid_of
-from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
 from reportgen.profile import Device
 
 _LONGEST_NAME = 80
 _BELOW = (2**53, 2**53, 1000, 1000)
 """Bounds of bytes of memory, multiprocessors, and both parts of the compute capability."""
-_GPU_MASK = 0xFF
-"""The part of ``GPU_METRICS.typeId`` that numbers the GPU. Source: nsys, User Guide."""
 
 
 def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:
@@ -54,31 +47,3 @@ def _device(number: int, row: tuple[Any, ...]) -> Device:
         compute_capability=None if major is None or minor is None else f"{major}.{minor}",
         multiprocessors=units,
     )
-
-
-def read_gpu_metrics(reading: ProcessReading) -> None:
-    """Take what was sampled on the GPUs of the process; those of others are theirs."""
-    names = ("typeId", "metricId", "metricName")
-    told = reading.report.all_rows("TARGET_INFO_GPU_METRICS", names)
-    metrics = {(source, metric): str(name) for source, metric, name in told}
-    used = set(np.unique(reading.columns.tables["gpu_ops"].tail("device", 0)).tolist())
-    numbers = _numbers(reading.report, reading.key) or {gpu: gpu for gpu in used}
-    own = {gpu: number for gpu, number in numbers.items() if number in used}
-    tracks = reading.columns.vocabularies.tracks
-    for batch in reading.report.columns(
-        "GPU_METRICS", ("timestamp", "typeId", "metricId", "value")
-    ):
-        pairs, index = reading.matrix(batch, ("typeId", "metricId"))
-        codes = [
-            tracks[f"GPU {own[gpu]} {metrics.get((source, metric), f'metric {metric}')}", "", ""]
-            if (gpu := source & _GPU_MASK) in own
-            else ABSENT
-            for source, metric in pairs
-        ]
-        track = np.array(codes, dtype=np.int32)[index]
-        value = floats(batch["value"])
-        rows = (track != ABSENT) & np.isfinite(value)
-        time_ns = reading.times_ns(batch["timestamp"])[rows]
-        reading.columns.tables["counters"].add(
-            start_us=reading.after_base_us(time_ns), track=track[rows], value=value[rows]
-        )

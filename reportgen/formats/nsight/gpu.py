@@ -15,7 +15,6 @@ _NAME_COLUMNS = ("demangledName", "shortName", "mangledName")
 _SHAPE = ("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ")
 _SPAN = ("start", "end")
 _PLACE = ("deviceId", "streamId", "correlationId")
-_NODE = "graphNodeId"
 _CALL_VERSION = re.compile(r"_v\d+$")
 """Of the interface: ``cudaLaunchKernel_v7000``."""
 
@@ -38,7 +37,7 @@ def read_kernels(reading: ProcessReading) -> None:
     known = reading.report.tables.get("CUPTI_ACTIVITY_KIND_KERNEL", frozenset())
     named = next((name for name in _NAME_COLUMNS if name in known), _NAME_COLUMNS[0])
     for batch in reading.batches(
-        "CUPTI_ACTIVITY_KIND_KERNEL", (*_SPAN, *_PLACE, _NODE, named, *_SHAPE)
+        "CUPTI_ACTIVITY_KIND_KERNEL", (*_SPAN, *_PLACE, named, *_SHAPE)
     ):
         texts = [text or "kernel" for text in reading.report.texts(batch[named])]
         _add_ops(reading, batch, texts, GpuKind.KERNEL, shape=_shapes(reading, batch))
@@ -51,13 +50,13 @@ def read_copies(reading: ProcessReading) -> None:
     """Take copies and memsets, named as PyTorch's profiler names them."""
     kinds = ("copyKind", "srcKind", "dstKind")
     for batch in reading.batches(
-        "CUPTI_ACTIVITY_KIND_MEMCPY", (*_SPAN, *_PLACE, _NODE, "bytes", *kinds)
+        "CUPTI_ACTIVITY_KIND_MEMCPY", (*_SPAN, *_PLACE, "bytes", *kinds)
     ):
         different, index = reading.matrix(batch, kinds)
         names = [_copy_name(*row) for row in different]
         _add_ops(reading, batch, [names[at] for at in index.tolist()], GpuKind.MEMCPY)
     for batch in reading.batches(
-        "CUPTI_ACTIVITY_KIND_MEMSET", (*_SPAN, *_PLACE, _NODE, "bytes", "memKind")
+        "CUPTI_ACTIVITY_KIND_MEMSET", (*_SPAN, *_PLACE, "bytes", "memKind")
     ):
         places = [_memory_kind(kind) for kind in reading.numbers(batch["memKind"]).tolist()]
         names = [f"Memset ({place})" if place else "Memset" for place in places]
@@ -91,14 +90,13 @@ def _add_ops(
     shape: NDArray[np.int32] | None = None,
 ) -> None:
     nothing = constant(ABSENT, batch)
-    node = reading.numbers(batch[_NODE]) if _NODE in batch else nothing
     reading.columns.tables["gpu_ops"].add(
         **reading.spans(batch, texts),
         kind=constant(kind, batch, np.int8),
         device=reading.numbers.devices(batch["deviceId"]),
         stream=reading.numbers(batch["streamId"]),
         correlation=reading.numbers(batch["correlationId"]),
-        external_id=np.where(node == 0, ABSENT, node),  # until ``tie_graphs``
+        external_id=nothing,
         bytes=reading.numbers(batch["bytes"]) if "bytes" in batch else nothing,
         shape=nothing.astype(np.int32) if shape is None else shape,
         annotation=nothing.astype(np.int32),

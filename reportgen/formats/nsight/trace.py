@@ -10,8 +10,7 @@ import numpy as np
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace.header import TraceHeader
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
-from reportgen.formats.nsight.collectives import read_collectives
-from reportgen.formats.nsight.devices import devices_of, read_gpu_metrics
+from reportgen.formats.nsight.devices import devices_of
 from reportgen.formats.nsight.gpu import (
     read_calls,
     read_copies,
@@ -19,7 +18,6 @@ from reportgen.formats.nsight.gpu import (
     read_memory,
     read_syncs,
 )
-from reportgen.formats.nsight.graphs import tie_graphs
 from reportgen.formats.nsight.host import read_nvtx, read_system_calls
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
@@ -28,7 +26,6 @@ from reportgen.units import NS_PER_S
 
 _READERS: tuple[Callable[[ProcessReading], None], ...] = (
     read_kernels, read_copies, read_calls, read_syncs, read_memory, read_nvtx, read_system_calls,
-    read_collectives, read_gpu_metrics, tie_graphs,
 )  # fmt: skip
 _SINCE_1970_NS = 1_262_304_000 * NS_PER_S
 """2010: times of a recording that are larger count from 1970 (``--ts-normalize=true``)."""

@@ -9,16 +9,14 @@ from typing import Any
 import pytest
 
 from reportgen import intake
-from reportgen.facts.exchanges import exchanges_of
 from reportgen.pipeline.compose import compose_report
 from reportgen.pipeline.work import rules_for, work_on
-from reportgen.profile import RankTrace
 from reportgen.results.codec import encode
 from reportgen.rules.registry import all_rules
 from reportgen.rules.runner import judge_all
 from reportgen.rules.settings import resolve_params
 from sample_data.kernel_trace import BASE_NS, N_RANKS
-from sample_data.nsight_report import Event, ReportTables, Schema, events_of, training
+from sample_data.nsight_report import Event, ReportTables, Schema, events_of
 
 KEPT = frozenset(
     {"device", "stream", "correlation", "bytes", "grid", "block", "context", "graph node id"}
@@ -107,22 +105,3 @@ def test_every_rule_says_the_same(
     assert list(found) == list(expected)
     for rule, result in expected.items():
         assert found[rule] == result, rule
-
-
-def test_the_whole_sample_gives_the_same_sizes_of_collectives(tmp_path: Path) -> None:
-    training().write(tmp_path / "report.sqlite")
-    sample = Path("sample_data/kernel_traces").resolve()
-    told: list[list[tuple[int, int, int]]] = []
-    for path in (tmp_path, sample):
-        traces = [intake.read(part) for part in intake.discover(str(path)).parts]
-        tables = [exchanges_of(trace, None) for trace in traces if isinstance(trace, RankTrace)]
-        told.append([
-            row
-            for table in tables
-            for row in zip(
-                *(of.tolist() for of in (table.start_ns, table.group_size, table.bytes)),
-                strict=True,
-            )
-        ])  # fmt: skip
-    assert len(told[0]) == 16
-    assert told[0] == told[1]
