@@ -82,7 +82,7 @@ class _UsualEvent(TraceEvent, gc=False):
     ) = None  # fmt: skip
 
 
-class ExactEvent(TraceEvent, gc=False):
+class _ExactEvent(TraceEvent, gc=False):
     """One event with all decimals of its times: float64 holds 250 ns of a time since 1970."""
 
     ts: Decimal | None = None  # type: ignore[assignment]  # a narrower type of the same number
@@ -103,7 +103,7 @@ _MOST_VALUES = 64
 NO_ARGS = Args()
 _USUAL_DECODER = msgspec.json.Decoder(list[_UsualEvent])
 _DECODER = msgspec.json.Decoder(list[TraceEvent])
-_EXACT_DECODER = msgspec.json.Decoder(list[ExactEvent])
+_EXACT_DECODER = msgspec.json.Decoder(list[_ExactEvent])
 _COUNTERS = msgspec.json.Decoder(list[_Counter])
 _ONE = msgspec.json.Decoder(TraceEvent)
 
@@ -115,7 +115,7 @@ def decode_run(text: bytes) -> list[TraceEvent] | None:
 
 
 def decode_exactly(text: bytes) -> list[TraceEvent] | None:
-    """Decode events as ``decode_run`` does, to ``ExactEvent`` where all times are numbers."""
+    """Decode events as ``decode_run`` does, with all decimals where all times are numbers."""
     events = _decode(text, _EXACT_DECODER)
     return decode_run(text) if events is None else events
 
