@@ -62,8 +62,8 @@ class Growing:
         >>> table = Growing()
         >>> table.add(step=np.array([7, 8]))
         >>> table.add(step=np.array([9]))
-        >>> table.tail("step", 1).tolist(), table.take()["step"].tolist(), table.n_rows
-        ([8, 9], [7, 8, 9], 0)
+        >>> table.take()["step"].tolist(), table.n_rows
+        ([7, 8, 9], 0)
     """
 
     def __init__(self) -> None:
@@ -84,18 +84,10 @@ class Growing:
         self.clear()
         return columns
 
-    def tail(self, name: str, n_rows: int) -> Column:
-        """Return a column behind the first ``n_rows`` rows."""
+    def column(self, name: str) -> Column:
+        """Return a column as far as it has grown."""
         parts = self._parts.get(name)
-        return np.concatenate(parts)[n_rows:] if parts else np.empty(0)
-
-    def cut(self, n_rows: int) -> int:
-        """Drop the rows behind the first ``n_rows``; return how many."""
-        dropped, self.n_rows = self.n_rows - n_rows, n_rows
-        self._parts = {
-            name: [np.concatenate(parts)[:n_rows]] for name, parts in self._parts.items()
-        }
-        return dropped
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def clear(self) -> None:
         """Drop all rows."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
@@ -24,9 +24,15 @@ class Packing:
     is_given_up: bool = False
     """Whether reading was given up in what is endless and nothing."""
 
-    def give_up(self) -> None:
-        """Remember that the rest was left unread."""
-        self.is_given_up = True
+
+def tell_packing(packing: Packing, key: str, problems: Diagnostics) -> None:
+    """Say what of a file was lost because of its packing."""
+    if packing.is_damaged:
+        problems.remark("Its packed bytes are damaged; the data after them are lost.", path=key)
+    if packing.is_cut_off:
+        problems.remark("Its packed bytes end too early; the rest is lost.", path=key)
+    if packing.is_given_up:
+        problems.remark(_SAY_GIVEN_UP, path=key)
 
 
 def unpacked(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
@@ -139,39 +145,16 @@ MAX_BLANK_BYTES = 256 << 20
 MAX_LOST_BYTES = 64 << 20
 """Reading of a file ends after this many bytes that cannot be read."""
 
-_MOST_ENDS = 4_096
-"""Braces that are looked at for the border between two events: the arguments of one close few."""
-
-SAY_GIVEN_UP = "It has many megabytes of white space or garbage; the rest was not read."
+_SAY_GIVEN_UP = "It has many megabytes of white space or garbage; the rest was not read."
 
 
-def until_blank(blocks: Iterable[bytes], given_up: Callable[[], None]) -> Iterator[bytes]:
-    """Yield blocks of a text until only white space follows for long; then call ``given_up``."""
+def unpacked_text(blocks: Iterable[bytes], packing: Packing) -> Iterator[bytes]:
+    """Yield a text as ``unpacked`` does, until only white space follows for long."""
     n_blank = 0
-    for block in blocks:
+    for block in unpacked(blocks, packing):
         n_blank = n_blank + len(block) if block.isspace() else 0
         if n_blank > MAX_BLANK_BYTES:
-            given_up()
+            packing.is_given_up = True
             return
         if not n_blank or b"\n" in block:
             yield block
-
-
-def noted_until_blank(blocks: Iterable[bytes], key: str, problems: Diagnostics) -> Iterator[bytes]:
-    """Yield blocks as ``until_blank``; that the rest was not read is noted."""
-    return until_blank(blocks, lambda: problems.remark(SAY_GIVEN_UP, path=key))
-
-
-def last_border(text: bytes, border: re.Pattern[bytes]) -> tuple[int, int] | None:
-    """Return where the last event but one ends, and where the last begins; ``None`` if unknown.
-
-    ``border`` matches the text between the ``}`` of one event and the ``{`` of the next.
-    """
-    end = len(text)
-    for _ in range(_MOST_ENDS):
-        at = text.rfind(b"}", 0, end)
-        found = border.match(text, at + 1) if at >= 0 else None
-        if at < 0 or found:
-            return (at + 1, found.end()) if found else None
-        end = at
-    return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reportgen.formats.decompression import Packing, noted_until_blank, unpacked
+from reportgen.formats.decompression import Packing, tell_packing, unpacked_text
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format
 from reportgen.formats.trace_events.file_events import FileEvents, read_batches, with_instants
@@ -38,11 +38,9 @@ def _read(
     file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics, vocabulary: Vocabulary
 ) -> FileEvents:
     packing = Packing()
-    text = noted_until_blank(unpacked(blocks, packing), file.key, problems)
-    batches = read_event_blocks(text, file.key, problems)
+    batches = read_event_blocks(unpacked_text(blocks, packing), file.key, problems)
     events = read_batches(batches, file.key, problems, vocabulary=vocabulary)
-    if packing.is_damaged or packing.is_cut_off:
-        problems.remark("Its packed bytes are damaged; the rest is lost.", path=file.key)
+    tell_packing(packing, file.key, problems)
     return with_instants(events, vocabulary)
 
 

@@ -59,12 +59,6 @@ class SliceKind(IntEnum):
     OTHER = 4
 
 
-class FlowKind(IntEnum):
-    """Kind of an arrow; ``Flows.kind``. Launches are ``GpuOps.launch``."""
-
-    FORWARD_BACKWARD = 0
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuOps:
     """Kernels, copies and memsets, sorted by (start, end, place in the file).
@@ -256,15 +250,13 @@ class SyncEvents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flows:
-    """Arrows from one host thread to another, sorted by start.
+    """Arrows from a forward operator to its backward one, sorted by start.
 
     Attributes:
-        kind: (n,) int8, a ``FlowKind``.
         start_ns, end_ns: (n,) int64 when it leaves and where it arrives.
         from_thread, to_thread: (n,) int32 codes into ``threads``.
     """
 
-    kind: NDArray[np.int8]
     start_ns: Times
     end_ns: Times
     from_thread: Codes

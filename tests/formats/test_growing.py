@@ -37,20 +37,4 @@ def test_every_row_is_kept_in_its_order(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("sizes", [(), (0,)])
 def test_without_rows_there_are_no_columns(sizes: tuple[int, ...]) -> None:
     assert grown(*sizes).take() == {}
-    assert grown(*sizes).tail("number", 0).size == 0
-
-
-@pytest.mark.parametrize("first", [0, 5, N_ROWS - 1, N_ROWS, N_ROWS + 9])
-def test_a_tail_begins_behind_the_rows_that_are_left_out(first: int) -> None:
-    n_rows = N_ROWS + 10
-
-    assert grown(n_rows).tail("number", first).tolist() == list(range(first, n_rows))
-
-
-def test_rows_that_were_cut_are_written_over() -> None:
-    table = grown(N_ROWS + 10)
-
-    assert table.cut(N_ROWS - 2) == 12
-
-    table.add(number=np.array([7, 8, 9]), is_odd=np.ones(3, dtype=np.bool_))
-    assert table.take()["number"][-4:].tolist() == [N_ROWS - 3, 7, 8, 9]
+    assert grown(*sizes).column("number").size == 0

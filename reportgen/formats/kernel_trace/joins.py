@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reportgen.formats.columns import ABSENT, Column, Columns
-from reportgen.profile.trace_tables import FlowKind
 
 
 def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.int32]:
@@ -18,43 +17,11 @@ def launches(gpu: Columns, calls: Columns, launch_ends: Columns) -> NDArray[np.i
     if not calls:
         return np.full(len(gpu["start_ns"]), ABSENT, dtype=np.int32)
     found = _first_match(gpu["correlation"], calls["correlation"])
-    _tell_repeated_apart(found, gpu, calls)
     is_blind = gpu["correlation"] == ABSENT
     if launch_ends and is_blind.any():
         blind = np.flatnonzero(is_blind)
         found[blind] = _along_arrows(gpu["start_ns"][blind], calls["start_ns"], launch_ends)
     return found
-
-
-def _tell_repeated_apart(found: NDArray[np.int32], gpu: Columns, calls: Columns) -> None:
-    """Give ops whose correlation comes again the last call before them, in place.
-
-    Programs that follow each other in one file count from the same number. An op before all its
-    calls keeps the first.
-    """
-    ordered = np.sort(calls["correlation"])
-    repeated = np.unique(ordered[1:][(ordered[1:] == ordered[:-1]) & (ordered[1:] != ABSENT)])
-    if not len(repeated):
-        return
-    ops = np.flatnonzero(np.isin(gpu["correlation"], repeated))
-    rows = _outermost(np.flatnonzero(np.isin(calls["correlation"], repeated)), calls)
-    key = np.concatenate([calls["correlation"][rows], gpu["correlation"][ops]])
-    time_ns = np.concatenate([calls["start_ns"][rows], gpu["start_ns"][ops]])
-    order = np.lexsort((np.arange(len(key)), time_ns, key))  # of equal times calls come first
-    is_op = order >= len(rows)
-    before = np.maximum.accumulate(np.where(is_op, ABSENT, np.arange(len(key))))
-    is_told = is_op & (before != ABSENT) & (key[order[before]] == key[order])
-    found[ops[order[is_told] - len(rows)]] = rows[order[before[is_told]]]
-
-
-def _outermost(rows: NDArray[np.int64], calls: Columns) -> NDArray[np.int64]:
-    """Return calls without those that lie in the one before of the same correlation."""
-    start_ns, end_ns, key = (calls[name][rows] for name in ("start_ns", "end_ns", "correlation"))
-    order = np.lexsort((-end_ns, start_ns, key))
-    is_inner = np.zeros(len(rows), dtype=np.bool_)
-    is_same = np.diff(key[order]) == 0
-    is_inner[order[1:]] = is_same & (np.diff(end_ns[order]) <= 0)
-    return rows[~is_inner]
 
 
 def _along_arrows(gpu_start_ns: Column, call_start_ns: Column, ends: Columns) -> NDArray[np.int32]:
@@ -91,7 +58,6 @@ def pair_flows(ends: Columns) -> Columns:
     starts, place = starts[place != ABSENT], place[place != ABSENT]
     arrivals = arrivals[place] if len(place) else arrivals[:0]
     return {
-        "kind": np.full(len(starts), FlowKind.FORWARD_BACKWARD, dtype=np.int8),
         "start_ns": ends["start_ns"][starts],
         "end_ns": ends["start_ns"][arrivals],
         "from_thread": ends["thread"][starts],

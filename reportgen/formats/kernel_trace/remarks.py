@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 
 import numpy as np
 
 from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.kernel_trace.columns import MOST_NAMES, MOST_THREADS
 from reportgen.formats.kernel_trace.tables import TraceTables
 from reportgen.formats.kernel_trace.validate import MOST_DEVICES
 from reportgen.profile import Quality
-from reportgen.profile.trace_tables import NONE, HostSlices, SliceKind, n_rows
+from reportgen.profile.trace_tables import NONE, n_rows
 from reportgen.text import format_count
 
 _FEW_OPS_RATIO = 0.8
 """A first step with fewer GPU ops than this share of the median lost some: steps are alike."""
-
-_JITTER_NS = 1_000
-"""Annotations that cross by less are rounded. Times of PyTorch 2.3 are 250 ns apart."""
 
 _SAY_ORPHAN = (
     "{n} GPU [operation has|operations have] no launch in the trace and [counts|count] as GPU time"
@@ -29,6 +26,13 @@ _SAY_DURATION = (
     "[was|were] left out"
 )
 _SAY_TIME = "{n} [event lies|events lie] more than 7 days from the others and [was|were] left out"
+_SAY_NUMBER = (
+    "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
+)
+_SAY_BEYOND = (
+    f"It has more than {MOST_NAMES:,} names or {MOST_THREADS:,} threads; what lies beyond, {{n}} "
+    "times, counts as one name and one thread."
+)
 _SAY_DEVICES = (
     f"{{n}} [event is|events are] of a GPU beyond the first {MOST_DEVICES} and [was|were] left out"
 )
@@ -46,6 +50,13 @@ def tell_left_out(tables: TraceTables, key: str, problems: Diagnostics) -> None:
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_durations, what=_SAY_DURATION)
     problems.add(Quality.EVENTS_DROPPED, key, tables.bad_times, what=_SAY_TIME)
     problems.add(Quality.EVENTS_DROPPED, key, tables.beyond_devices, what=_SAY_DEVICES)
+
+
+def tell_numbers(n_dropped: int, n_beyond: int, key: str, problems: Diagnostics) -> None:
+    """Say which numbers cannot be, and which names and threads are not kept apart."""
+    problems.add(Quality.VALUES_BROKEN, key, n_dropped, what=_SAY_NUMBER)
+    if n_beyond:
+        problems.remark(_SAY_BEYOND.format(n=format_count(n_beyond)), path=key)
 
 
 def extent_of(tables: TraceTables) -> tuple[int, int] | None:
@@ -80,38 +91,6 @@ def _crossings(tables: TraceTables) -> Iterator[str]:
     if n_steps:
         overlap = "profiler step overlaps" if n_steps == 1 else "profiler steps overlap"
         yield f"{format_count(n_steps)} {overlap} the next one: the starts of steps are used."
-    n_crossing = crossing_annotations(tables.slices)
-    if n_crossing:
-        begin = "annotation begins" if n_crossing == 1 else "annotations begin"
-        end = "ends" if n_crossing == 1 else "end"
-        yield (
-            f"{format_count(n_crossing)} {begin} inside another one of the same thread and {end} "
-            "after it: all are kept, each counts from its own start to its own end."
-        )
-
-
-def crossing_annotations(slices: HostSlices) -> int:
-    """Return how many annotations begin inside another one of their thread and end after it."""
-    rows = np.flatnonzero(slices.kind == SliceKind.ANNOTATION)
-    thread, start_ns, end_ns = slices.thread[rows], slices.start_ns[rows], slices.end_ns[rows]
-    n_crossing = 0
-    for code in np.unique(thread):
-        of_thread = thread == code
-        n_crossing += _crossing(start_ns[of_thread].tolist(), end_ns[of_thread].tolist())
-    return n_crossing
-
-
-def _crossing(starts_ns: list[int], ends_ns: list[int]) -> int:
-    open_ends_ns: list[int] = []
-    n_before = n_crossing = 0
-    for start_ns, end_ns in zip(starts_ns, ends_ns, strict=True):
-        while starts_ns[n_before] < start_ns - _JITTER_NS:
-            heapq.heappush(open_ends_ns, ends_ns[n_before])
-            n_before += 1
-        while open_ends_ns and open_ends_ns[0] <= start_ns + _JITTER_NS:
-            heapq.heappop(open_ends_ns)
-        n_crossing += bool(open_ends_ns) and open_ends_ns[0] < end_ns - _JITTER_NS
-    return n_crossing
 
 
 def _lost_beginning(tables: TraceTables) -> Iterator[str]:

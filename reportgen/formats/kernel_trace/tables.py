@@ -69,7 +69,7 @@ class TraceTables:
 
 def build_tables(columns: TraceColumns) -> TraceTables:
     """Return the tables of what was read; ``columns`` is empty afterwards."""
-    if not (columns.tables["gpu_ops"].tail("correlation", 0) == ABSENT).any():
+    if not (columns.tables["gpu_ops"].column("correlation") == ABSENT).any():
         columns.tables["launch_ends"].clear()  # they serve ops without correlation, and are many
     raw = {name: table.take() for name, table in columns.tables.items()}
     collectives, counters = raw.pop("collectives"), raw.pop("counters")

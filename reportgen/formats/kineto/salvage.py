@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Generic, TypeVar
 
-from reportgen.formats.kineto.events import TraceEvent, decode_run
-from reportgen.formats.kineto.repair import MAX_REPAIR_BYTES, repair_event, repair_text
+from reportgen.formats.kineto.repair import MAX_REPAIR_BYTES, repair_text
 
 EDGES = b", \t\r\n"
 """Bytes that may lie between events."""
@@ -17,7 +17,8 @@ _MAX_ENDS = 16
 """Places at which the list is tried to end; more than a few are an attack."""
 
 _EVENT_BORDER = re.compile(
-    rb'\}\s*+(?:(?=\{\s*+"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*+:)|,\s*+(?=\{))'
+    rb'\}\s*+(?:(?=\{\s*+"(?:ph|name|cat|pid|tid|ts|args|id|dur|s|bp)"\s*+:)|'
+    rb',\s*+(?=\{\s*+(?:\}|"\w++"\s*+:)))'
 )
 _END = re.compile(
     rb'\}(?!\}\})\s*(?=\]\s*(?:,\s*"|\}|\{|\[|\Z)|\}\s*(?:\{|\Z)|,\s*"(?:traceName|schemaVersion|'
@@ -41,16 +42,28 @@ class Losses:
     is_unclosed: bool = False
 
 
-Decode = Callable[[bytes], list[TraceEvent] | None]
+E = TypeVar("E")
+"""An event, as the reader of its format has it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding(Generic[E]):
+    """How a format's text is read.
+
+    Attributes:
+        decode: returns events with commas between them; ``None`` when anything is unusual.
+        repair: returns one damaged event as far as it can be read; ``None`` when it is none.
+    """
+
+    decode: Callable[[bytes], list[E] | None]
+    repair: Callable[[bytes], E | None]
 
 
 def decode_chunk(
-    chunk: bytes, losses: Losses, *, is_last: bool, decode: Decode = decode_run
-) -> tuple[list[TraceEvent], int | None]:
-    """Return the events of a run, and where the list ends if it ends in this run.
-
-    Text without damage, or repaired as a whole, is decoded by ``decode``.
-    """
+    chunk: bytes, losses: Losses, decoding: Decoding[E], *, is_last: bool
+) -> tuple[list[E], int | None]:
+    """Return the events of a run, and where the list ends if it ends in this run."""
+    decode = decoding.decode
     events = decode(chunk.strip(EDGES))
     if events is not None:
         return events, None
@@ -64,12 +77,12 @@ def decode_chunk(
         if repaired is not None:
             losses.places_repaired += n_changed
             return repaired, None
-    return _Pieces(chunk, ends, losses, decode).decode(is_last=is_last)
+    return _Pieces(chunk, ends, losses, decoding).decode(is_last=is_last)
 
 
 def _decode_to_end(
-    chunk: bytes, ends: Iterable[re.Match[bytes]], decode: Decode
-) -> tuple[list[TraceEvent], int] | None:
+    chunk: bytes, ends: Iterable[re.Match[bytes]], decode: Callable[[bytes], list[E] | None]
+) -> tuple[list[E], int] | None:
     for match in ends:
         end = match.start() + 1
         events = decode(chunk[:end].strip(EDGES))
@@ -78,20 +91,20 @@ def _decode_to_end(
     return None
 
 
-class _Pieces:
+class _Pieces(Generic[E]):
     def __init__(
-        self, chunk: bytes, ends: Sequence[re.Match[bytes]], losses: Losses, decode: Decode
+        self, chunk: bytes, ends: Sequence[re.Match[bytes]], losses: Losses, decoding: Decoding[E]
     ) -> None:
         self._chunk = chunk
         self._ends_of_list = ends
-        self._decode_run = decode
+        self._decode_run, self._repair = decoding.decode, decoding.repair
         self._losses = losses
-        self._events: list[TraceEvent] = []
+        self._events: list[E] = []
         borders = list(_EVENT_BORDER.finditer(chunk))
         self._starts = [0, *(border.end() for border in borders)]
         self._ends = [*(border.start() + 1 for border in borders), len(chunk)]
 
-    def decode(self, *, is_last: bool) -> tuple[list[TraceEvent], int | None]:
+    def decode(self, *, is_last: bool) -> tuple[list[E], int | None]:
         """Return the readable events, and where the list of events ends if it ends here."""
         end = self._decode_range(0, len(self._starts), is_last=is_last)
         return self._events, end
@@ -118,7 +131,7 @@ class _Pieces:
             end = match.start() + 1
             if self._take_whole(text[:end].strip(EDGES)):
                 return start + end
-        event = repair_event(text.strip(EDGES))
+        event = self._repair(text.strip(EDGES))
         if event is not None:
             self._events.append(event)
             self._losses.places_repaired += 1
@@ -134,7 +147,7 @@ class _Pieces:
         """Take what may be the last event of the list, damaged or not."""
         whole = self._decode_run(text)
         if whole is None:
-            event = repair_event(text)
+            event = self._repair(text)
             if event is None:
                 return False
             whole = [event]

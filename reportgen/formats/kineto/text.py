@@ -1,4 +1,4 @@
-"""Kernel traces as a stream of events: some MB at a time, whatever the size of the file.
+"""Traces in Chrome's format as a stream of events: some MB at a time, whatever the file's size.
 
 A file is one JSON object with the list ``traceEvents`` somewhere in it, or a bare list. It is cut
 between two events, and what was cut is decoded: a cut in a wrong place shows itself. Where
@@ -10,10 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any, Generic
 
-from reportgen.formats.decompression import MAX_LOST_BYTES, last_border
-from reportgen.formats.kineto.events import TraceEvent, decode_run
-from reportgen.formats.kineto.salvage import EDGES, Decode, Losses, decode_chunk
+from reportgen.formats.decompression import (
+    MAX_LOST_BYTES,
+    Packing,
+    tell_packing,
+    unpacked_text,
+)
+from reportgen.formats.diagnostics import Diagnostics
+from reportgen.formats.kineto.salvage import EDGES, Decoding, E, Losses, decode_chunk
+from reportgen.profile import Quality
 
 CHUNK_BYTES = 1 << 19
 """Bytes decoded at once: events take ten times their text while they wait."""
@@ -25,54 +32,77 @@ _OPEN = re.compile(
     rb'(?P<list>"traceEvents"\s*:\s*\[)|\A[\s\xef\xbb\xbf]*\[(?=\s*(?:\{|\]))|(?=\{\s*"ph"\s*:)'
 )
 _OPEN_BYTES = 64
-BORDER = re.compile(rb"(?<=\})\s*+,\s*+(?=\{)")
+_BORDER = re.compile(rb'(?<=\})\s*+,\s*+(?=\{\s*+(?:\}|"\w++"\s*+:))')
+"""Between the ``}`` of one event and the ``{`` of the next, and not in a name."""
+_MOST_ENDS = 4_096
+"""Braces that are looked at for the border between two events: the arguments of one close few."""
+
 _CLOSING = re.compile(rb"\s*\]")
 _EMPTY = re.compile(rb"[\s,]*\]")
 _MAX_EVENT_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class Batch(Generic[E]):
     """Events of a file in their order; ``document`` counts the lists of events from 0."""
 
     document: int
-    events: list[TraceEvent]
+    events: list[E]
 
 
 @dataclass(slots=True, kw_only=True)
-class TraceText:
-    """A file as it is read: its ``blocks`` are unpacked bytes, decoded by ``decode``.
+class TraceText(Generic[E]):
+    """A file as it is read from its ``blocks``, packed or not.
 
-    ``losses``, ``outside`` (the text around the events, one part for each list of events and one
-    after the last) and ``n_bytes`` grow while it is read; ``is_given_up``: it was not read
-    to its end.
+    ``losses``, ``packing``, ``outside`` (the text around the events, one part for each list of
+    events and one after the last), ``n_documents`` (lists of events) and ``n_bytes`` (unpacked)
+    grow while it is read.
     """
 
     blocks: Iterable[bytes]
-    decode: Decode = decode_run
+    decoding: Decoding[E]
     losses: Losses = field(default_factory=Losses)
+    packing: Packing = field(default_factory=Packing)
     outside: list[bytes] = field(default_factory=list)
+    n_documents: int = 0
     n_bytes: int = 0
-    is_given_up: bool = False
 
-    def batches(self) -> Iterator[Batch]:
+    def batches(self) -> Iterator[Batch[E]]:
         """Yield the events, some thousands at a time."""
         source = _Source(self)
-        document = -1
         while opening := source.find_opening():
-            is_new = opening["list"] is not None or document < 0
-            document += is_new
+            self.n_documents += opening["list"] is not None or not self.n_documents
             for events in _events_until_end(source, self):
-                yield Batch(document=document, events=events)
+                yield Batch(document=self.n_documents - 1, events=events)
                 if self.losses.bytes_lost > MAX_LOST_BYTES:
-                    self.is_given_up = True
+                    self.packing.is_given_up = True
                     return
+
+    def tell_losses(self, key: str, problems: Diagnostics) -> None:
+        """Say what could not be read of the file."""
+        losses = self.losses
+        problems.add(Quality.BYTES_LOST, key, losses.bytes_cut_off, what=_SAY_CUT_OFF)
+        problems.add(Quality.EVENTS_DROPPED, key, losses.events_lost, what=_SAY_LOST)
+        problems.add(Quality.BYTES_LOST, key, losses.bytes_lost, what=_SAY_BYTES)
+        problems.add(Quality.PLACES_REPAIRED, key, losses.places_repaired)
+        tell_packing(self.packing, key, problems)
+        if losses.is_unclosed:
+            problems.remark(_SAY_UNCLOSED, path=key)
+
+
+_SAY_CUT_OFF = "the file ends in the middle of an event: {bytes} lost"
+_SAY_LOST = "{n} damaged [event|events] could not be read and [was|were] left out"
+_SAY_BYTES = "{bytes} of damaged events are lost"
+_SAY_UNCLOSED = (
+    "The list of events does not end: the writer was stopped. Events that it had not written "
+    "are not counted; where GPU operations are missing, their time counts as idle."
+)
 
 
 class _Source:
-    def __init__(self, text: TraceText) -> None:
+    def __init__(self, text: TraceText[Any]) -> None:
         self._text = text
-        self._blocks = _sliced(text.blocks)
+        self._blocks = _sliced(unpacked_text(text.blocks, text.packing))
         self.rest = b""
         self.is_at_end = False
 
@@ -105,13 +135,14 @@ class _Source:
             else:
                 skipped += end
             self.rest = self.rest[opening.end() if opening else end :]
-            self._text.is_given_up = skipped > MAX_LOST_BYTES
-            if opening or self.is_at_end or self._text.is_given_up:
+            is_given_up = skipped > MAX_LOST_BYTES
+            self._text.packing.is_given_up |= is_given_up
+            if opening or self.is_at_end or is_given_up:
                 self._text.outside.append(b"".join(kept))
                 return opening
 
 
-def _events_until_end(source: _Source, text: TraceText) -> Iterator[list[TraceEvent]]:
+def _events_until_end(source: _Source, text: TraceText[E]) -> Iterator[list[E]]:
     """Yield the events of one list and leave the source behind its end."""
     losses = text.losses
     while True:
@@ -125,7 +156,7 @@ def _events_until_end(source: _Source, text: TraceText) -> Iterator[list[TraceEv
             return
         chunk, rest = _cut(source)
         is_last = source.is_at_end and not rest
-        events, end = decode_chunk(chunk, losses, is_last=is_last, decode=text.decode)
+        events, end = decode_chunk(chunk, losses, text.decoding, is_last=is_last)
         yield events
         if end is not None:
             after = chunk[end:]
@@ -141,12 +172,24 @@ def _cut(source: _Source) -> tuple[bytes, bytes]:
         text = source.rest
         if source.is_at_end and len(text) <= CHUNK_BYTES:
             return text, b""
-        border = last_border(text, BORDER)
+        border = _last_border(text)
         if border:
             return text[: border[0]], text[border[1] :]
         if source.is_at_end or len(text) > _MAX_EVENT_BYTES:
             return text, b""
         source.fill(2 * len(text))
+
+
+def _last_border(text: bytes) -> tuple[int, int] | None:
+    """Return where the last event but one ends, and where the last begins; ``None`` if unknown."""
+    end = len(text)
+    for _ in range(_MOST_ENDS):
+        at = text.rfind(b"}", 0, end)
+        found = _BORDER.match(text, at + 1) if at >= 0 else None
+        if at < 0 or found:
+            return (at + 1, found.end()) if found else None
+        end = at
+    return None
 
 
 def _sliced(blocks: Iterable[bytes]) -> Iterator[bytes]:

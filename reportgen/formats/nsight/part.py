@@ -11,7 +11,7 @@ from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Progress
 from reportgen.formats.kernel_trace.columns import TraceColumns
 from reportgen.formats.kernel_trace.header import TraceHeader
-from reportgen.formats.kernel_trace.remarks import tell_empty, tell_left_out
+from reportgen.formats.kernel_trace.remarks import tell_empty, tell_left_out, tell_numbers
 from reportgen.formats.kernel_trace.tables import TraceTables, build_tables
 from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.names import TABLE_OF_TEXTS, name_of
@@ -88,18 +88,13 @@ def read_part(
 def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
     for table, why in sorted(trace.damage.items()):
         problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
-    problems.add(Quality.VALUES_BROKEN, name, trace.n_numbers_dropped, what=_SAY_NUMBER)
+    tell_numbers(trace.n_numbers_dropped, trace.n_beyond, name, problems)
     if Recorded.MEMORY in trace.header.recorded:
         problems.remark(_SAY_MEMORY, path=name)
     if trace.n_graph_runs:
         problems.remark(_SAY_GRAPHS.format(n=format_count(trace.n_graph_runs)), path=name)
-    if trace.n_beyond:
-        problems.remark(_SAY_BEYOND.format(n=format_count(trace.n_beyond)), path=name)
 
 
-_SAY_NUMBER = (
-    "{n} [number is|numbers are] too large for an id or a size and [counts|count] as absent"
-)
 _SAY_MEMORY = (
     "Its memory events are allocations of CUDA. A framework that keeps memory for later asks CUDA "
     "for more than its tensors use."
@@ -108,4 +103,3 @@ _SAY_GRAPHS = (
     "Runs of whole CUDA graphs that are one operation each: {n}. Their kernels were not recorded; "
     "nsys profile --cuda-graph-trace=node records them."
 )
-_SAY_BEYOND = "It has too many names or threads to keep apart: {n} times one counts as another."

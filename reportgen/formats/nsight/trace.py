@@ -80,7 +80,7 @@ def _n_graph_runs(reading: ProcessReading) -> int:
     names = reading.columns.vocabularies.names
     codes = [code for name, code in names.items() if name.startswith("CUDA graph ")]
     ops = reading.columns.tables["gpu_ops"]
-    return int(np.isin(ops.tail("name", 0), codes).sum()) if codes and ops.n_rows else 0
+    return int(np.isin(ops.column("name"), codes).sum()) if codes and ops.n_rows else 0
 
 
 def _header(report: Report, key: int | None, near_ns: int, *, has_memory: bool) -> TraceHeader:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from reportgen.formats.decompression import Packing, unpacked_whole
+from reportgen.formats.decompression import Packing, tell_packing, unpacked_whole
 from reportgen.formats.diagnostics import Diagnostics
 from reportgen.formats.format import Claim, EventFile, FileRole, Format, of_job, worker_of
 from reportgen.formats.trace_events.file_events import FileEvents, read_event_file, with_instants
@@ -66,8 +66,7 @@ def _read_timeline(
 ) -> FileEvents:
     packing = Packing()
     content = unpacked_whole(blocks, packing)
-    if packing.is_damaged or packing.is_cut_off:
-        problems.remark("This packed file is damaged; its beginning was read.", path=file.key)
+    tell_packing(packing, file.key, problems)
     events = read_event_file(content, file.key, problems, vocabulary=vocabulary)
     if file.claim.source is SpanSource.SMDATAPARALLEL:
         problems.remark(_SAY_UNTESTED)

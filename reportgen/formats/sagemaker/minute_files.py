@@ -15,6 +15,7 @@ from reportgen.formats.decompression import (
     Packing,
     in_pieces,
     no_more_than_written,
+    tell_packing,
     unpacked,
 )
 from reportgen.formats.diagnostics import Diagnostics
@@ -67,8 +68,7 @@ class SystemFile:
             return
         packing = Packing()
         yield from in_pieces(no_more_than_written(unpacked((content,), packing), packing))
-        if packing.is_damaged or packing.is_cut_off:
-            problems.remark("This packed file is damaged; its beginning was read.", path=self.key)
+        tell_packing(packing, self.key, problems)
 
     def path(self) -> str | None:
         """Return where it lies on this machine, if DuckDB can open that path."""

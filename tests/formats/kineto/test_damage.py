@@ -38,9 +38,9 @@ def test_a_whole_trace_loses_nothing() -> None:
     trace = read_text(trace_text())
 
     assert kernels_of(trace) == ALL_NAMES
-    assert trace.losses.events_lost == trace.losses.bytes_lost == 0
-    assert trace.losses.places_repaired == trace.losses.bytes_cut_off == 0
-    assert not trace.losses.is_unclosed
+    assert trace.text.losses.events_lost == trace.text.losses.bytes_lost == 0
+    assert trace.text.losses.places_repaired == trace.text.losses.bytes_cut_off == 0
+    assert not trace.text.losses.is_unclosed
 
 
 @pytest.mark.parametrize("share", [0.35, 0.5, 0.75, 0.99])
@@ -53,9 +53,9 @@ def test_a_truncated_trace_keeps_every_whole_event_and_counts_the_rest(share: fl
     names = kernels_of(trace)
     assert names == [f"k{number}" for number in range(len(names))]
     assert cut.count('"args"') - 1 <= len(names) <= cut.count('"args"')
-    assert trace.losses.is_unclosed
+    assert trace.text.losses.is_unclosed
     if f'"k{len(names)}"' in cut:
-        assert trace.losses.bytes_cut_off >= len(cut) - cut.index(f'"k{len(names)}"')
+        assert trace.text.losses.bytes_cut_off >= len(cut) - cut.index(f'"k{len(names)}"')
 
 
 def test_a_truncated_packed_trace_is_read_up_to_the_break() -> None:
@@ -64,7 +64,7 @@ def test_a_truncated_packed_trace_is_read_up_to_the_break() -> None:
     trace = read_text(packed[: len(packed) // 2])
 
     assert 500 < n_rows(trace.tables.gpu_ops) < 3000
-    assert trace.packing.is_cut_off
+    assert trace.text.packing.is_cut_off
 
 
 def test_damaged_packed_bytes_are_told() -> None:
@@ -74,7 +74,7 @@ def test_damaged_packed_bytes_are_told() -> None:
     trace = read_text(bytes(packed))
 
     assert n_rows(trace.tables.gpu_ops) < 3000
-    assert trace.packing.is_damaged
+    assert trace.text.packing.is_damaged
 
 
 def test_control_characters_and_wrong_bytes_in_a_name_are_replaced() -> None:
@@ -83,22 +83,22 @@ def test_control_characters_and_wrong_bytes_in_a_name_are_replaced() -> None:
     trace = read_text(text)
 
     assert kernels_of(trace) == ["ge��m", "relu", "gemm", "relu"]
-    assert trace.losses.places_repaired >= 1
-    assert trace.losses.events_lost == 0
+    assert trace.text.losses.places_repaired >= 1
+    assert trace.text.losses.events_lost == 0
 
 
 def test_a_line_break_in_a_name_is_kept() -> None:
     trace = read_text(trace_text().replace('"gemm"', '"ge\nmm"', 1))
 
     assert kernels_of(trace)[0] == "ge\nmm"
-    assert trace.losses.places_repaired == 1
+    assert trace.text.losses.places_repaired == 1
 
 
 def test_quotes_in_a_name_are_found_by_the_key_that_follows() -> None:
     trace = read_text(trace_text().replace('"gemm"', '"say "hello", and "bye""', 1))
 
     assert kernels_of(trace) == ['say "hello", and "bye"', "relu", "gemm", "relu"]
-    assert trace.losses.places_repaired == 1
+    assert trace.text.losses.places_repaired == 1
 
 
 def test_quotes_in_an_argument_cost_only_that_argument() -> None:
@@ -120,7 +120,7 @@ def test_backslashes_of_windows_are_taken_as_they_stand() -> None:
     trace = read_text(text)
 
     assert kernels_of(trace)[0] == r"torch\cuda\nn.py(3): f"
-    assert trace.losses.places_repaired == 2
+    assert trace.text.losses.places_repaired == 2
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def test_missing_values_and_commas_too_many_are_repaired(damage: tuple[str, str]
     trace = read_text(text)
 
     assert kernels_of(trace) == ALL_NAMES
-    assert trace.losses.events_lost == 0
-    assert trace.losses.places_repaired >= 1
+    assert trace.text.losses.events_lost == 0
+    assert trace.text.losses.places_repaired >= 1
 
 
 def test_a_list_without_its_bracket_is_read_with_what_follows() -> None:
@@ -153,7 +153,7 @@ def test_a_list_without_its_bracket_is_read_with_what_follows() -> None:
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.header.rank == 5
-    assert trace.losses.places_repaired == 1
+    assert trace.text.losses.places_repaired == 1
 
 
 def test_two_ranks_that_wrote_one_file_at_once_give_what_is_whole() -> None:
@@ -163,7 +163,7 @@ def test_two_ranks_that_wrote_one_file_at_once_give_what_is_whole() -> None:
 
     trace = read_text(text)
 
-    lost = trace.losses.events_lost + trace.losses.places_repaired + trace.tables.bad_durations
+    lost = trace.text.losses.events_lost + trace.text.losses.places_repaired + trace.tables.bad_durations
     assert 40 <= n_rows(trace.tables.gpu_ops) < 60
     assert lost >= 1
     assert {f"k{number}" for number in range(17)} <= set(kernels_of(trace))
@@ -174,7 +174,7 @@ def test_the_same_document_twice_counts_once() -> None:
     trace = read_text(trace_text() + trace_text())
 
     assert kernels_of(trace) == ALL_NAMES
-    assert trace.n_documents == 2
+    assert trace.text.n_documents == 2
     assert trace.n_left_out == len(small_events())
 
 
@@ -183,15 +183,6 @@ def test_another_rank_in_the_same_file_is_left_out_and_the_first_rank_counts() -
 
     assert kernels_of(trace) == ALL_NAMES
     assert trace.header.rank == 0
-
-
-def test_documents_that_follow_each_other_in_time_are_one_trace() -> None:
-    later = [event | {"ts": event["ts"] + 10_000.0} for event in small_events()]
-
-    trace = read_text(trace_text() + trace_text(later))
-
-    assert kernels_of(trace) == ALL_NAMES * 2
-    assert trace.n_left_out == 0
 
 
 def test_of_a_key_that_stands_twice_the_last_counts() -> None:
@@ -247,7 +238,7 @@ def test_hundreds_of_thousands_of_metadata_events_cost_only_their_bytes() -> Non
 
     trace = read_text(text)
 
-    assert trace.n_events == 300_000 + len(small_events())
+    assert trace.categories.total() == 300_000 + len(small_events())
     assert kernels_of(trace) == ALL_NAMES
 
 
@@ -275,7 +266,7 @@ def test_one_damaged_event_in_a_long_trace_costs_one_event() -> None:
     trace = read_text(text)
 
     assert n_rows(trace.tables.gpu_ops) >= 29_999
-    assert trace.losses.events_lost + trace.losses.places_repaired == 1
+    assert trace.text.losses.events_lost + trace.text.losses.places_repaired == 1
 
 
 def test_overlapping_spans_are_all_kept() -> None:
@@ -312,7 +303,7 @@ def test_numbers_that_are_none_cost_their_event_and_no_more() -> None:
     trace = read_text(text)
 
     assert kernels_of(trace) == ALL_NAMES[1:]
-    assert trace.losses.events_lost == 1
+    assert trace.text.losses.events_lost == 1
 
 
 def test_random_damage_is_never_a_failure_and_times_stay_possible() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from reportgen.formats import Diagnostics
 from reportgen.formats.tensorflow.object_trace import read_object_events
-from reportgen.formats.trace_events.runs import CHUNK_BYTES
+from reportgen.formats.kineto.text import CHUNK_BYTES
 from reportgen.profile import Quality
 
 EVENTS = [

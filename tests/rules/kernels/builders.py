@@ -141,7 +141,6 @@ def rank_trace(
             correlation=_ints(sync_rows, "correlation", np.int64),
         ),
         flows=Flows(
-            kind=np.zeros(len(arrows), dtype=np.int8),
             start_ns=_ns([row[0] for row in arrows]),
             end_ns=_ns([row[2] for row in arrows]),
             from_thread=words.of("threads", [row[1] for row in arrows]),
