@@ -14,7 +14,6 @@ from reportgen.storage.location import ObjectInfo
 
 MAX_DEPTH = 16
 """Folders below this depth are not listed. The deepest AWS layout has 11."""
-_CHUNK_BYTES = 1 << 24
 _NAME = re.compile(r"[A-Za-z0-9][\w-]{0,62}")
 _REMEDY = (
     "Check the path. Pass the folder of a job or recording, a kernel trace or a log of a monitor."
@@ -50,7 +49,8 @@ class LocalLocation:
     def read_bytes(self, key: str) -> bytes:
         """Return a file's content; raise ``LocationError`` when it cannot be read."""
         try:
-            return _content(self.local_path(key))
+            with os.fdopen(open_plain(self.local_path(key)), "rb", buffering=0) as file:
+                return file.read()
         except OSError as err:
             raise self._unreadable(key, err) from err
 
@@ -93,25 +93,6 @@ def at_home(path: str | os.PathLike[str]) -> Path:
         return Path(path).expanduser()
     except RuntimeError:
         return Path(path)
-
-
-def _content(path: str) -> bytes:
-    """Return a file's bytes with a third of the system calls of ``open``: files may be many."""
-    descriptor = open_plain(path)
-    try:
-        size_bytes = os.fstat(descriptor).st_size
-        if size_bytes > _CHUNK_BYTES:
-            with open(descriptor, "rb", buffering=0, closefd=False) as file:
-                return file.readall()
-        content = os.read(descriptor, size_bytes + 1)
-        if len(content) == size_bytes:
-            return content
-        chunks = [content]  # it grows, or comes in pieces
-        while chunks[-1]:
-            chunks.append(os.read(descriptor, _CHUNK_BYTES))
-        return b"".join(chunks)
-    finally:
-        os.close(descriptor)
 
 
 def _existing_folder(path: Path, given: str) -> Path:

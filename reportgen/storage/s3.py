@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reportgen.errors import LocationError, PlaceError
 from reportgen.storage.location import Listed, ObjectInfo
 from reportgen.storage.read_ahead import Fetched, read_ahead
-from reportgen.storage.s3_access import access, odd_answer, only_this_host
+from reportgen.storage.s3_access import access, only_this_host
 from reportgen.storage.s3_errors import explain, kind_of
 
 if TYPE_CHECKING:
@@ -79,7 +79,6 @@ class S3Location:
         """
         self._bucket, self._prefix = _split(url)
         self._listed = dict(listed or {})
-        self._lost: dict[str, LocationError] = {}
         self._changed: set[str] = set()
         self._lock = threading.Lock()
         self._store = _open_store(self._bucket, self._prefix)
@@ -93,13 +92,9 @@ class S3Location:
         """Return every object below the prefix, sorted by key.
 
         Raises:
-            PlaceError: as ``read_bytes``; the store's answer is no list, or the list does not end.
+            PlaceError: as ``read_bytes``; or the list does not end.
         """
-        found = self._ask("s3:ListBucket", "", partial(_listed, self._store, self.root))
-        said = "" if found else odd_answer(self._bucket)
-        if said:
-            raise explain(ValueError(f"status code: {said}"), action="s3:ListBucket", url=self.root)
-        return found
+        return self._ask("s3:ListBucket", "", partial(_listed, self._store, self.root))
 
     def read_bytes(self, key: str) -> bytes:
         """Return an object's content; a newer version than was listed is remembered.
@@ -108,16 +103,18 @@ class S3Location:
             PlaceError: the store cannot be used (denied, throttled, no connection).
             LocationError: the object vanished.
         """
-        with self._lock:
-            lost = self._lost.get(key)
-        if lost is not None:
-            raise lost
+        listed = self._listed.get(key)
+        version = listed.version if listed else ""
         try:
-            return self._read(key)
+            content, found = self._get(key, {"if_match": version} if version else {})
         except LocationError as err:
+            if err.details.get("reason") != "changed":
+                raise
+            content, found = self._get(key, {})
+        if listed and not _is_same(listed, found):
             with self._lock:
-                self._lost[key] = err
-            raise
+                self._changed.add(key)
+        return content
 
     def read_range(self, key: str, start: int, n_bytes: int) -> bytes:
         """Return a part of an object that begins before its end; errors as ``read_bytes``."""
@@ -163,21 +160,6 @@ class S3Location:
 
         for key in keys:
             self._ask("s3:DeleteObject", key, partial(obstore.delete, self._store, key))
-
-    def _read(self, key: str) -> bytes:
-        """Return an object's content as listed, or else its newer content."""
-        listed = self._listed.get(key)
-        version = listed.version if listed else ""
-        try:
-            content, found = self._get(key, {"if_match": version} if version else {})
-        except LocationError as err:
-            if err.details.get("reason") != "changed":
-                raise
-            content, found = self._get(key, {})
-        if listed and not _is_same(listed, found):
-            with self._lock:
-                self._changed.add(key)
-        return content
 
     def _get(
         self, key: str, options: GetOptions, start: int = 0, n_bytes: int | None = None

@@ -14,6 +14,7 @@ from urllib.parse import urljoin, urlsplit
 
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_credentials import find_credentials
+from reportgen.storage.s3_errors import explain
 from reportgen.storage.s3_settings import (
     WANTED_REGION,
     endpoint,
@@ -31,6 +32,7 @@ _HEAD_TIMEOUT_S = 5
 _NO_PROXY = "http://127.0.0.1:9"
 """The port of a service that discards what it gets, where any listens there at all."""
 _REGION_HEADER = "x-amz-bucket-region"
+_LIST = b"<ListBucketResult"
 _N_REMEMBERED = 16
 
 
@@ -41,7 +43,7 @@ def access(bucket: str) -> Mapping[str, Any]:
     the bucket anew, and some credentials cost a round trip.
 
     Raises:
-        PlaceError: there is no such bucket, or no credentials.
+        PlaceError: there is no such bucket, no store of S3, or no credentials.
     """
     others = {WANTED_REGION, "HOME", "USERPROFILE"}
     named = sorted(
@@ -54,7 +56,7 @@ def access(bucket: str) -> Mapping[str, Any]:
 def _access(bucket: str, _environment: tuple[tuple[str, str], ...]) -> Mapping[str, Any]:
     address = endpoint()
     if address:
-        _refuse_redirect(f"{address}/{bucket}?list-type=2&max-keys=1")
+        _check_store(address, bucket)
     region = region_of(bucket)
     return {
         **({"endpoint": address} if address else {}),
@@ -96,17 +98,23 @@ def region_of(bucket: str) -> str:
     return named if named and re.fullmatch(r"[a-z0-9-]+", named) else _own_region()
 
 
-def _refuse_redirect(url: str) -> None:
-    """Ask a store without credentials; refuse one that leads to another host or port.
+def _check_store(address: str, bucket: str) -> None:
+    """Ask a store that is not Amazon's for a list, without credentials.
 
-    Redirects are followed with ``x-amz-security-token``, which the other host must not get.
+    Redirects are followed with ``x-amz-security-token``, which another host must not get. Who
+    reads a list in HTML finds no object in it.
 
     Raises:
-        PlaceError: it leads elsewhere.
+        PlaceError: it redirects to another host or port, or answers what is no list.
     """
+    url = f"{address}/{bucket}?list-type=2&max-keys=1"
     try:
         opener = urllib.request.build_opener(_WithoutRedirects)
-        opener.open(url, timeout=_HEAD_TIMEOUT_S).close()
+        with opener.open(url, timeout=_HEAD_TIMEOUT_S) as answer:
+            if _LIST not in answer.read(1024):
+                kind = answer.headers.get_content_type()
+                said = ValueError(f"status code: {answer.status} {kind}")
+                raise explain(said, action="s3:ListBucket", url=f"s3://{bucket}")
     except urllib.error.HTTPError as err:
         target = urljoin(url, err.headers.get("Location") or url)
         if err.code // 100 == 3 and urlsplit(target).netloc != urlsplit(url).netloc:
@@ -129,24 +137,6 @@ def only_this_host() -> ClientConfig:
     if not host or urllib.request.getproxies():
         return {}
     return {"proxy_url": _NO_PROXY, "proxy_excludes": host}
-
-
-def odd_answer(bucket: str) -> str:
-    """Return a store's answer that is no list, ``200 text/html``; empty if it is a list.
-
-    Who reads a list in HTML finds no object in it. Only stores that are not Amazon's are asked.
-    """
-    there = endpoint()
-    if not there:
-        return ""
-    try:
-        with urllib.request.urlopen(  # noqa: S310  # the user's own address
-            f"{there}/{bucket}?list-type=2&max-keys=1", timeout=_HEAD_TIMEOUT_S
-        ) as answer:
-            kind = answer.headers.get_content_type()
-            return "" if b"<ListBucketResult" in answer.read(1024) else f"{answer.status} {kind}"
-    except (OSError, ValueError, HTTPException):  # the list itself was allowed
-        return ""
 
 
 class _WithoutRedirects(urllib.request.HTTPRedirectHandler):

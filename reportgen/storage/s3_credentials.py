@@ -13,10 +13,6 @@ from typing import Any
 from reportgen.errors import PlaceError
 from reportgen.storage.s3_settings import UNSIGNED, setting
 
-_KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-_WEB_IDENTITY = "AWS_WEB_IDENTITY_TOKEN_FILE"
-_CONTAINERS = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
-
 _METADATA_TIMEOUT_S = 0.75
 """Of each of the two requests to an instance's metadata service: a machine without one should not
 wait for more than 2 s in all."""
@@ -36,14 +32,8 @@ def find_credentials(region: str) -> Mapping[str, Any]:
         PlaceError: nothing was found (the message says where was looked), or what was found
             cannot be used.
     """
-    if is_unsigned():
+    if setting(UNSIGNED).lower() in {"1", "true"}:
         return {"skip_signature": True}
-    keys = [bool(os.environ.get(name)) for name in _KEYS]
-    if any(keys) and not all(keys):
-        raise PlaceError(
-            "Only one of AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY is set.",
-            hint="Set both, or unset both and choose a profile with --profile.",
-        )
     found = _provider(region)
     if found is None:
         raise PlaceError(
@@ -52,11 +42,6 @@ def find_credentials(region: str) -> Mapping[str, Any]:
             hint="Run `aws sso login`, set AWS_PROFILE, or pass --no-sign-request.",
         )
     return found
-
-
-def is_unsigned() -> bool:
-    """Return whether requests go without credentials."""
-    return setting(UNSIGNED).lower() in {"1", "true"}
 
 
 def _provider(region: str) -> Mapping[str, Any] | None:
@@ -75,7 +60,14 @@ def _provider(region: str) -> Mapping[str, Any] | None:
             return None
         found.get_frozen_credentials()
     except (BotoCoreError, ClientError, OSError, ValueError) as err:
-        raise _unusable(_source_of(err), _kind(err)) from err
+        # Texts of botocore may hold addresses and account numbers.
+        code = getattr(err, "response", {}).get("Error", {}).get("Code")
+        profile = os.environ.get("AWS_PROFILE")
+        asked = f"The profile {profile!r}" if profile else "The profile or role of this machine"
+        raise PlaceError(
+            f"{asked} gives no credentials ({code or type(err).__name__}).",
+            hint="Run `aws sso login`, check `aws configure list`, or pass --no-sign-request.",
+        ) from err
     expires = isinstance(found, RefreshableCredentials)
 
     def keys() -> Mapping[str, Any]:
@@ -104,38 +96,3 @@ def _session(region: str) -> Any:
     if session.get_config_variable("region") is None:
         session.set_config_variable("region", region)
     return session
-
-
-def _kind(err: Exception) -> str:
-    """Return a word for an error: texts of boto3 may hold addresses and account numbers."""
-    code = getattr(err, "response", {}).get("Error", {}).get("Code")
-    return str(code or type(err).__name__)
-
-
-def _source_of(err: Exception) -> str:
-    """Return the variable that names the source whose credentials cannot be used."""
-    if getattr(err, "kwargs", {}).get("provider") == "container-role":
-        return _CONTAINERS[0]
-    if _is_set(_WEB_IDENTITY):
-        return _WEB_IDENTITY
-    is_refused = any(map(_is_set, _CONTAINERS)) and isinstance(err, OSError | ValueError)
-    return _CONTAINERS[0] if is_refused else "AWS_PROFILE"
-
-
-def _is_set(name: str) -> bool:
-    return bool(os.environ.get(name))
-
-
-def _unusable(source: str, kind: str) -> PlaceError:
-    if source == _WEB_IDENTITY:
-        subject = "The web identity of this machine"
-        hint = f"Check AWS_ROLE_ARN and {_WEB_IDENTITY}, or choose a profile with --profile."
-    elif source in _CONTAINERS:
-        subject = "The role of this container"
-        hint = "Check the role, set AWS_PROFILE, or pass --no-sign-request."
-    else:
-        profile = os.environ.get("AWS_PROFILE")
-        subject = f"The profile {profile or 'default'!r}"
-        login = f"aws sso login{f' --profile {profile}' if profile else ''}"
-        hint = f"Run `{login}`, or check the profile with `aws configure list`."
-    return PlaceError(f"{subject} gives no credentials ({kind}).", hint=hint)

@@ -44,7 +44,7 @@ def said_of(answer: Callable[[], Answer] | None, monkeypatch: pytest.MonkeyPatch
     ("answer", "said"),
     [
         (speaks_html, "The store answered 200 text/html"),
-        (speaks_json, "The store answered something that is not a list of S3"),
+        (speaks_json, "The store answered 200 application/json"),
         (is_a_teapot, "The store answered 418 I'm a teapot"),
         (fails_inside, "The store answered 500 Internal Server Error"),
         (lists_without_end, "lists more than 5,000 objects"),
