@@ -67,7 +67,6 @@ def read_rank(
         **held,
         devices=header.devices,
         versions=header.versions,
-        recorded=header.recorded,
         first_ns=extent_ns[0] if extent_ns else None,
         last_ns=extent_ns[1] if extent_ns else None,
         notes=(*problems.notes(), *counted),

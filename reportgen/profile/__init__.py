@@ -27,11 +27,11 @@ from reportgen.profile.python import (
 )
 from reportgen.profile.spans import NO_STEP, SpanArguments, SpanSource, SpanTable
 from reportgen.profile.system import Series, SeriesKind, SystemTable
-from reportgen.profile.trace import Device, RankTrace, Recorded, Thread
+from reportgen.profile.trace import Device, RankTrace, Thread
 
 __all__ = [
     "NO_CALLS", "NO_STEP", "Clock", "Device", "JobInfo", "JobProfile", "Memo", "NodeId",
     "NodeProfile", "PartRef", "ProfileInterval", "ProfileMoment", "PythonFunction", "PythonProfile",
-    "PythonTable", "Quality", "RankTrace", "Recorded", "Series", "SeriesKind", "SourceNote",
-    "SpanArguments", "SpanSource", "SpanTable", "SystemTable", "Thread", "TimeRange", "fact",
+    "PythonTable", "Quality", "RankTrace", "Series", "SeriesKind", "SourceNote", "SpanArguments",
+    "SpanSource", "SpanTable", "SystemTable", "Thread", "TimeRange", "fact",
 ]  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from functools import partial
 
 from reportgen.profile.job import Clock, JobInfo, NodeId, SourceNote
@@ -26,16 +25,6 @@ from reportgen.profile.trace_tables import (
 )
 
 
-class Recorded(StrEnum):
-    """Options with which the profiler recorded."""
-
-    SHAPES = "record_shapes"
-    STACK = "with_stack"
-    FLOPS = "with_flops"
-    MODULES = "with_modules"
-    MEMORY = "profile_memory"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
     """A host thread; ids as the file writes them, names are private and not kept."""
@@ -50,7 +39,6 @@ class Device:
 
     id: int
     name: str
-    memory_bytes: int | None = None
     compute_capability: str | None = None
     multiprocessors: int | None = None
 
@@ -92,7 +80,6 @@ class RankTrace:
         threads: what ``thread`` columns mean.
         devices: GPUs by id; may be empty, or hold GPUs that ran nothing.
         versions: ``cuda_runtime``, ``hip_driver``, ``nccl`` ... as text.
-        recorded: options with which the profiler recorded.
         first_ns, last_ns: first start and last end of all timed events, after the origin;
             ``None`` without any.
         notes: skipped, lost and recovered data.
@@ -125,7 +112,6 @@ class RankTrace:
     threads: tuple[Thread, ...] = ()
     devices: tuple[Device, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    recorded: frozenset[Recorded] = frozenset()
     is_rank_known: bool = False
     world_size: int | None = None
     shadows: Shadows = field(default_factory=lambda: empty_table(Shadows))

@@ -36,7 +36,6 @@ class TrainingJob:
     status: str
     profiler_path: str = ""
     instance_type: str = ""
-    n_instances: int | None = None
     created_ns: int | None = None
     started_ns: int | None = None
     ended_ns: int | None = None
@@ -80,9 +79,6 @@ def training_job(path: str) -> TrainingJob:
         profiler_path=f"{root.rstrip('/')}/{name}",
         instance_type=resources.get("InstanceType")
         or ", ".join(sorted({str(group.get("InstanceType", "")) for group in groups})),
-        n_instances=resources.get("InstanceCount")
-        or sum(int(group.get("InstanceCount", 0)) for group in groups)
-        or None,
         created_ns=_ns(description.get("CreationTime")),
         started_ns=_ns(description.get("TrainingStartTime")),
         ended_ns=_ns(description.get("TrainingEndTime")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from reportgen.profile import Device, Recorded
+from reportgen.profile import Device
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -13,7 +13,7 @@ class TraceHeader:
     """The statements of a trace about itself; ``None`` where it makes none.
 
     ``base_ns`` is the origin of times, ns since 1970; ``versions`` are those of runtime,
-    driver, profiler and NCCL; ``recorded`` the configured kinds of data.
+    driver, profiler and NCCL.
     """
 
     rank: int | None = None
@@ -21,4 +21,3 @@ class TraceHeader:
     base_ns: int | None = None
     devices: tuple[Device, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
-    recorded: frozenset[Recorded] = frozenset()

@@ -14,7 +14,7 @@ from typing import Any
 
 from reportgen.formats.diagnostics import printable
 from reportgen.formats.kernel_trace.header import TraceHeader
-from reportgen.profile import Device, Recorded
+from reportgen.profile import Device
 
 _DECODER = json.JSONDecoder(strict=False)
 _VERSIONS = {
@@ -53,7 +53,6 @@ def read_header(parts: Sequence[bytes]) -> TraceHeader:
             for name, value in versions.items()
             if value and _VERSION.fullmatch(str(value[0]))
         },
-        recorded=frozenset(item for item in Recorded if _last(_values(text, item.value)) == 1),
     )
 
 
@@ -92,7 +91,6 @@ def _device(number: int, item: Mapping[str, Any]) -> Device:
     return Device(
         id=number,
         name=printable(str(item.get("name") or f"GPU {number}"))[:_MAX_TEXT],
-        memory_bytes=_whole(item.get("totalGlobalMem")),
         compute_capability=None if major is None or minor is None else f"{major}.{minor}",
         multiprocessors=units,
     )

@@ -11,13 +11,13 @@ from reportgen.formats.nsight.source import Report
 from reportgen.profile import Device
 
 _LONGEST_NAME = 80
-_BELOW = (2**53, 2**53, 1000, 1000)
-"""Bounds of bytes of memory, multiprocessors, and both parts of the compute capability."""
+_BELOW = (2**53, 1000, 1000)
+"""Bounds of multiprocessors, and of both parts of the compute capability."""
 
 
 def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:
     """Return the GPUs that are described, by the numbers that the process has for them."""
-    names = ("id", "name", "totalMemory", "smCount", "computeMajor", "computeMinor")
+    names = ("id", "name", "smCount", "computeMajor", "computeMinor")
     rows = {row[0]: row for row in report.all_rows("TARGET_INFO_GPU", names)}
     numbered = _numbers(report, key) or {gpu: gpu for gpu in rows if isinstance(gpu, int)}
     found = {number: rows[gpu] for gpu, number in numbered.items() if gpu in rows}
@@ -36,14 +36,13 @@ def _numbers(report: Report, key: int | None) -> Mapping[int, int]:
 
 
 def _device(number: int, row: tuple[Any, ...]) -> Device:
-    memory, units, major, minor = (
+    units, major, minor = (
         item if isinstance(item, int) and 0 <= item < most else None
         for item, most in zip(row[2:], _BELOW, strict=True)
     )
     return Device(
         id=number,
         name=printable(str(row[1] or f"GPU {number}"))[:_LONGEST_NAME],
-        memory_bytes=memory,
         compute_capability=None if major is None or minor is None else f"{major}.{minor}",
         multiprocessors=units,
     )

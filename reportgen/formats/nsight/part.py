@@ -17,7 +17,8 @@ from reportgen.formats.nsight.database import SIDES, unfinished
 from reportgen.formats.nsight.names import TABLE_OF_TEXTS, name_of
 from reportgen.formats.nsight.source import Report, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
-from reportgen.profile import PartRef, Quality, Recorded
+from reportgen.profile import PartRef, Quality
+from reportgen.profile.trace_tables import n_rows
 from reportgen.profile.job import FileRef
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, read_blocks
@@ -89,7 +90,7 @@ def _tell_losses(trace: ReportTrace, name: str, problems: Diagnostics) -> None:
     for table, why in sorted(trace.damage.items()):
         problems.remark(f"Its table {table} cannot be read to the end: {why}.", path=name)
     tell_numbers(trace.n_numbers_dropped, trace.n_beyond, name, problems)
-    if Recorded.MEMORY in trace.header.recorded:
+    if n_rows(trace.tables.memory):
         problems.remark(_SAY_MEMORY, path=name)
     if trace.n_graph_runs:
         problems.remark(_SAY_GRAPHS.format(n=format_count(trace.n_graph_runs)), path=name)

@@ -21,7 +21,6 @@ from reportgen.formats.nsight.gpu import (
 from reportgen.formats.nsight.host import read_nvtx, read_system_calls
 from reportgen.formats.nsight.reading import ProcessReading
 from reportgen.formats.nsight.source import Report
-from reportgen.profile import Recorded
 from reportgen.units import NS_PER_S
 
 _READERS: tuple[Callable[[ProcessReading], None], ...] = (
@@ -64,10 +63,9 @@ def read_process(
         n_known = n_rows
     known = reading.columns.vocabularies
     n_graph_runs = _n_graph_runs(reading)
-    has_memory = bool(reading.columns.tables["memory"].n_rows)
     tables = build_tables(reading.columns)
     return ReportTrace(
-        header=_header(report, key, reading.base_ns, has_memory=has_memory),
+        header=_header(report, key, reading.base_ns),
         tables=replace(tables, origin_ns=tables.origin_ns + reading.base_ns),
         n_numbers_dropped=reading.numbers.n_dropped,
         n_beyond=known.names.n_beyond + known.threads.n_beyond,
@@ -83,7 +81,7 @@ def _n_graph_runs(reading: ProcessReading) -> int:
     return int(np.isin(ops.column("name"), codes).sum()) if codes and ops.n_rows else 0
 
 
-def _header(report: Report, key: int | None, near_ns: int, *, has_memory: bool) -> TraceHeader:
+def _header(report: Report, key: int | None, near_ns: int) -> TraceHeader:
     started = report.all_rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
     told = started[0][0] if started else None
     epoch_ns = told if isinstance(told, int) and near_ns < _SINCE_1970_NS else None
@@ -93,5 +91,4 @@ def _header(report: Report, key: int | None, near_ns: int, *, has_memory: bool) 
         base_ns=epoch_ns,
         devices=devices_of(report, key),
         versions={"nsight_systems": printable(str(version))[:40]} if version else {},
-        recorded=frozenset({Recorded.MEMORY} if has_memory else ()),
     )

@@ -17,7 +17,6 @@ from reportgen.formats.kineto.detection import (
 from reportgen.formats.kineto.header import read_header
 from reportgen.formats.kineto.trace_file import TraceFile, read_trace
 from reportgen.formats.private_names import without_folders
-from reportgen.profile import Recorded
 from reportgen.profile.trace_tables import NONE, GpuKind, SliceKind, n_rows
 from tests.traces import (
     BASE_NS,
@@ -262,7 +261,6 @@ def test_the_header_may_come_after_the_events() -> None:
 
     assert (found.rank, found.world_size, found.base_ns) == (3, 8, BASE_NS)
     assert found.versions == {"nccl": "2.21.5"}
-    assert found.recorded == {Recorded.SHAPES}
 
 
 def test_of_a_header_only_the_allowed_keys_are_read() -> None:
