@@ -75,8 +75,6 @@ class GpuOps:
         bytes: (n,) int64 bytes moved or set; a copy of HIP has them from its call.
         collective: (n,) int32 row of ``collectives`` or ``NONE``.
         shape: (n,) int32 code into ``shapes``: grid and block, ``NONE`` where absent.
-        annotation: (n,) int32 code into ``labels``: the text that was recorded with the node of
-            its CUDA graph, ``NONE`` for most.
         is_overrun: (n,) bool its end passed the start of the next op of its stream by more than
             100 µs and was clipped to it in ``end_ns`` (device timestamps overrun).
     """
@@ -94,7 +92,6 @@ class GpuOps:
     bytes: Numbers
     collective: Codes
     shape: Codes
-    annotation: Codes
     is_overrun: NDArray[np.bool_]
 
 

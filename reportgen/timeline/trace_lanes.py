@@ -225,9 +225,8 @@ class _Tree:
         ops, syncs = trace.gpu_ops, trace.syncs
         names = {device.id: device.name for device in trace.devices}
         compiled = self._compiled()[ops.name]
-        detail = self.details.of_rows(
-            (ops.shape, ops.bytes, ops.collective, ops.annotation, compiled), self._said_of_op
-        )
+        columns = (ops.shape, ops.bytes, ops.collective, compiled)
+        detail = self.details.of_rows(columns, self._said_of_op)
         name, memory = self._named_ops(), trace.memory
         on_memory = memory.device[memory.device_type != HOST_MEMORY]
         for codes, places in grouped(np.concatenate([ops.device, syncs.device, on_memory])):
@@ -272,10 +271,8 @@ class _Tree:
             dtype=np.int32,
         )
 
-    def _said_of_op(
-        self, shape: int, n_bytes: int, collective: int, annotation: int, compiled: int
-    ) -> str:
-        """Write grid and block, bytes, collective, annotation and fused operators."""
+    def _said_of_op(self, shape: int, n_bytes: int, collective: int, compiled: int) -> str:
+        """Write grid and block, bytes, collective and fused operators."""
         trace, said = self.trace, []
         if shape != NONE:
             grid, _, block = trace.shapes[shape].partition("] [")
@@ -291,8 +288,6 @@ class _Tree:
             what += f" {trace.labels[dtype]}" if dtype != NONE else ""
             what += f" in group {trace.labels[group]}" if group != NONE else ""
             said.append(what)
-        if annotation != NONE:
-            said.append(f"recorded in {trace.labels[annotation]}")
         if compiled != NONE:
             name = trace.names[compiled]
             fused, file = fused_operators(name), trace.written_in.get(name)

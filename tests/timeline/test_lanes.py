@@ -110,25 +110,6 @@ def test_modules_have_a_lane_and_fused_kernels_say_what_they_fuse(tmp_path: Path
     assert said.endswith("fuses _to_copy_add_relu")
 
 
-def test_kernels_of_a_graph_say_what_was_recorded_with_their_nodes(tmp_path: Path) -> None:
-    """As ``mark_kernels`` of PyTorch writes it; other events may have a name, too."""
-    noted = [("layers.0.attention", 7), ("/home/ada/x", 8), ("of no graph", 0), (5, 9), ([1], None)]
-    events = [launch(0, 1)]
-    for at, (name, node) in enumerate(noted):
-        event = kernel(10 + 5 * at, 4, 1, graph_node_id=node)
-        events.append(event | {"args": event["args"] | {"name": name}})
-    events.append(kernel(40, 4, 1, graph_node_id=7))
-    trace = traced(tmp_path / "graph.pt.trace.json", trace_text(events))
-
-    found = lanes_of(trace)
-
-    (stream,) = (lane.strips for lane in found.lanes if lane.label == "stream 7")
-    assert stream is not None
-    assert [found.details[code] for code in stream.detail.tolist()] == [
-        "recorded in layers.0.attention", "recorded in x", "", "recorded in 5", "", "",
-    ]  # fmt: skip
-
-
 TRITON = {"kernel_file": "/tmp/torchinductor_ada/ab/cabc12.py", "kernel_backend": "triton"}
 
 

@@ -56,10 +56,6 @@ FORWARD_BACKWARD = frozenset({"fwdbwd", "forward_backward"})
 MEMORY = "[memory]"
 
 
-_MOST_LETTERS = 200
-"""Of an annotation."""
-
-
 class EventColumns:
     """Puts events into the ``columns`` of a trace.
 
@@ -117,7 +113,6 @@ class EventColumns:
             external_id=self._external_ids(args),
             bytes=self.numbers([item.bytes for item in args]),
             shape=self._shapes(args),
-            annotation=self._annotations(args),
         )
 
     def _add_calls(self, events: list[TraceEvent]) -> None:
@@ -217,14 +212,6 @@ class EventColumns:
                 backend = f" ({args[row].kernel_backend})" if args[row].kernel_backend else ""
                 file = f"{PureWindowsPath(args[row].kernel_file or '').name}{backend}"
                 self.written_in[events[row].name or ""] = file
-
-    def _annotations(self, args: Sequence[Args]) -> NDArray[np.int32]:
-        """Return the texts that ``mark_kernels`` of PyTorch gave to the nodes of CUDA graphs."""
-        found = np.full(len(args), ABSENT, dtype=np.int32)
-        for row in [row for row, item in enumerate(args) if item.graph_node]:
-            if text := _raw_text(args[row].annotation):
-                found[row] = self.vocabularies.labels[text[:_MOST_LETTERS]]
-        return found
 
     def _add_flow_ends(self, events: list[TraceEvent], category: str, *, is_start: bool) -> None:
         columns = {

@@ -33,8 +33,6 @@ class Args(msgspec.Struct, gc=False):
     input_values: msgspec.Raw = msgspec.field(default=NO_TEXT, name="Concrete Inputs")
     grid: msgspec.Raw = NO_TEXT
     block: msgspec.Raw = NO_TEXT
-    graph_node: Number = msgspec.field(default=None, name="graph node id")
-    annotation: msgspec.Raw = msgspec.field(default=NO_TEXT, name="name")
     kernel_file: str | None = None
     kernel_backend: str | None = None
     collective: str | None = msgspec.field(default=None, name="Collective name")

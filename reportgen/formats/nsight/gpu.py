@@ -99,7 +99,6 @@ def _add_ops(
         external_id=nothing,
         bytes=reading.numbers(batch["bytes"]) if "bytes" in batch else nothing,
         shape=nothing.astype(np.int32) if shape is None else shape,
-        annotation=nothing.astype(np.int32),
     )
 
 

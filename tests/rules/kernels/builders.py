@@ -88,7 +88,6 @@ def rank_trace(
             bytes=_ints(ops, "bytes", np.int64),
             collective=np.array([places.get(at, NONE) for at in range(len(ops))], dtype=np.int32),
             shape=words.codes("shapes", ops, "shape"),
-            annotation=words.codes("labels", ops, "annotation"),
             is_overrun=np.zeros(len(ops), dtype=bool),
         ),
         calls=HostCalls(
