@@ -23,28 +23,9 @@ def read_events(content: bytes, key: str, problems: Diagnostics) -> Iterator[lis
     """
     if not _is_plain(content):
         content = to_text(content)[0].encode("utf-8", "surrogateescape")
-    start = 0
-    while start < len(content):
-        end = content.find(b"\n", start + CHUNK_BYTES)
-        end = len(content) if end < 0 else end + 1
-        if end - start > _MAX_RUN_BYTES:
-            rest = range(start, len(content), CHUNK_BYTES)
-            blocks = (content[at : at + CHUNK_BYTES] for at in rest)
-            yield from _read_runs(
-                blocks, key, problems, first_line=content.count(b"\n", 0, start) + 1
-            )
-            return
-        run = content[start:end]
-        events = decode_events(run)
-        if events is None:
-            whole = decode_events(content) if start == 0 else None
-            if whole is not None:
-                yield whole
-                return
-            first_line = content.count(b"\n", 0, start) + 1
-            events = decode_lines(run, first_line, key, problems, is_last=end == len(content))
-        yield events
-        start = end
+    places = range(0, len(content), CHUNK_BYTES)
+    blocks = (content[at : at + CHUNK_BYTES] for at in places)
+    yield from _read_runs(blocks, key, problems, whole=content)
 
 
 def read_event_blocks(
@@ -63,10 +44,18 @@ def read_event_blocks(
 
 
 def _read_runs(
-    blocks: Iterable[bytes], key: str, problems: Diagnostics, *, first_line: int = 1
+    blocks: Iterable[bytes], key: str, problems: Diagnostics, *, whole: bytes | None = None
 ) -> Iterator[list[Event]]:
+    """Yield the events of runs; ``whole`` is the file, whose events may go over several lines."""
+    first_line = 1
     for run, is_last in _runs(blocks):
         events = decode_events(run)
+        if events is None and whole is not None:
+            events = decode_events(whole)
+            if events is not None:
+                yield events
+                return
+        whole = None
         if events is None:
             events = decode_lines(run, first_line, key, problems, is_last=is_last)
         yield events
