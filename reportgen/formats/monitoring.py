@@ -93,7 +93,7 @@ def add_totals(found: Monitored) -> None:
     """Add the memory of each GPU to its samples, as it was told or as bytes and percent say it."""
     time_s, value = np.array(found.time_s), np.array(found.value)
     code, series = np.array(found.code), list(found.codes.series)
-    told = {f"gpu{gpu.index}": gpu.memory_bytes for gpu in found.gpus}
+    known_bytes = {f"gpu{gpu.index}": gpu.memory_bytes for gpu in found.gpus}
 
     def of(gpu: str, dimension: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         one = Series("gpu", gpu, dimension)
@@ -103,7 +103,7 @@ def add_totals(found: Monitored) -> None:
     for gpu in [one.name for one in series if one.dimension == USED_BYTES]:
         at_s, used = of(gpu, USED_BYTES)
         other_s, pct = of(gpu, USED_PERCENT)
-        total = told.get(gpu)
+        total = known_bytes.get(gpu)
         if total is None and np.array_equal(at_s, other_s):
             ratios = used[pct > 0] / pct[pct > 0]
             sure = ratios[np.isfinite(ratios) & (ratios < _MOST_MEMORY)]

@@ -204,6 +204,8 @@ class SpanTable:
 
 _HELD_COLUMNS = ("start_ns", "end_ns", "name", "phase", "worker", "source", "argument")
 NUMBER_COLUMNS = tuple(field.name for field in fields(SpanArguments) if field.name != "labels")
+ARRAY_COLUMNS = (*_HELD_COLUMNS[:-1], *NUMBER_COLUMNS)
+"""Every column of events, held or looked up."""
 
 
 def _looked_up(numbers: Numbers, rows: NDArray[np.int32]) -> NDArray[np.int64]:

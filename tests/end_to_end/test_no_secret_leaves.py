@@ -213,6 +213,22 @@ def test_secrets_in_all_fields_of_an_input_are_in_no_output(name: str, tmp_path:
 
 
 @pytest.mark.notebook
+def test_what_a_kernel_trace_says_of_people_and_machines_is_in_no_output(tmp_path: Path) -> None:
+    """Plain words, that no mask would know: environment, hosts, users, threads, unknown keys."""
+    word = CANARY.decode()
+    private = {"env": {"USER": word, word: "x"}, "hostname": word, "cmdline": [word], "user": word}
+    named = [
+        {"ph": "M", "name": name, "pid": 4100, "tid": 4100, "ts": 0, "args": {"name": word}}
+        for name in ("process_name", "process_labels", "thread_name", word)
+    ]
+    events = [event | {"args": event["args"] | private, word: word} for event in small_events()]
+    path = tmp_path / "rank0.pt.trace.json"
+    head = header(metadata=private, traceName=f"/home/{word}/t.json", **{word: word}, **private)
+    path.write_text(json.dumps({**head, "traceEvents": [*named, *events], "INFO": [word]}))
+    assert not _leaks(tmp_path / "all", *_all_said(path, tmp_path / "all"))
+
+
+@pytest.mark.notebook
 def test_secrets_in_all_columns_of_an_export_are_in_no_output(tmp_path: Path) -> None:
     path = training().write(tmp_path / "hf_c4n4ry05abcdefghijklmn.sqlite")
     with closing(sqlite3.connect(path, isolation_level=None)) as writer:

@@ -58,24 +58,6 @@ def refused(bucket: Bucket) -> PlaceError:
     return info.value
 
 
-def test_a_container_has_the_keys_of_its_role(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    service.secret = "token-of-the-container"
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")
-    said = "The profile or role of this machine gives no credentials (CredentialRetrievalError)."
-    assert refused(bucket).message == said
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "token-of-the-container")
-    assert keys_used(bucket) == {"ASIAROLE1"}
-    (tmp_path / "token").write_text("token-of-the-container")
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "wrong")
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "token"))
-    assert keys_used(bucket) == {"ASIAROLE1", "ASIAROLE2"}
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(tmp_path / "none"))
-    assert "role of this machine gives no credentials (" in refused(bucket).message
-
-
 def test_keys_of_a_role_are_asked_for_again_before_they_end(
     bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -88,35 +70,6 @@ def test_keys_of_a_role_are_asked_for_again_before_they_end(
     time.sleep(1.1)
     assert place.read_bytes("x") == b"x"
     assert set(bucket.trouble.signers) > before
-
-
-def test_a_container_service_elsewhere_is_not_asked_without_encryption(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://example.invalid/keys")
-    assert "gives no credentials (ValueError)." in refused(bucket).message
-
-
-@pytest.mark.parametrize("status_v1", [None, 403, 404, 405])
-def test_an_instance_has_the_keys_of_its_role(
-    bucket: Bucket,
-    service: RoleService,
-    monkeypatch: pytest.MonkeyPatch,
-    status_v1: int | None,
-) -> None:
-    service.status_without_sessions = status_v1
-    monkeypatch.delenv("AWS_EC2_METADATA_DISABLED")
-    monkeypatch.setenv(METADATA, service.address)
-    (key,) = keys_used(bucket)
-    assert key.startswith("ASIAROLE")
-
-
-def test_an_instance_that_may_not_be_asked_is_left_alone(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(METADATA, service.address)
-    refused(bucket)
-    assert service.seen == []
 
 
 def test_a_silent_metadata_address_is_not_waited_for(
@@ -136,69 +89,11 @@ def test_a_silent_metadata_address_is_not_waited_for(
     )
 
 
-def test_a_web_identity_gets_the_keys_of_its_role(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "identity").write_text("token-of.the.pod")
-    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(tmp_path / "identity"))
-    assert "gives no credentials (InvalidConfigError)." in refused(bucket).message
-    monkeypatch.setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/team")
-    (key,) = keys_used(bucket)
-    assert key.startswith("ASIA")
-
-    bucket.trouble.denies = "POST"
-    monkeypatch.setenv("AWS_ROLE_SESSION_NAME", "another")
-    assert "gives no credentials (ClientError)." in refused(bucket).message
-
-
-@pytest.mark.parametrize("variable", ["AWS_PROFILE", None])
-def test_profiles_are_read(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str | None
-) -> None:
-    name = "team" if variable else "default"
-    write_aws(
-        tmp_path,
-        "credentials",
-        f"[{name}]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n",
-    )
-    if variable:
-        monkeypatch.setenv(variable, name)
-    assert keys_used(bucket) == {"AKTEAM"}
-
-
-def test_a_profile_comes_before_the_role_of_the_container(
-    bucket: Bucket, service: RoleService, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    write_aws(
-        tmp_path,
-        "credentials",
-        "[default]\naws_access_key_id = AKTEAM\naws_secret_access_key = zSECRET\n",
-    )
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{service.address}/v1/credentials")
-    assert keys_used(bucket) == {"AKTEAM"}
-
-
 def test_a_profile_that_is_not_there_is_named(
     bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AWS_PROFILE", "nobody")
     assert "'nobody' gives no credentials (ProfileNotFound)" in refused(bucket).message
-
-
-def test_a_profile_can_assume_a_role(
-    bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    keys = "aws_access_key_id = AKBASE\naws_secret_access_key = zSECRET\n"
-    role = "role_arn = arn:aws:iam::123456789012:role/reader\nsource_profile = base\n"
-    write_aws(tmp_path, "config", f"[profile base]\n{keys}[profile reader]\n{role}")
-    monkeypatch.setenv("AWS_PROFILE", "reader")
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-central-1")
-    (key,) = keys_used(bucket)
-    assert key.startswith("ASIA")
-
-    bucket.trouble.denies = "POST"
-    monkeypatch.setenv("AWS_REGION", "eu-central-1")
-    assert "'reader' gives no credentials (" in refused(bucket).message
 
 
 def test_a_profile_can_start_a_program_that_prints_keys(

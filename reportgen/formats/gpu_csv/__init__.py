@@ -96,10 +96,10 @@ class _Columns:
 
 def _columns_of(titles: Sequence[str], source: str) -> _Columns | None:
     """Return the columns of a header; ``None`` where it has no times or no metric of a GPU."""
-    told = [words_of(title) for title in titles]
-    names = [name for name, _ in told]
+    words = [words_of(title) for title in titles]
+    names = [name for name, _ in words]
     metrics, seen = [], set()
-    for place, (name, unit) in enumerate(told):
+    for place, (name, unit) in enumerate(words):
         meaning = _METRICS.get(name)
         if meaning is not None and meaning.dimension not in seen:
             seen.add(meaning.dimension)
@@ -160,10 +160,10 @@ def _rows(columns: _Columns, cells: Iterable[list[str]]) -> _Rows:
     for row in cells:
         time_s, is_local = math.nan, False
         if len(row) >= least:
-            told = " ".join(row[place] for place in columns.times)
+            stamp = " ".join(row[place] for place in columns.times)
             if len(columns.times) == 2:
-                told = f"{told[:4]}-{told[4:6]}-{told[6:]}" if told[:8].isdigit() else told
-            time_s, is_local = instant_in(told)
+                stamp = f"{stamp[:4]}-{stamp[4:6]}-{stamp[6:]}" if stamp[:8].isdigit() else stamp
+            time_s, is_local = instant_in(stamp)
         if math.isnan(time_s):
             rows.n_broken += 1
             continue
@@ -185,9 +185,9 @@ def _numbers(rows: _Rows, columns: _Columns) -> list[int] | None:
     Without a column that tells them, rows of one moment are of the GPUs in their order.
     """
     if columns.gpu is not None:
-        told = list(dict.fromkeys(rows.gpu))
-        is_number = all(text.isdigit() and int(text) < MAX_GPUS for text in told)
-        number = {text: int(text) if is_number else place for place, text in enumerate(told)}
+        ids = list(dict.fromkeys(rows.gpu))
+        is_number = all(text.isdigit() and int(text) < MAX_GPUS for text in ids)
+        number = {text: int(text) if is_number else place for place, text in enumerate(ids)}
         return [number[text] for text in rows.gpu]
     passed_s = np.diff(np.array(rows.time_s))
     if not passed_s.size:
@@ -219,12 +219,12 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     if columns.name is not None:
         of_gpu_number = dict(zip(rows.gpu, numbers, strict=True))
         found.gpus = [
-            RecordedGpu(index=of_gpu_number[told], name=printable(name))
-            for told, name in rows.names.items()
+            RecordedGpu(index=of_gpu_number[gpu], name=printable(name))
+            for gpu, name in rows.names.items()
         ]
     for values, (_, meaning, _) in zip(rows.values, columns.metrics, strict=True):
-        told = sorted(set(numbers))[:MAX_GPUS]
-        codes = {gpu: found.code_of(meaning, str(gpu)) for gpu in told}
+        gpus = sorted(set(numbers))[:MAX_GPUS]
+        codes = {gpu: found.code_of(meaning, str(gpu)) for gpu in gpus}
         for time_s, gpu, value in zip(rows.time_s, numbers, values, strict=True):
             code = codes.get(gpu, UNREAD)
             if code != UNREAD and not math.isinf(value):

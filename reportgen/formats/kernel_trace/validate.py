@@ -66,8 +66,8 @@ def drop_impossible(tables: Mapping[str, Columns]) -> tuple[int, int]:
 
 def drop_further_devices(tables: Mapping[str, Columns]) -> int:
     """Drop rows of GPUs beyond the ``MOST_DEVICES`` lowest, in place; return how many."""
-    told = [np.unique(table["device"]) for table in tables.values() if "device" in table]
-    devices = np.unique(np.concatenate(told)) if told else np.empty(0)
+    found = [np.unique(table["device"]) for table in tables.values() if "device" in table]
+    devices = np.unique(np.concatenate(found)) if found else np.empty(0)
     if len(devices) <= MOST_DEVICES:
         return 0
     n_rows = 0

@@ -172,16 +172,16 @@ class EventColumns:
         )
 
     def _add_counters(self, events: list[TraceEvent]) -> None:
-        told = [
+        values = [
             (event, (event.name or "", key, event.pid), value)
             for event in events
             for key, value in (event.values or {}).items()
         ]
-        if told:
+        if values:
             self.tables["counters"].add(
-                start_us=floats([event.ts for event, _, _ in told]),
-                track=self.vocabularies.tracks.of([track for _, track, _ in told]),
-                value=np.array([value for _, _, value in told], dtype=np.float64),
+                start_us=floats([event.ts for event, _, _ in values]),
+                track=self.vocabularies.tracks.of([track for _, track, _ in values]),
+                value=np.array([value for _, _, value in values], dtype=np.float64),
             )
 
     def _add_collectives(self, args: Sequence[Args], first_row: int, *, is_gpu: bool) -> None:

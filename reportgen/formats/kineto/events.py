@@ -122,8 +122,8 @@ def _decode(text: bytes, decoder: msgspec.json.Decoder[Any]) -> list[TraceEvent]
     try:
         events: list[TraceEvent] = decoder.decode(b"[%b]" % text)
         if COUNTER in {event.ph for event in events}:  # the text takes ten times as long to search
-            told = _COUNTERS.decode(b"[%b]" % text)
-            for event, counter in zip(events, told, strict=True):
+            counters = _COUNTERS.decode(b"[%b]" % text)
+            for event, counter in zip(events, counters, strict=True):
                 if counter.ph == COUNTER and counter.args:
                     event.values = _values_of(msgspec.json.decode(counter.args))
     except (ValueError, RecursionError):  # msgspec's errors and broken UTF-8 are ValueErrors

@@ -26,10 +26,10 @@ def devices_of(report: Report, key: int | None) -> tuple[Device, ...]:
 
 def _numbers(report: Report, key: int | None) -> Mapping[int, int]:
     """Return the number that the process has for each GPU; those of programs begin at 0."""
-    told = report.all_rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
+    numbers = report.all_rows("TARGET_INFO_CUDA_DEVICE", ("gpuId", "cudaId", "pid"))
     return {
         gpu: number
-        for gpu, number, pid in told
+        for gpu, number, pid in numbers
         if isinstance(gpu, int) and isinstance(number, int)
         if key is None or pid in {None, pid_of(key)}
     }

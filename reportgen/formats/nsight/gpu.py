@@ -36,9 +36,7 @@ def read_kernels(reading: ProcessReading) -> None:
     """Take kernels, and replays of CUDA graphs that were recorded as a whole."""
     known = reading.report.tables.get("CUPTI_ACTIVITY_KIND_KERNEL", frozenset())
     named = next((name for name in _NAME_COLUMNS if name in known), _NAME_COLUMNS[0])
-    for batch in reading.batches(
-        "CUPTI_ACTIVITY_KIND_KERNEL", (*_SPAN, *_PLACE, named, *_SHAPE)
-    ):
+    for batch in reading.batches("CUPTI_ACTIVITY_KIND_KERNEL", (*_SPAN, *_PLACE, named, *_SHAPE)):
         texts = [text or "kernel" for text in reading.report.texts(batch[named])]
         _add_ops(reading, batch, texts, GpuKind.KERNEL, shape=_shapes(reading, batch))
     for batch in reading.batches("CUPTI_ACTIVITY_KIND_GRAPH_TRACE", (*_SPAN, *_PLACE, "graphId")):
@@ -49,9 +47,7 @@ def read_kernels(reading: ProcessReading) -> None:
 def read_copies(reading: ProcessReading) -> None:
     """Take copies and memsets, named as PyTorch's profiler names them."""
     kinds = ("copyKind", "srcKind", "dstKind")
-    for batch in reading.batches(
-        "CUPTI_ACTIVITY_KIND_MEMCPY", (*_SPAN, *_PLACE, "bytes", *kinds)
-    ):
+    for batch in reading.batches("CUPTI_ACTIVITY_KIND_MEMCPY", (*_SPAN, *_PLACE, "bytes", *kinds)):
         different, index = reading.matrix(batch, kinds)
         names = [_copy_name(*row) for row in different]
         _add_ops(reading, batch, [names[at] for at in index.tolist()], GpuKind.MEMCPY)

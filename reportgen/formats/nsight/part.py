@@ -18,8 +18,8 @@ from reportgen.formats.nsight.names import TABLE_OF_TEXTS, name_of
 from reportgen.formats.nsight.source import Report, open_report
 from reportgen.formats.nsight.trace import ReportTrace, read_process
 from reportgen.profile import PartRef, Quality
-from reportgen.profile.trace_tables import n_rows
 from reportgen.profile.job import FileRef
+from reportgen.profile.trace_tables import n_rows
 from reportgen.scratch import scratch_folder
 from reportgen.storage import Location, read_blocks
 from reportgen.text import format_count

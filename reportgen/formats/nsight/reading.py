@@ -43,22 +43,24 @@ class ProcessReading:
 
     def batches(self, table: str, names: Sequence[str], where: str = "") -> Iterator[Batch]:
         """Yield some columns of the rows of this process; of all rows if no table names it."""
-        own = self._own(table)
-        yield from self.report.columns(table, names, " AND ".join(filter(None, (where, own))))
+        of_process = self._of_process(table)
+        yield from self.report.columns(
+            table, names, " AND ".join(filter(None, (where, of_process)))
+        )
 
     def distinct(self, table: str, names: Sequence[str]) -> Iterator[tuple[Any, ...]]:
         """Yield the different rows of some columns; none where a column is missing."""
         if self.report.tables.get(table, frozenset()).issuperset(names):
             keys = ", ".join(f'"{name}"' for name in names)
-            where = f"{self._own(table) or '1 = 1'} GROUP BY {keys}"
+            where = f"{self._of_process(table) or '1 = 1'} GROUP BY {keys}"
             for batch in self.report.columns(table, names, where):
                 yield from zip(*batch.values(), strict=True)
 
-    def _own(self, table: str) -> str:
+    def _of_process(self, table: str) -> str:
         known = self.report.tables.get(table, frozenset())
-        of_process = next((name for name in ("globalPid", "globalTid") if name in known), None)
-        named = of_process and self.key is not None
-        return f'"{of_process}" >> {TID_BITS} = {self.key}' if named else ""
+        column = next((name for name in ("globalPid", "globalTid") if name in known), None)
+        named = column and self.key is not None
+        return f'"{column}" >> {TID_BITS} = {self.key}' if named else ""
 
     def spans(self, batch: Batch, texts: Sequence[str]) -> Columns:
         """Return when events began, how long they lasted, and the codes of their names."""

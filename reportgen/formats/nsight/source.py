@@ -20,7 +20,12 @@ BATCH_ROWS = 65_536
 _CACHED_TEXTS = 65_536
 _IDS_AT_ONCE = 8_192
 _ERRORS = (sqlite3.Error, duckdb.Error, TooMuchError, OverflowError)
-_OWN = ("StringIds", "NVTX_EVENTS", "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME")
+_NSIGHT_TABLES = (
+    "StringIds",
+    "NVTX_EVENTS",
+    "CUPTI_ACTIVITY_KIND_KERNEL",
+    "CUPTI_ACTIVITY_KIND_RUNTIME",
+)
 """Tables of which every report has one, whatever was recorded and whichever version wrote it."""
 
 
@@ -93,7 +98,7 @@ def open_report(path: Path) -> Iterator[Report]:
         FormatError: it is unfinished, damaged, or of another program.
     """
     with _opened_folder(path) if path.is_dir() else _opened_file(path) as report:
-        if not any(name in report.tables for name in _OWN):
+        if not any(name in report.tables for name in _NSIGHT_TABLES):
             raise FormatError(
                 f"{printable(path.name)!r} holds no table of Nsight Systems.",
                 hint="Pass an export: nsys export --type=sqlite REPORT.nsys-rep",

@@ -83,8 +83,8 @@ def _n_graph_runs(reading: ProcessReading) -> int:
 
 def _header(report: Report, key: int | None, near_ns: int) -> TraceHeader:
     started = report.all_rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",))
-    told = started[0][0] if started else None
-    epoch_ns = told if isinstance(told, int) and near_ns < _SINCE_1970_NS else None
+    utc_ns = started[0][0] if started else None
+    epoch_ns = utc_ns if isinstance(utc_ns, int) and near_ns < _SINCE_1970_NS else None
     exported = dict(report.all_rows("META_DATA_EXPORT", ("name", "value")))
     version = exported.get("EXPORT_PRODUCT_VERSION")
     return TraceHeader(

@@ -227,9 +227,9 @@ def _read(file: EventFile, blocks: Iterable[bytes], *, problems: Diagnostics) ->
     if not found.gpus:
         found.gpus = _from_metadata(file)
     add_totals(found)
-    own, every = reading.metrics.own_gpus, reading.metrics.gpus
-    if own and own < every:
-        named = join_names([f"gpu{gpu}" for gpu in sorted(own)])
+    of_program, every = reading.metrics.program_gpus, reading.metrics.gpus
+    if of_program and of_program < every:
+        named = join_names([f"gpu{gpu}" for gpu in sorted(of_program)])
         problems.remark(_SAY_OTHERS.format(named=named), path=file.key)
     found.progress = progress_by(reading.numbers)
     return found

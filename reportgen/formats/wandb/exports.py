@@ -134,14 +134,14 @@ def _of_parquet(file: EventFile, blocks: Iterable[bytes], problems: Diagnostics)
 
     table = _Table([])
     with scratch_folder() as folder, closing(duckdb.connect(config=SETTINGS)) as connection:
-        path = folder / "told.parquet"
+        path = folder / "export.parquet"
         with path.open("wb") as copy:
             copy.writelines(blocks)
         opened = Folder(connection=connection)
         opened.add(path)
         problems.add(Quality.FILES_SKIPPED, file.key, len(opened.broken), what=_SAY_BROKEN)
         try:
-            titles = sorted(opened.tables.get("told", ()))
+            titles = sorted(opened.tables.get("export", ()))
             table = _Table(titles)
             if table.is_of_use:
                 _take_all(table, titles, opened)
@@ -154,7 +154,7 @@ def _take_all(table: _Table, titles: Sequence[str], opened: Folder) -> None:
     places = table.places
     names = ['"' + titles[place].replace('"', '""') + '"' for place in places]
     wanted = ", ".join(f"TRY_CAST({name} AS DOUBLE)" for name in names)
-    for batch in opened.rows(f"SELECT {wanted} FROM told", at_once=4_096):  # noqa: S608  # quoted
+    for batch in opened.rows(f"SELECT {wanted} FROM export", at_once=4_096):  # noqa: S608  # quoted
         for row in batch:
             numbers: list[float | None] = [None] * len(titles)
             for place, value in zip(places, row, strict=True):

@@ -51,7 +51,7 @@ _HOST: dict[str, Meaning] = {
 one process alone, without those that load its data, and is not read."""
 _CORE = Meaning(type="cpu", name="cpu", dimension="CPUUtilization")
 _GPU_KEY = re.compile(r"gpu\.(\d{1,3})\.([A-Za-z]+)")
-_OWN_KEY = re.compile(r"gpu\.process\.(\d{1,3})\.[A-Za-z]+")
+_PROGRAM_KEY = re.compile(r"gpu\.process\.(\d{1,3})\.[A-Za-z]+")
 _CORE_KEY = re.compile(r"cpu\.(\d{1,4})\.cpu_percent")
 _DISK_KEY = re.compile(r"disk\.([A-Za-z0-9_-]{1,64})\.(in|out)")
 
@@ -59,14 +59,14 @@ _DISK_KEY = re.compile(r"disk\.([A-Za-z0-9_-]{1,64})\.(in|out)")
 class Metrics:
     """Gives the series of a file their codes.
 
-    ``gpus`` are the GPUs that were sampled, ``own_gpus`` those on which the program itself ran.
+    ``gpus`` are the GPUs that were sampled, ``program_gpus`` those on which the program itself ran.
     """
 
     def __init__(self, found: Monitored) -> None:
         self._found = found
         self._disks: dict[str, str] = {}
         self.gpus: set[int] = set()
-        self.own_gpus: set[int] = set()
+        self.program_gpus: set[int] = set()
 
     def code_of(self, key: str) -> tuple[int, float]:
         """Return the code of a metric and the factor of its values; ``UNREAD`` for all others."""
@@ -74,8 +74,8 @@ class Metrics:
         if match := _GPU_KEY.fullmatch(key):
             meaning, device = _GPU.get(match[2]), str(int(match[1]))
             self.gpus.add(int(match[1]))
-        elif match := _OWN_KEY.fullmatch(key):
-            self.own_gpus.add(int(match[1]))
+        elif match := _PROGRAM_KEY.fullmatch(key):
+            self.program_gpus.add(int(match[1]))
         elif match := _CORE_KEY.fullmatch(key):
             meaning, device = _CORE, str(int(match[1]))
         elif match := _DISK_KEY.fullmatch(key):

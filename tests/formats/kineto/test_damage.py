@@ -163,7 +163,11 @@ def test_two_ranks_that_wrote_one_file_at_once_give_what_is_whole() -> None:
 
     trace = read_text(text)
 
-    lost = trace.text.losses.events_lost + trace.text.losses.places_repaired + trace.tables.bad_durations
+    lost = (
+        trace.text.losses.events_lost
+        + trace.text.losses.places_repaired
+        + trace.tables.bad_durations
+    )
     assert 40 <= n_rows(trace.tables.gpu_ops) < 60
     assert lost >= 1
     assert {f"k{number}" for number in range(17)} <= set(kernels_of(trace))
