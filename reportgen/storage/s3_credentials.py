@@ -66,7 +66,8 @@ def _provider(region: str) -> Mapping[str, Any] | None:
         asked = f"The profile {profile!r}" if profile else "The profile or role of this machine"
         raise PlaceError(
             f"{asked} gives no credentials ({code or type(err).__name__}).",
-            hint="Run `aws sso login`, check `aws configure list`, or pass --no-sign-request.",
+            hint=f"Run `aws sso login{f' --profile {profile}' if profile else ''}`, check "
+            "`aws configure list`, or pass --no-sign-request.",
         ) from err
     expires = isinstance(found, RefreshableCredentials)
 
