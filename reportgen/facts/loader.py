@@ -88,15 +88,28 @@ def loader_rows(spans: SpanTable) -> LoaderRows:
 @fact
 def waits_of(spans: SpanTable) -> SpanTable:
     """Return the events that are counted as waits: fetches, else ``__next__`` operators."""
+    return spans.where(_are_waits(spans))
+
+
+def _are_waits(spans: SpanTable) -> Mask:
     rows = loader_rows(spans)
-    return spans.where(rows.fetch if rows.fetch.any() else rows.next_call)
+    return rows.fetch if rows.fetch.any() else rows.next_call
+
+
+@fact
+def loading_of(spans: SpanTable) -> SpanTable:
+    """Return the events in which loops wait for batches or set up their iterators.
+
+    To set up an iterator starts its loader processes: that takes longer the more there are.
+    """
+    rows = loader_rows(spans)
+    return spans.where(rows.fetch | rows.next_call | rows.initialize)
 
 
 def worker_waits(spans: SpanTable, worker: str) -> Union:
-    """Return when the loop of one worker waited for a batch."""
-    rows = loader_rows(spans)
-    is_its = spans.worker == spans.workers.index(worker)
-    own = spans.where((rows.fetch | rows.next_call) & is_its)
+    """Return when the loop of one worker waited for a batch, or set up an iterator."""
+    loading = loading_of(spans)
+    own = loading.where(loading.worker == spans.workers.index(worker))
     return union_of(own.start_ns, own.end_ns)
 
 
@@ -199,8 +212,8 @@ class Waiting:
     """How one worker's loop waited; without steps, the loop is the time that its waits cover.
 
     Attributes:
-        waited_ns: union of the recorded waits within the loop; ``early_ns`` of it lies in the first
-            quarter.
+        waited_ns: union of the recorded waits within the loop, and of set-ups of iterators;
+            ``early_ns`` of it lies in the first quarter.
         expected_ns: the same for all steps, where only some waits were recorded.
         n_waits, n_steps: recorded waits within the loop, and its steps.
         unrecorded_ns: of the loop, of which nothing was recorded.
@@ -247,8 +260,7 @@ def waiting_of(spans: SpanTable, *, unrecorded: Union) -> tuple[Waiting, ...]:
 
     ``unrecorded`` are the stretches of which nothing is known but these waits.
     """
-    rows, waits, steps = loader_rows(spans), waits_of(spans), spans.steps()
-    every = spans.where(rows.fetch | rows.next_call)
+    every, waits, steps = loading_of(spans), waits_of(spans), spans.steps()
     return tuple(
         _waiting(
             waits.where(its),
@@ -290,9 +302,10 @@ def _waiting(waits: SpanTable, every: SpanTable, steps: SpanTable, unrecorded: U
 def step_waits_ns(spans: SpanTable) -> Integers:
     """Return (n,) ns that the steps of one node waited for data: of all workers the longest wait.
 
-    Workers that train together wait for the last of them; steps count from the first one.
+    Workers that train together wait for the last of them; steps count from the first one. To set up
+    an iterator is part of the wait for its first batch.
     """
-    waits, steps = waits_of(spans), spans.steps()
+    waits, steps = spans.where(_are_waits(spans) | loader_rows(spans).initialize), spans.steps()
     longest = np.zeros(0, dtype=np.int64)
     for worker, its in rows_by_code(waits.worker):
         own, start_ns = waits.where(its), _starts_of(steps, worker)
@@ -311,7 +324,7 @@ def cycles_without_waits_ns(spans: SpanTable) -> list[Integers]:
 
     Waiting for other workers is part of them: in the step, or behind it where the host runs ahead.
     """
-    waits, found = waits_of(spans), []
+    waits, found = loading_of(spans), []
     for worker, its in rows_by_code(waits.worker):
         waited = union_of(waits.start_ns[its], waits.end_ns[its])
         start_ns = _starts_of(spans.steps(), worker)
@@ -325,7 +338,7 @@ Edges = tuple[Instants, Instants]
 @fact
 def long_waits_of(spans: SpanTable) -> Union:
     """Return when workers of a node wait for data, waits below a tenth of a step left out."""
-    waits, steps = waits_of(spans), spans.steps()
+    waits, steps = loading_of(spans), spans.steps()
     least_ns = LONG_RATIO * float(np.median(steps.duration_ns)) if steps.n_spans else 0.0
     its = waits.where(waits.duration_ns >= least_ns)
     return union_of(its.start_ns, its.end_ns)
@@ -366,7 +379,7 @@ def loads_as_usual(spans: SpanTable, start_ns: Instants, end_ns: Instants) -> Ma
 
     That is what loading takes when nothing was read ahead; a longer wait is out of the ordinary.
     """
-    waits, wait_ns = waits_of(spans), step_waits_ns(spans)
+    waits, wait_ns = loading_of(spans), step_waits_ns(spans)
     is_first = opens_epoch(spans)[: wait_ns.size] > 0
     waited_ns = covered_each(union_of(waits.start_ns, waits.end_ns), start_ns, end_ns)
     is_usual = waited_ns <= wait_ns[: is_first.size][is_first].max(initial=0)

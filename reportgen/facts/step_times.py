@@ -13,7 +13,7 @@ import numpy as np
 
 from reportgen.arrays import Floats, Integers
 from reportgen.facts.intervals import covered_each, union_of
-from reportgen.facts.loader import loader_rows
+from reportgen.facts.loader import loader_rows, loading_of
 from reportgen.facts.steps import PhaseSteps, steps_of
 from reportgen.facts.trend import AGREEMENT_FROM, trend_of
 from reportgen.merging import rows_by_code
@@ -58,7 +58,7 @@ def step_times_of(spans: SpanTable) -> tuple[StepTimes, ...]:
 
 def _step_times(spans: SpanTable) -> Iterator[StepTimes]:
     rows = loader_rows(spans)
-    waits = spans.where(rows.fetch | rows.next_call)
+    waits = loading_of(spans)
     for steps in steps_of(spans):
         worker = waits.workers.index(steps.worker)
         own = waits.where(waits.worker == worker)

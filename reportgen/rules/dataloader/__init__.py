@@ -148,7 +148,8 @@ def _about_number(job: NodeLoaders, params: Params) -> Iterator[Finding]:
             message, limits = texts.TOO_FEW, few
         yield _waits(message, job, params, cause, **limits)
     elif job.worst is not None and 100 * job.ratio >= params.wait_pct:
-        message = texts.QUICK if job.makes_batches_quickly else texts.FIRST_BATCHES
+        is_quick = 100 * job.slow_ratio < params.wait_pct
+        message = texts.QUICK if is_quick else texts.FIRST_BATCHES
         yield _tell(message, job, params, **share, exhibit=seen_in, median_ns=job.wait_p50_ns)
     elif not job.has_processes or not fewest <= job.n_loaders <= most:
         yield _tell(texts.ENOUGH, job, params, **share, exhibit=seen_in)
@@ -301,7 +302,7 @@ def _matters(job: NodeLoaders, params: Params) -> bool:
     Waits at the start of epochs count where the disk, the network or the cores set their pace and
     that of the whole loop: little can be made ahead for them.
     """
-    if job.worst is None or 100 * job.ratio < params.wait_pct or job.makes_batches_quickly:
+    if job.worst is None or 100 * job.slow_ratio < params.wait_pct:
         return False
     cause, load = _cause_of(job, params), slowest_load(job.loop_load) if job.loop_load else None
     is_at_limit = load is not None and (

@@ -135,9 +135,9 @@ FIRST_BATCHES = Message(
 
 QUICK = Message(
     id="DL-6",
-    title="Batches are made in {median_ns:ns}, faster than a loader process hands them over",
-    text="""{waited} The loop makes its batches itself, in {median_ns:ns} (median). A process takes
-        about a millisecond to hand one over.""",
+    title="Training gets a batch in {median_ns:ns}, which loader processes cannot shorten",
+    text="""{waited} A wait lasts {median_ns:ns} (median): a loader process needs one or two
+        milliseconds to hand over a batch that is ready. {readers}""",
     advice="Leave the number of loader processes as it is.",
     unit="% of the time",
 )
