@@ -55,6 +55,8 @@ class RecordedNode:
         work: what those who load batches did while the loops of its ranks waited.
         alone: names of the training processes that train a model by themselves, as each training
             of a script that runs several does.
+        runs_ahead: whether its steps return before their work is done, also on cores, as those of
+            Keras on JAX do.
     """
 
     node: str
@@ -73,6 +75,7 @@ class RecordedNode:
     profiled: tuple[tuple[int, int], ...] = ()
     work: tuple[RecordedWork, ...] = ()
     alone: tuple[str, ...] = ()
+    runs_ahead: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from reportgen.intake.monitoring import is_monitored, read_monitored
 from reportgen.intake.node_clocks import ahead_of, moved_spans, moved_system, on_own_clock
 from reportgen.intake.open_part import open_part, remark_changes
 from reportgen.intake.python_profiles import read_python
-from reportgen.intake.recordings import of_job, without_profiled
+from reportgen.intake.recordings import of_job, with_whole_steps, without_profiled
 from reportgen.intake.spans import read_spans
 from reportgen.intake.system import read_system
 from reportgen.intake.time_range import cut_spans, uncut_extent
@@ -58,7 +58,7 @@ def read_node(ref: PartRef, *, on_progress: Progress | None = None) -> NodeProfi
     spans = _from_first_event(spans, ref)
     if kept is not None:
         spans = cut_spans(spans, kept)
-    system, spans = without_profiled(system, spans, ref.recorded)
+    system, spans = without_profiled(system, with_whole_steps(spans, ref.recorded), ref.recorded)
     python = read_python(ref, location, problems)
     ahead_ns = ahead_of(ref)
     remark_changes(location, problems)

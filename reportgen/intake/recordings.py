@@ -150,6 +150,22 @@ def without_profiled(
     return system, replace(spans, phase=phase, phases=tuple(phases))
 
 
+def with_whole_steps(spans: SpanTable, recorded: RecordedNode | None) -> SpanTable:
+    """Return steps that last until their work is done, where they return before that.
+
+    The host waits for that work before the next step at the latest, and nothing shows when.
+    """
+    if recorded is None or not recorded.runs_ahead:
+        return spans
+    steps = [phase for phase in spans.phases if phase.startswith(STEP_PREFIX)]
+    is_step, end_ns = spans.in_phases(steps), spans.end_ns.copy()
+    for worker in np.unique(spans.worker):
+        its = np.flatnonzero(is_step & (spans.worker == worker))
+        its = its[np.argsort(spans.start_ns[its], kind="stable")]
+        end_ns[its[:-1]] = np.maximum(end_ns[its[:-1]], spans.start_ns[its[1:]])
+    return replace(spans, end_ns=end_ns)
+
+
 def _touches(
     start_ns: Instants, end_ns: Instants, begin_ns: Instants, until_ns: Instants
 ) -> NDArray[np.bool_]:
@@ -203,7 +219,8 @@ def _sentence(kind: str, hook: str, error: str) -> str:
 def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
     own = [card for card in ranks if printable(card.node) == node.node]
     alone = tuple(card.worker for card in own if card.is_alone)
-    return replace(node, work=work_of(own), alone=alone)
+    runs_ahead = any("jax" in card.frameworks and card.step_source == "trainer" for card in own)
+    return replace(node, work=work_of(own), alone=alone, runs_ahead=runs_ahead)
 
 
 def _batch_size(ranks: Sequence[RankCard]) -> int | None:

@@ -11,7 +11,15 @@ import pytest
 from reportgen import intake
 from reportgen.profile import JobProfile, NodeProfile
 from reportgen.recorded_job import RecordedWork
-from tests.builders import START_S, known, system_line, write_end_marker, write_minute
+from tests.builders import (
+    START_S,
+    known,
+    system_line,
+    timeline_lines,
+    write_end_marker,
+    write_minute,
+    write_timeline,
+)
 
 CARD: dict[str, Any] = {
     "format": 1,
@@ -91,6 +99,26 @@ def test_the_work_of_the_ranks_of_a_node_is_that_of_the_node(tmp_path: Path) -> 
         RecordedWork(has_processes=False, n=40, wall_ns=1_000, cpu_ns=700),
         RecordedWork(has_processes=True, n=50, wall_ns=2_000, cpu_ns=2_000),
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "frameworks", "end_s"),
+    [
+        ("trainer", {"keras": "3.15", "jax": "0.10"}, 1.0),
+        ("trainer", {"keras": "3.15", "torch": "2.4"}, 0.2),
+        ("explicit", {"jax": "0.10"}, 0.2),
+    ],
+)
+def test_steps_of_keras_on_jax_last_until_the_next_one_begins(
+    tmp_path: Path, source: str, frameworks: dict[str, str], end_s: float
+) -> None:
+    """They return before the work is done."""
+    rows = [("Step:ModeKeys.TRAIN", "s", START_S + at, START_S + at + 0.2) for at in range(3)]
+    write_timeline(tmp_path, timeline_lines(rows), node_id="7-node-1")
+    card = RANK | {"step_source": source, "frameworks": frameworks}
+    found = node(job(tmp_path, {"recorder.json": CARD, "recorder/ranks/7.json": card}))
+
+    assert (found.spans.steps().duration_ns / 1e9).tolist() == [end_s, end_s, 0.2]
 
 
 def test_ranks_without_a_world_train_alone(tmp_path: Path) -> None:
