@@ -57,6 +57,7 @@ class RecordedNode:
             of a script that runs several does.
         runs_ahead: whether its steps return before their work is done, also on cores, as those of
             Keras on JAX do.
+        may_use_closures: whether the optimizer may run the passes itself, as Lightning lets it.
     """
 
     node: str
@@ -76,6 +77,7 @@ class RecordedNode:
     work: tuple[RecordedWork, ...] = ()
     alone: tuple[str, ...] = ()
     runs_ahead: bool = False
+    may_use_closures: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

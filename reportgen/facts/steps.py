@@ -16,6 +16,7 @@ from reportgen.profile.memo import fact
 MOST_STEPS_PER_RECORDED = 1_000
 """Numbers that grow faster than this are times or ids and do not give the order of steps."""
 FORWARD = "Forward"
+OPTIMIZER = "Optimizer"
 WARM_UP_STEPS = 2
 """The first two steps of a phase compile, tune and allocate: they belong to the start."""
 

@@ -71,6 +71,7 @@ class RankCard(msgspec.Struct):
     n_steps: _Int | None = None
     samples_per_step: _Int | None = None
     frameworks: dict[str, str] = {}
+    keras_backend: str | None = None
     lost_events: _Int = 0
     rank: _Int | None = None
     world_size: _Int | None = None
@@ -83,6 +84,24 @@ class RankCard(msgspec.Struct):
     def worker(self) -> str:
         """Return the name of its process in the events."""
         return printable(f"{self.node}-{self.pid if self.rank is None else self.rank}")
+
+    @property
+    def runs_ahead(self) -> bool:
+        """Return whether its steps return before their work is done: those of Keras on JAX.
+
+        Keras on PyTorch imports JAX too; older cards do not say on which one it is.
+        """
+        backend = self.keras_backend
+        is_jax = backend == "jax" or (
+            not backend and not {"torch", "tensorflow"} & {*self.frameworks}
+        )
+        return is_jax and self.step_source == "trainer" and "jax" in self.frameworks
+
+    @property
+    def may_use_closures(self) -> bool:
+        """Return whether the optimizer may run the passes itself, as Lightning lets it."""
+        is_lightning = bool({"lightning", "pytorch_lightning"} & {*self.frameworks})
+        return is_lightning and self.step_source == "trainer"
 
     @property
     def is_alone(self) -> bool:

@@ -219,8 +219,13 @@ def _sentence(kind: str, hook: str, error: str) -> str:
 def _with_ranks(node: RecordedNode, ranks: Sequence[RankCard]) -> RecordedNode:
     own = [card for card in ranks if printable(card.node) == node.node]
     alone = tuple(card.worker for card in own if card.is_alone)
-    runs_ahead = any("jax" in card.frameworks and card.step_source == "trainer" for card in own)
-    return replace(node, work=work_of(own), alone=alone, runs_ahead=runs_ahead)
+    return replace(
+        node,
+        work=work_of(own),
+        alone=alone,
+        runs_ahead=any(card.runs_ahead for card in own),
+        may_use_closures=any(card.may_use_closures for card in own),
+    )
 
 
 def _batch_size(ranks: Sequence[RankCard]) -> int | None:

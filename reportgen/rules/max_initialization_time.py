@@ -254,6 +254,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
         by_work = by_cores  # those that are busy from the start do not show when training began
     is_late = int(by_any_step is not None and by_any_step.parts_s[0] > params.limit_s)
     meanwhile, shown = _meanwhile(job.rates), _by_number(phases, job.begun_ns)
+    estimated = write(ESTIMATED) if shown != phases else ""
     if by_work is not None:
         return Outcome(
             findings=[
@@ -274,7 +275,7 @@ def judge(measurements: Sequence[NodeStart], params: Params) -> Outcome:
             _finding(
                 shown,
                 params,
-                meanwhile=(f"{meanwhile[0]}{ESTIMATED * (shown != phases)}", meanwhile[1]),
+                meanwhile=(f"{meanwhile[0]}{estimated}", meanwhile[1]),
                 is_whole=not job.is_unrecorded,
                 is_numbered=job.begun_ns is not None,
             ),

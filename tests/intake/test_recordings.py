@@ -102,20 +102,23 @@ def test_the_work_of_the_ranks_of_a_node_is_that_of_the_node(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("source", "frameworks", "end_s"),
+    ("source", "frameworks", "backend", "end_s"),
     [
-        ("trainer", {"keras": "3.15", "jax": "0.10"}, 1.0),
-        ("trainer", {"keras": "3.15", "torch": "2.4"}, 0.2),
-        ("explicit", {"jax": "0.10"}, 0.2),
+        ("trainer", ("keras", "jax"), None, 1.0),
+        ("trainer", ("keras", "jax", "torch"), "jax", 1.0),
+        ("trainer", ("keras", "jax", "torch"), None, 0.2),
+        ("trainer", ("keras", "jax", "torch"), "torch", 0.2),
+        ("explicit", ("jax",), None, 0.2),
     ],
 )
 def test_steps_of_keras_on_jax_last_until_the_next_one_begins(
-    tmp_path: Path, source: str, frameworks: dict[str, str], end_s: float
+    tmp_path: Path, source: str, frameworks: tuple[str, ...], backend: str | None, end_s: float
 ) -> None:
     """They return before the work is done."""
     rows = [("Step:ModeKeys.TRAIN", "s", START_S + at, START_S + at + 0.2) for at in range(3)]
     write_timeline(tmp_path, timeline_lines(rows), node_id="7-node-1")
-    card = RANK | {"step_source": source, "frameworks": frameworks}
+    versions = dict.fromkeys(frameworks, "1.0")
+    card = RANK | {"step_source": source, "frameworks": versions, "keras_backend": backend}
     found = node(job(tmp_path, {"recorder.json": CARD, "recorder/ranks/7.json": card}))
 
     assert (found.spans.steps().duration_ns / 1e9).tolist() == [end_s, end_s, 0.2]

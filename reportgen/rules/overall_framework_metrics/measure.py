@@ -18,7 +18,14 @@ from reportgen.facts import breakdown as sums
 from reportgen.facts.breakdown import SpanClass, classes_of
 from reportgen.facts.loader import INITIALIZE, loader_rows
 from reportgen.facts.paces import Pace, paces_of
-from reportgen.facts.steps import FORWARD, Loop, loop_of, phase_word, unrecorded_of
+from reportgen.facts.steps import (
+    FORWARD,
+    OPTIMIZER,
+    Loop,
+    loop_of,
+    phase_word,
+    unrecorded_of,
+)
 from reportgen.merging import joint_codes, merge_members, rows_by_code, sums_by_code
 from reportgen.profile import Clock, NodeProfile, SeriesKind, SpanTable
 from reportgen.profile.memo import fact
@@ -113,6 +120,7 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
     unused_ratio = usage.unused_ratio(part.system) if has_gpu else float(is_whole)
     for item in between_steps.between_steps_of(part):
         copied_ns = item.copied_ns if is_unpinned else 0.0
+        inside_each_ns, n_training = (0.0, 0) if has_gpu else _inside_ns(part, item.worker)
         yield tables.Between(
             worker=item.worker,
             n_steps=item.n_steps,
@@ -125,34 +133,32 @@ def _between(part: NodeProfile) -> Iterator[tables.Between]:
             is_waiting_known=item.is_waiting_known,
             unused_ratio=unused_ratio,
             has_gpu=has_gpu,
-            inside_ns=0.0
-            if part.recorded is None or has_gpu
-            else _inside_ns(part.spans, item.worker),
+            inside_each_ns=inside_each_ns,
+            inside_ns=inside_each_ns * n_training,
         )
 
 
-def _inside_ns(spans: SpanTable, worker: str) -> float:
-    """Return what steps of a worker usually hold beside all recorded parts of them, over all steps.
+def _inside_ns(part: NodeProfile, worker: str) -> tuple[float, int]:
+    """Return what a training step usually holds beside its recorded parts, and how many there are.
 
     The recorder names the passes, the optimizer, waits and what follows the forward pass; 0 where
-    it saw no forward pass.
+    it saw no passes: neither these nor an optimizer that runs them.
     """
-    own = spans.where(spans.worker == spans.workers.index(worker))
-    steps = own.steps()
+    if part.recorded is None:
+        return 0.0, 0
+    own = part.spans.where(part.spans.worker == part.spans.workers.index(worker))
+    steps = own.training_steps()
     edges = steps.start_ns, steps.end_ns
-    forward, parts = (
-        own.where(rows)
-        for rows in (
-            own.in_phases((FORWARD,)),
-            ~own.in_phases((LOADER_PROCESS, *(steps.phases[at] for at in np.unique(steps.phase)))),
-        )
-    )
-    has_forward = intervals.overlaps_any(*edges, forward.start_ns, forward.end_ns)
-    if has_forward.sum() < WHOLE_FROM_RATIO * has_forward.size:
-        return 0.0
-    named = intervals.union_of(parts.start_ns, parts.end_ns)
+    is_pass = own.in_phases((FORWARD,))
+    if part.recorded.may_use_closures and not is_pass.any():
+        is_pass = own.in_phases((OPTIMIZER,))
+    is_part = ~own.in_phases((LOADER_PROCESS, *(steps.phases[at] for at in np.unique(steps.phase))))
+    has_pass = intervals.overlaps_any(*edges, own.start_ns[is_pass], own.end_ns[is_pass])
+    if has_pass.sum() < WHOLE_FROM_RATIO * has_pass.size:
+        return 0.0, 0
+    named = intervals.union_of(own.start_ns[is_part], own.end_ns[is_part])
     left_ns = steps.duration_ns - intervals.covered_each(named, *edges)
-    return float(np.median(left_ns)) * left_ns.size
+    return float(np.median(left_ns)), left_ns.size
 
 
 def _recorded(part: NodeProfile) -> Iterator[Recorded]:

@@ -59,7 +59,8 @@ class Between:
         waited_ns: for how long it waits in addition for such work of the slowest node.
         unused_ratio: how much of the GPUs' time its node leaves unused from first to last work; of
             a node without GPUs all that is no step, if steps are whole.
-        inside_ns: what lies in steps, but in no part of them that is known.
+        inside_each_ns: what lies in a training step, but in no part of it that is known; in all of
+            them ``inside_ns``.
     """
 
     worker: str = col()
@@ -77,6 +78,7 @@ class Between:
     waited_ns: float = 0.0
     unused_ratio: float = 0.0
     has_gpu: bool = True
+    inside_each_ns: float = 0.0
     inside_ns: float = 0.0
 
     @property

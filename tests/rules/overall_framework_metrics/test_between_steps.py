@@ -161,7 +161,7 @@ def recorded_job(batch_s: float, *, between_s: float = 0.0, loader: bool = True)
     return replace(node_profile(spans=span_table(rows)), recorded=recorded)
 
 
-@pytest.mark.parametrize(("batch_s", "is_told"), [(0.009, False), (0.01, True)])
+@pytest.mark.parametrize(("batch_s", "is_told"), [(0.014, False), (0.0145, True)])
 def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(
     batch_s: float, is_told: bool
 ) -> None:
@@ -172,6 +172,21 @@ def test_work_in_steps_beside_the_passes_is_told_as_that_between_them(
         assert (found.severity, found.cause) == (Severity.WARNING, "work_between_steps")
         assert found.title.startswith("Work of the script beside the passes")
         assert found.measured == pytest.approx(100 * batch_s / (0.301 + batch_s), rel=0.01)
+
+
+@pytest.mark.parametrize(("may_use_closures", "is_told"), [(True, True), (False, False)])
+def test_an_optimizer_that_runs_the_passes_shows_what_else_a_step_holds(
+    may_use_closures: bool, is_told: bool
+) -> None:
+    part = recorded_job(0.1)
+    rows = part.spans.where(~part.spans.in_phases(["Forward"]))
+    node = RecordedNode(node="node-1", may_use_closures=may_use_closures)
+    found = finding(run(RULE, replace(part, spans=rows, recorded=node)), "FW-1")
+
+    assert (found is not None) is is_told
+    if found is not None:
+        # The pass of 0.1 s is not seen either.
+        assert "the script works for 200 ms (median)" in found.text
 
 
 def test_on_cores_alone_what_lies_between_recorded_steps_is_work_of_the_script() -> None:

@@ -218,6 +218,7 @@ class Recorder:
             },
             samples_per_step=self.steps.samples_per_step() or None,
             frameworks={name: str(version) for name, version in found.items() if version},
+            keras_backend=_keras_backend(),
             lost_events=self.output.n_lost,
             step_ends=list(self._step_ends),
             ended=is_end,
@@ -275,6 +276,12 @@ class Recorder:
             self._thread.join(timeout=5)
         self._update_card(is_end=True)
         self.output.flush(is_end=True)
+
+
+def _keras_backend() -> Optional[str]:
+    """Return what Keras computes with; it imports others too."""
+    backend = getattr(getattr(sys.modules.get("keras"), "config", None), "backend", None)
+    return str(backend()) if backend else None
 
 
 def _nothing_to_see() -> None:
