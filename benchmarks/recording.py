@@ -11,7 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import mean, stdev
 
 from tables import table, verdict
 from workloads import ROOT
@@ -120,10 +120,7 @@ def _steps(folder: Path, python: Path) -> Sequence[tuple[str, float, str, float]
     )
     slower = [100 * (late / early - 1) for early, late in zip(bare, recorded, strict=True)]
     upper = mean(slower) + T_95 * stdev(slower) / len(slower) ** 0.5
-    cards = [json.loads(path.read_text()) for path in folder.glob("loop-*/recorder/ranks/*.json")]
-    p99_us = median(card["own_ns"]["per_step_p99"] for card in cards) / 1e3
     return [
-        ("hooks of a step, p99, measured inside", p99_us, "µs", 20),
         (f"10 ms steps, {N_PAIRS} pairs: upper end of the 95 % interval", upper, "%", 1),
     ]
 

@@ -169,15 +169,6 @@ def replace_json(path: Path, content: Mapping[str, object]) -> None:
     part.replace(path)
 
 
-def append_text(path: Path, text: str) -> None:
-    """Append to a file of lines in one write.
-
-    Raises:
-        OSError: it could not be written in full.
-    """
-    append_bytes(path, text.encode())
-
-
 def append_bytes(path: Path, data: bytes) -> None:
     """Append to a file in one write; a line that is cut off ends there.
 

@@ -14,9 +14,6 @@ from pathlib import Path
 from reportgen.record.folder import (
     Recording,
     SamplerLock,
-    append_text,
-    make_folder,
-    read_clock,
     replace_json,
 )
 from reportgen.record.gpu_use import GpuUse
@@ -26,7 +23,7 @@ from reportgen.record.minute_files import MinuteFiles
 from reportgen.record.readings import LineWriter, Reading, Source
 
 _SECOND_NS = 1_000_000_000
-_CLOCK_EVERY_NS = 60 * _SECOND_NS
+_CARD_EVERY_NS = 60 * _SECOND_NS
 _LOOK_EVERY_NS = 10 * _SECOND_NS
 """How often slow things are looked at: which GPUs the ranks use, and who else is on them."""
 
@@ -119,7 +116,7 @@ class Sampler:
     def _sample(self, limits: Limits) -> None:
         clock = self._recording.clock
         begun_ns = next_ns = clock.now_ns()
-        next_clock_ns = next_look_ns = begun_ns
+        next_card_ns = next_look_ns = begun_ns
         is_last = False
         while not is_last:
             is_last = self._stop.wait(max(next_ns - clock.now_ns(), 0) / 1e9)
@@ -129,8 +126,8 @@ class Sampler:
             if now_ns >= next_look_ns or is_last:
                 next_look_ns = now_ns + _LOOK_EVERY_NS
                 self._write(() if self._gpu_use is None else self._gpu_use.look(), now_ns)
-            if now_ns >= next_clock_ns or is_last:
-                next_clock_ns = now_ns + _CLOCK_EVERY_NS
+            if now_ns >= next_card_ns or is_last:
+                next_card_ns = now_ns + _CARD_EVERY_NS
                 self._write_card(limits, begun_ns, now_ns)
             next_ns = max(next_ns + self._every_ns, now_ns)
             self._own_ns += time.thread_time_ns() - before_ns
@@ -144,13 +141,9 @@ class Sampler:
             self._files.write(self._lines.lines(readings, now_ns), now_ns)
 
     def _write_card(self, limits: Limits, begun_ns: int, now_ns: int) -> None:
-        """Write what the report says of the recording itself, and a pair of the clocks."""
+        """Write what the report says of the recording itself."""
         root, node = self._recording.root, self._recording.node
-        pair = read_clock()
-        line = f'{{"wall_ns":{pair.wall_ns},"monotonic_ns":{pair.monotonic_ns}}}\n'
         with suppress(OSError):
-            path = make_folder(root, "recorder", "clocks") / f"recorder-{node}.jsonl"
-            append_text(path, line)
             name = "recorder.json" if node == "node-1" else f"recorder.{node}.json"
             replace_json(root / name, self._card(limits, begun_ns, now_ns))
 
@@ -176,7 +169,6 @@ class Sampler:
             "lost_ticks": self._files.n_lost_ticks,
             "own_cost": {
                 "ticks": self._n_ticks,
-                "cpu_s": round(self._own_ns / 1e9, 3),
                 "core_pct": round(100 * self._own_ns / max(now_ns - begun_ns, 1), 3),
                 "memory_bytes": _own_memory_bytes(),
             },

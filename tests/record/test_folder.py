@@ -15,7 +15,6 @@ from reportgen.record import folder as folder_module
 from reportgen.record.folder import (
     Clock,
     SamplerLock,
-    append_text,
     is_alive,
     open_recording,
     process_start,
@@ -134,18 +133,6 @@ def test_a_file_is_replaced_whole_and_leaves_nothing_beside(tmp_path: Path) -> N
 
     assert json.loads(path.read_text()) == {"n": 2}
     assert [found.name for found in tmp_path.iterdir()] == ["card.json"]
-
-
-def test_appending_adds_and_keeps_nothing_open(tmp_path: Path) -> None:
-    for number in range(5):
-        append_text(tmp_path / "lines", f"{number}\n")
-
-    assert (tmp_path / "lines").read_text() == "0\n1\n2\n3\n4\n"
-    opened = os.open(tmp_path / "lines", os.O_RDONLY)
-    os.close(opened)
-    append_text(tmp_path / "lines", "5\n")
-    assert os.open(tmp_path / "lines", os.O_RDONLY) == opened
-    os.close(opened)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"a":', "[" * 100_000])

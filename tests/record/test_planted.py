@@ -41,7 +41,7 @@ def planted(out: Path, name: str, target: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["recorder.json", "recorder/clocks/recorder-node-1.jsonl", "system/training_job_end.ts",
+    ["recorder.json", "system/training_job_end.ts",
      "recorder/nodes/node-1.json", "recorder/nodes/node-1.sampler-1"],
 )  # fmt: skip
 def test_a_planted_link_to_a_file_is_not_written_through(
@@ -56,7 +56,7 @@ def test_a_planted_link_to_a_file_is_not_written_through(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
-    ["recorder", "recorder/nodes", "recorder/runs", "recorder/clocks", "recorder/ranks", "system",
+    ["recorder", "recorder/nodes", "recorder/runs", "recorder/ranks", "system",
      "system/incremental", "framework", "framework/pevents"],
 )  # fmt: skip
 def test_a_planted_link_to_a_folder_is_not_written_into(
@@ -149,7 +149,7 @@ def _hour() -> str:
         "framework",
         "framework/pevents/{hour}",
         "framework/pevents/{hour}/p{pid}",
-        "recorder/clocks",
+        "recorder/ranks",
     ],
 )
 def test_a_program_writes_into_no_planted_folder(tmp_path: Path, canaries: Path, link: str) -> None:
@@ -162,7 +162,6 @@ def test_a_program_writes_into_no_planted_folder(tmp_path: Path, canaries: Path,
     "link",
     [
         "framework/pevents/{hour}/p{pid}/{pid}-node-1_pythontimeline.json.tmp",
-        "recorder/clocks/{pid}-node-1-{pid}.jsonl",
         "recorder/ranks/{pid}-node-1-{pid}.json",
         "recorder/ranks/{pid}-node-1-{pid}.json.tmp",
         "recorder/faults/{pid}-node-1-{pid}.jsonl",

@@ -32,8 +32,7 @@ def recorder_in(folder: Path, **more: str) -> Recorder:
 
 def train(recorder: Recorder, n_steps: int, first: int = 0) -> None:
     for step in range(first, first + n_steps):
-        recorder.mark(("trainer_step", step * STEP_NS, (step + 1) * STEP_NS))
-        recorder.spent(700)
+        recorder.take("trainer_step", step * STEP_NS, (step + 1) * STEP_NS)
 
 
 def test_after_the_first_step_marks_wait_for_the_writer(recorder: Recorder) -> None:
@@ -51,7 +50,6 @@ def test_marks_are_taken_at_the_end_at_the_latest(recorder: Recorder) -> None:
     recorder.finish()
 
     assert recorder.output.card["n_steps"] == 3
-    assert recorder.output.card["own_ns"]["per_step_p99"] >= 700
 
 
 def test_while_a_trace_is_wanted_marks_are_taken_at_once(tmp_path: Path) -> None:
@@ -90,11 +88,11 @@ def test_a_mark_that_fails_switches_its_hook_off_and_the_others_go_on(
 
 def test_marks_that_nobody_takes_are_dropped_and_counted(recorder: Recorder) -> None:
     train(recorder, 1)
-    train(recorder, MOST_MARKS, first=1)
+    train(recorder, 2 * MOST_MARKS, first=1)
     recorder.replay()
 
     assert recorder.output.n_lost > 0
-    assert recorder.steps.n_steps < MOST_MARKS
+    assert recorder.steps.n_steps == 1 + MOST_MARKS
 
 
 def test_the_card_names_ends_of_steps_with_the_same_numbers_on_all_nodes(

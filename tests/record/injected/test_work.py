@@ -69,7 +69,9 @@ def test_loader_processes_are_measured_from_outside(code: str, least: float, mos
 
     assert found.n == 1
     # The system counts processor time in ticks of 10 ms: up to 0.07 more than the 0.3 s waited.
-    assert least <= (found.cpu_ns + found.queued_ns) / found.wall_ns <= most
+    # On a busy machine a process that sleeps also waits for a core when it wakes.
+    assert least <= (found.cpu_ns + found.queued_ns) / found.wall_ns
+    assert found.cpu_ns / found.wall_ns <= most
 
 
 def test_a_process_that_has_ended_and_a_system_that_counts_nothing_are_no_fault(

@@ -1,4 +1,4 @@
-"""The files of this process: events, its card, pairs of clocks, faults. No descriptor stays open.
+"""The files of this process: events, its card, faults. No descriptor stays open.
 
 Programs close all descriptors and use their numbers again; so each write opens the file, appends
 once and closes it.
@@ -20,7 +20,6 @@ from .settings import Settings
 
 ROTATE_NS = 60 * 10**9
 ROTATE_BYTES = 10 * 2**20
-CLOCK_NS = 60 * 10**9
 MOST_FAILURES = 3
 PACKED_LEVEL = 6
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
@@ -63,7 +62,6 @@ class Output:
         self._path = ""  # of the open file, empty without one
         self._opened_ns = self._last_us = self._n_bytes = 0
         self._phases: dict[str, int] = {}
-        self._paired_ns = 0
         self._card_text = ""
 
     @property
@@ -102,7 +100,6 @@ class Output:
             return
         try:
             self._write_events(is_end=is_end)
-            self._write_clocks(is_end=is_end)
             self._write_card()
         except OSError:
             self._n_failures += 1
@@ -182,13 +179,6 @@ class Output:
 
     def _hour(self, us: int) -> str:
         return time.strftime("%Y%m%d%H", time.gmtime((self.settings.base_us + us) // 1_000_000))
-
-    def _write_clocks(self, *, is_end: bool) -> None:
-        now_ns = time.monotonic_ns()
-        if is_end or not self._paired_ns or now_ns - self._paired_ns > CLOCK_NS:
-            self._paired_ns = now_ns
-            line = f'{{"wall_ns": {time.time_ns()}, "monotonic_ns": {now_ns}}}\n'
-            append(self._own("clocks", "jsonl"), line)
 
     def _write_card(self) -> None:
         text = json.dumps({"format": 1, "pid": self.pid, "node": self.settings.node, **self.card})

@@ -32,8 +32,6 @@ MOST_MARKS = 1 << 17
 CARD_EVERY_NS = 60 * 10**9
 MOST_ENDS = 128
 """Ends of steps that the card names."""
-MOST_OWN = 4_096
-"""Steps whose own cost is kept; the 99th percentile of this many is stable."""
 _MODULES = ("torch", "lightning", "pytorch_lightning", "transformers", "accelerate", "keras", "jax")
 
 
@@ -45,10 +43,8 @@ class Recorder:
         steps: takes the marks.
         mark: takes the name of a method of ``Steps`` and its arguments. Hooks run with cold caches:
             they only leave marks, and ``replay`` lets ``Steps`` take them in the writer's thread.
-        spent: takes what a hook of a step has cost, in ns; the last call of the hook.
         is_prompt: whether marks have to be taken by the hook itself: before the first step, while
             a trace is wanted, and where steps are timed on a device.
-        own_ns: cost of the hooks of the running step so far.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
         open_ranges: names of annotations that have begun and not ended.
         look: the function that a hook calls before the mark of a batch or a forward pass.
@@ -75,16 +71,13 @@ class Recorder:
         self.steps = Steps(self.add, self._add_step, self._boundary)
         self._marks: deque[Any] = deque(maxlen=MOST_MARKS)
         self.mark: Callable[[tuple[Any, ...]], None] = self._marks.append
-        self.spent: Callable[[int], None] = self._spend_promptly
         self.is_prompt = True
         self._replaying = threading.RLock()
         self.device = DeviceTimer(self.output.add)
         self.tracer = Tracer(self.settings, self.output.report, self._pause)
-        self.own_ns = 0
         self.loop_thread: Optional[int] = None
         self.open_ranges: dict[int, str] = {}
         self.wait_work, self.process_work, self.n_batches = WaitWork(), ProcessWork(), 0
-        self._own: deque[int] = deque(maxlen=MOST_OWN)
         self._pauses: list[list[int]] = []
         self._step_ends: list[tuple[int, int]] = []
         self._stride = 1
@@ -119,16 +112,10 @@ class Recorder:
     # Events
 
     def take(self, *mark: Any) -> None:
-        """Take a mark that does not count as cost of a step."""
+        """Take a mark, at once where that has to be."""
         self.mark(mark)
         if self.is_prompt:
             self.replay()
-
-    def _spend_promptly(self, cost_ns: int) -> None:
-        at_ns = time.monotonic_ns()
-        self._marks.append(cost_ns)
-        self.replay()
-        self.own_ns += time.monotonic_ns() - at_ns
 
     def replay(self) -> None:
         """Let ``Steps`` take the marks that wait; a fault switches the hook off that left one."""
@@ -137,9 +124,6 @@ class Recorder:
             self.output.n_lost += len(marks) == MOST_MARKS
             while marks:
                 mark = marks.popleft()
-                if isinstance(mark, int):
-                    self.own_ns += mark
-                    continue
                 try:
                     getattr(steps, mark[0])(*mark[1:])
                 except Exception as error:
@@ -151,7 +135,6 @@ class Recorder:
         """Let the writer's thread take the marks, where nothing has to be done at once."""
         is_traced = self.tracer.is_wanted and not self.tracer.is_done
         self.is_prompt = self._thread is None or is_traced or self.device.is_used()
-        self.spent = self._spend_promptly if self.is_prompt else self._marks.append
 
     def _add_step(self, event: Event, mode: str) -> None:
         if not self.output.has_begun:
@@ -163,8 +146,6 @@ class Recorder:
             event = event._replace(phase=PROFILED)
         self.device.add_step(event)
         self._note_end(event)
-        self._own.append(self.own_ns)
-        self.own_ns = 0
         self._choose_thread()
 
     def _note_end(self, event: Event) -> None:
@@ -194,7 +175,7 @@ class Recorder:
         card.update(rank_of_process())
         self.output.begin()
         card.update(local_rank=number_in_environment("LOCAL_RANK"), python=sys.version.split()[0])
-        card.update(nspid=_pids_in_namespaces(), gpu_uuids=self.device.gpu_uuids())
+        card.update(gpu_uuids=self.device.gpu_uuids())
         self._update_card(is_end=False)
         try:
             self._thread = threading.Thread(target=self._write, name="reportgen", daemon=True)
@@ -204,7 +185,6 @@ class Recorder:
         _finish_in_children_of_multiprocessing(self.finish)
 
     def _update_card(self, *, is_end: bool) -> None:
-        costs_ns = sorted(self._own)
         modules = ((name, sys.modules.get(name)) for name in _MODULES)
         found = {name: getattr(module, "__version__", None) for name, module in modules}
         card = self.output.card
@@ -227,12 +207,6 @@ class Recorder:
             card["waits"] = self.wait_work.card()
         if self.process_work.n:
             card["loaders"] = {**self.process_work.card(), "n": self.n_batches}
-        if costs_ns:
-            p99_ns = costs_ns[min(len(costs_ns) - 1, len(costs_ns) * 99 // 100)]
-            card["own_ns"] = {
-                "per_step_mean": sum(costs_ns) // len(costs_ns),
-                "per_step_p99": p99_ns,
-            }
         if self.tracer.is_chosen:
             first, last = self.tracer.first, self.tracer.last
             card["trace"] = {"first": first, "last": last, "paused": self._pauses}
@@ -286,15 +260,6 @@ def _keras_backend() -> Optional[str]:
 
 def _nothing_to_see() -> None:
     """Stand in for what only some versions of a framework need."""
-
-
-def _pids_in_namespaces() -> list[int]:
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-            lines = [line for line in file if line.startswith("NSpid:")]
-    except OSError:
-        lines = []
-    return [int(word) for line in lines for word in line.split()[1:]] or [os.getpid()]
 
 
 def _finish_in_children_of_multiprocessing(finish: Callable[[], None]) -> None:

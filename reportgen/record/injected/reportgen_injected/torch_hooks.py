@@ -115,8 +115,7 @@ class OptimizerHooks:
         backward = self._backward()
         if backward == -1:
             recorder.loop_thread = get_ident()
-        recorder.mark(("optimizer_began", at_ns, id(optimizer), backward))
-        recorder.spent(now_ns() - at_ns)
+        recorder.take("optimizer_began", at_ns, id(optimizer), backward)
 
     def _on_end(self, optimizer: Any) -> None:
         at_ns, local = now_ns(), self._local
@@ -128,8 +127,7 @@ class OptimizerHooks:
         if recorder.is_prompt and self._is_capturing():
             return
         name, identity = f"{type(optimizer).__name__}.step", id(optimizer)
-        recorder.mark(("optimizer_ended", local.began_ns, at_ns, identity, name))
-        recorder.spent(now_ns() - at_ns)
+        recorder.take("optimizer_ended", local.began_ns, at_ns, identity, name)
         if identity not in self._searched and len(self._searched) < MOST_SEARCHES:
             self._searched.add(identity)
             self._count_parameters(optimizer)
@@ -153,8 +151,6 @@ class OptimizerHooks:
 
     def skipped(self, optimizer: Any) -> None:
         """Take a step that a gradient scaler left out: the iteration took its time."""
-        card = self._recorder.output.card
-        card["n_skipped_steps"] = card.get("n_skipped_steps", 0) + 1
         self._mark_without_length(id(optimizer), self._backward())
 
     def _mark_without_length(self, optimizer: int, backward: int) -> None:
@@ -279,8 +275,7 @@ class ModuleHooks:
         self._running, self._began_ns = id(module), at_ns
         recorder = self._recorder
         recorder.look()
-        recorder.mark(("forward_began", at_ns, module.training))
-        recorder.spent(now_ns() - at_ns)
+        recorder.take("forward_began", at_ns, module.training)
 
     def _on_end(self, module: Any, output: Any = None) -> None:
         at_ns = now_ns()
@@ -291,8 +286,7 @@ class ModuleHooks:
             with contextlib.suppress(RuntimeError):  # of transforms (vmap) and the like
                 tensor.register_hook(self._begins)
         recorder, name = self._recorder, type(module).__name__
-        recorder.mark(("forward_ended", self._began_ns, at_ns, name, module.training))
-        recorder.spent(now_ns() - at_ns)
+        recorder.take("forward_ended", self._began_ns, at_ns, name, module.training)
 
     def _on_backward(self, _gradient: Any) -> None:
         """A gradient has reached the module's output: the pass below it begins, and ends later."""

@@ -97,10 +97,9 @@ class LoaderHooks:
         if get_ident() != recorder.loop_thread and not self._is_in_loop():
             return 0
         recorder.look()
-        recorder.mark(("wait_began", at_ns))
+        recorder.take("wait_began", at_ns)
         recorder.wait_work.began()
         self._asked = id(iterator)
-        recorder.spent(now_ns() - at_ns)
         return now_ns()
 
     def _wait_ended(self, iterator: Any, began_ns: int, batch: Any) -> None:
@@ -116,8 +115,7 @@ class LoaderHooks:
         if size and self.n_waits <= MOST_BATCHES:
             self._n_tokens += tokens_per_sample(batch, size)
             recorder.output.card["tokens_per_sample"] = self._n_tokens / self.n_waits
-        recorder.mark(("wait_ended", began_ns, at_ns, name, "", size))
-        recorder.spent(now_ns() - at_ns)
+        recorder.take("wait_ended", began_ns, at_ns, name, "", size)
 
     def _epoch_ended(self, began_ns: int) -> None:
         self._asked = None

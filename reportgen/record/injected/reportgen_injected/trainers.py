@@ -37,8 +37,7 @@ class TrainerMarks:
     def _step_ended(self, mode: str, n_steps: int) -> None:
         at_ns = now_ns()
         began_ns = self._step_ns.pop(mode, at_ns)
-        self._recorder.mark(("trainer_step", began_ns, at_ns, mode, n_steps))
-        self._recorder.spent(now_ns() - at_ns)
+        self._recorder.take("trainer_step", began_ns, at_ns, mode, n_steps)
 
 
 def install_transformers(module: ModuleType, marks: TrainerMarks) -> None:
