@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -109,3 +111,20 @@ def test_the_card_names_ends_of_steps_with_the_same_numbers_on_all_nodes(
         numbers.append({number for number, _ in ends})
 
     assert numbers[0] <= numbers[1]
+
+
+@pytest.mark.parametrize(("is_used", "uuids"), [(True, ["GPU-a1", "GPU-a2"]), (False, [])])
+def test_the_card_names_the_gpus_that_the_process_uses(
+    recorder: Recorder, monkeypatch: pytest.MonkeyPatch, is_used: bool, uuids: list[str]
+) -> None:
+    cuda = SimpleNamespace(
+        is_initialized=lambda: is_used,
+        current_device=lambda: 1,
+        device_count=lambda: 3,
+        memory_allocated=lambda index: 10 if index == 2 else 0,
+        get_device_properties=lambda index: SimpleNamespace(uuid=f"a{index}"),
+    )
+    monkeypatch.setitem(sys.modules, "torch.cuda", cuda)
+    train(recorder, 1)
+
+    assert recorder.output.card["gpu_uuids"] == uuids

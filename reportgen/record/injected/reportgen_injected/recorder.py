@@ -1,4 +1,4 @@
-"""The recorder of one process: it joins marks, files, device times and the trace."""
+"""The recorder of one process: it joins marks, files and the trace."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import time
 from collections import deque
 from typing import Any, Callable, Optional
 
-from .device_time import DeviceTimer
 from .fence import Fence
 from .output import Event, Output
 from .settings import Settings, number_in_environment, rank_of_process
@@ -43,8 +42,8 @@ class Recorder:
         steps: takes the marks.
         mark: takes the name of a method of ``Steps`` and its arguments. Hooks run with cold caches:
             they only leave marks, and ``replay`` lets ``Steps`` take them in the writer's thread.
-        is_prompt: whether marks have to be taken by the hook itself: before the first step, while
-            a trace is wanted, and where steps are timed on a device.
+        is_prompt: whether marks have to be taken by the hook itself: before the first step, and
+            while a trace is wanted.
         loop_thread: the thread in which the training loop runs, ``None`` while unknown.
         open_ranges: names of annotations that have begun and not ended.
         look: the function that a hook calls before the mark of a batch or a forward pass.
@@ -73,7 +72,6 @@ class Recorder:
         self.mark: Callable[[tuple[Any, ...]], None] = self._marks.append
         self.is_prompt = True
         self._replaying = threading.RLock()
-        self.device = DeviceTimer(self.output.add)
         self.tracer = Tracer(self.settings, self.output.report, self._pause)
         self.loop_thread: Optional[int] = None
         self.open_ranges: dict[int, str] = {}
@@ -134,7 +132,7 @@ class Recorder:
     def _choose_thread(self) -> None:
         """Let the writer's thread take the marks, where nothing has to be done at once."""
         is_traced = self.tracer.is_wanted and not self.tracer.is_done
-        self.is_prompt = self._thread is None or is_traced or self.device.is_used()
+        self.is_prompt = self._thread is None or is_traced
 
     def _add_step(self, event: Event, mode: str) -> None:
         if not self.output.has_begun:
@@ -144,7 +142,7 @@ class Recorder:
             return
         if self.tracer.is_wanted and self.tracer.has_profiled(event.step or 0):
             event = event._replace(phase=PROFILED)
-        self.device.add_step(event)
+        self.add(event)
         self._note_end(event)
         self._choose_thread()
 
@@ -158,10 +156,7 @@ class Recorder:
             ends[:] = [end for end in ends if end[0] % self._stride == 0]
 
     def _boundary(self, next_step: int) -> None:
-        if not self.is_prompt:
-            return
-        self.device.mark()
-        if self.tracer.is_wanted:
+        if self.is_prompt and self.tracer.is_wanted:
             self.tracer.boundary(next_step, self.output.card)
 
     def _pause(self, start_ns: int, end_ns: int, name: str) -> None:
@@ -175,7 +170,7 @@ class Recorder:
         card.update(rank_of_process())
         self.output.begin()
         card.update(local_rank=number_in_environment("LOCAL_RANK"), python=sys.version.split()[0])
-        card.update(gpu_uuids=self.device.gpu_uuids())
+        card.update(gpu_uuids=_gpu_uuids())
         self._update_card(is_end=False)
         try:
             self._thread = threading.Thread(target=self._write, name="reportgen", daemon=True)
@@ -240,7 +235,6 @@ class Recorder:
         for end in self.at_end:
             end()
         self.tracer.finish()
-        self.device.finish()
         for name in self.open_ranges.values():
             self.output.report("open_range", name, "", "")
         if not self.output.has_begun:
@@ -260,6 +254,17 @@ def _keras_backend() -> Optional[str]:
 
 def _nothing_to_see() -> None:
     """Stand in for what only some versions of a framework need."""
+
+
+def _gpu_uuids() -> list[str]:
+    """Return the GPUs that this process uses; none where it has not initialized CUDA."""
+    cuda: Any = sys.modules.get("torch.cuda")
+    if cuda is None or not cuda.is_initialized():
+        return []
+    used = {cuda.current_device()}
+    used |= {index for index in range(cuda.device_count()) if cuda.memory_allocated(index)}
+    uuids = [getattr(cuda.get_device_properties(index), "uuid", None) for index in sorted(used)]
+    return [f"GPU-{uuid}" for uuid in uuids if uuid]
 
 
 def _finish_in_children_of_multiprocessing(finish: Callable[[], None]) -> None:

@@ -124,7 +124,7 @@ class OptimizerHooks:
             return
         local.frame, local.depth = None, 0
         recorder = self._recorder
-        if recorder.is_prompt and self._is_capturing():
+        if self._is_capturing():
             return
         name, identity = f"{type(optimizer).__name__}.step", id(optimizer)
         recorder.take("optimizer_ended", local.began_ns, at_ns, identity, name)
