@@ -90,11 +90,6 @@ class Exchanges:
         parts_ns = np.minimum(self.alone_end_ns, high_ns[row]) - begin_ns
         return sums_by_code(row, parts_ns.clip(min=0), self.n)
 
-    @property
-    def alone_total_ns(self) -> int:
-        """Return how long they ran with nothing computed beside them, added up."""
-        return int((self.alone_end_ns - self.alone_start_ns).sum())
-
     def take(self, rows: Integers) -> Exchanges:
         """Return some rows, in the order given."""
         first, after = np.searchsorted(self.alone_row, (rows, rows + 1))
@@ -141,9 +136,10 @@ def joined(ranks: Sequence[Exchanges]) -> Exchanges:
     return Exchanges(labels=labels, alone_row=np.concatenate(alone), **found)
 
 
-def sends_of(every: Exchanges, pattern: re.Pattern[str] = MAYBE_SEND) -> Exchanges:
-    """Return the exchanges between two ranks: with ``SEND`` only those that are surely such."""
-    return every.take(np.flatnonzero(_is_named(every, pattern)))
+def alone_in_ns(every: Exchanges, pattern: re.Pattern[str]) -> int:
+    """Return how long exchanges of some names ran with nothing computed beside them, added up."""
+    is_meant = _is_named(every, pattern)[every.alone_row]
+    return int((every.alone_end_ns - every.alone_start_ns)[is_meant].sum())
 
 
 def without_sends(every: Exchanges, pattern: re.Pattern[str]) -> Exchanges:

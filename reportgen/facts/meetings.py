@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from reportgen.arrays import Integers
-from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, without_sends
+from reportgen.facts.exchanges import MAYBE_SEND, SEND, Exchanges, alone_in_ns, without_sends
 from reportgen.merging import joint_codes, rows_between, rows_by_code
 from reportgen.profile.trace_tables import NONE
 from reportgen.units import NS_PER_MS
@@ -134,6 +134,31 @@ def comparable(meetings: Meetings) -> Meetings:
     if agree.all():
         return meetings
     return meetings.take(np.flatnonzero(agree & (end_together(meetings) >= AGREE_RATIO)))
+
+
+def worlds_of(meetings: Meetings) -> dict[int, int]:
+    """Return the world of each rank that meets others: the lowest rank of those that it meets.
+
+    Ranks that meet by way of others are of one world; two trainings side by side are two.
+    """
+    ranks, place = np.unique(meetings.members.rank, return_inverse=True)
+    world, is_new = np.arange(ranks.size), meetings.n > 0
+    while is_new:
+        before = world.copy()
+        lowest = np.minimum.reduceat(world[place], meetings.first)
+        np.minimum.at(world, place, lowest[meetings.of_row])
+        is_new = not np.array_equal(world, before)
+    return dict(zip(ranks.tolist(), ranks[world].tolist(), strict=True))
+
+
+def alone_in_sends_ns(every: Exchanges, meetings: Meetings) -> int:
+    """Return the time alone in sends and receives, whose other rank no trace names.
+
+    A kernel without the name of its collective may be that of an all-to-all, unless other ranks
+    were compared and it meets none.
+    """
+    pattern = MAYBE_SEND if meetings.n else SEND
+    return alone_in_ns(every, pattern) - alone_in_ns(meetings.members, MAYBE_SEND)
 
 
 def end_together(meetings: Meetings) -> float:

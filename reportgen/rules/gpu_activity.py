@@ -11,9 +11,15 @@ import numpy as np
 from reportgen import results
 from reportgen.facts import device_busy
 from reportgen.facts.device_busy import DeviceTime, FineUse
-from reportgen.facts.exchanges import SEND, Exchanges, exchanges_of, joined, sends_of
+from reportgen.facts.exchanges import Exchanges, exchanges_of, joined
 from reportgen.facts.lost_kernels import LOST_RATIO, GraphLoss, graph_loss
-from reportgen.facts.meetings import Meetings, comparable, meetings_of
+from reportgen.facts.meetings import (
+    Meetings,
+    alone_in_sends_ns,
+    comparable,
+    meetings_of,
+    worlds_of,
+)
 from reportgen.profile.trace import RankTrace, told_hosts
 from reportgen.profile.trace_tables import GpuKind
 from reportgen.results import (
@@ -247,12 +253,14 @@ def judge(measurements: Sequence[RankActivity], params: Params) -> Outcome:
         findings = [NO_GPU.finding(measured=None, n=n_hosts)] if n_hosts else []
         return Outcome(missing=kit.reason_without_gpu(0), findings=findings)
     total = kit.merge(rows)
+    every = joined([rank.exchanges for rank in ranks])
+    meetings = meetings_of(every)
     window = kit.window_name([item.window for item in rows])
     return Outcome(
         findings=[
             _lost(lost) if lost else None,
-            _exposed(ranks, total, window, params.threshold_exposed_pct),
-            _uneven(ranks, rows, window, params.threshold_imbalance_pct),
+            _exposed(ranks, (every, meetings), total, window, params.threshold_exposed_pct),
+            _uneven(ranks, _of_largest_world(rows, meetings), window, params),
         ],
         exhibits=_exhibits(ranks, total, window),
         metrics={
@@ -394,11 +402,14 @@ def _means(
 
 
 def _exposed(
-    ranks: Sequence[RankActivity], total: DeviceTime, window: str, limit_pct: float
+    ranks: Sequence[RankActivity],
+    exchanges: tuple[Exchanges, Meetings],
+    total: DeviceTime,
+    window: str,
+    limit_pct: float,
 ) -> Finding | None:
     """Return communication with nothing beside it, without the waiting where that is known."""
-    every = joined([rank.exchanges for rank in ranks])
-    meetings = comparable(meetings_of(every))
+    every, meetings = exchanges[0], comparable(exchanges[1])
     waiting_ns = int(meetings.alone_ns.sum()) if meetings.n else None
     exposed_ns = max(total.exposed_communication_ns - (waiting_ns or 0), 0)
     share_pct = pct_of(exposed_ns, total.window_ns)
@@ -407,7 +418,7 @@ def _exposed(
     waiting = WAITING_UNKNOWN if waiting_ns is None else ""
     if waiting_ns:
         waiting = write(WITHOUT_WAITING, waited=waiting_ns)
-    sends_ns = min(_in_sends_ns(every, meetings), exposed_ns)
+    sends_ns = min(alone_in_sends_ns(every, meetings), exposed_ns)
     is_pipeline = sends_ns >= MOSTLY_RATIO * exposed_ns
     return (PIPELINE if is_pipeline else EXPOSED).fault(
         share_pct,
@@ -421,16 +432,6 @@ def _exposed(
     )
 
 
-def _in_sends_ns(every: Exchanges, meetings: Meetings) -> int:
-    """Return the time alone in sends and receives.
-
-    A kernel without the name of its collective may be that of an all-to-all, unless other ranks
-    were compared and it meets none.
-    """
-    sends = sends_of(every) if meetings.n else sends_of(every, SEND)
-    return sends.alone_total_ns - sends_of(meetings.members).alone_total_ns
-
-
 def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.Where:
     if not every.alone_row.size:
         return results.Where()
@@ -440,14 +441,28 @@ def _longest_alone(ranks: Sequence[RankActivity], every: Exchanges) -> results.W
     return kit.stretch(node, None, int(every.alone_start_ns[part]), int(every.alone_end_ns[part]))
 
 
+def _of_largest_world(rows: Sequence[DeviceTime], meetings: Meetings) -> Sequence[DeviceTime]:
+    """Return the devices of the ranks that exchange data with each other: they wait for each other.
+
+    Of several trainings side by side it is the one with most devices; a rank that meets no other
+    has only its own devices.
+    """
+    worlds = worlds_of(meetings)
+    found: dict[int, list[DeviceTime]] = {}
+    for row in rows:
+        found.setdefault(worlds.get(row.rank, row.rank), []).append(row)
+    return max(found.values(), key=len)
+
+
 def _uneven(
-    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], window: str, limit_pct: float
+    ranks: Sequence[RankActivity], rows: Sequence[DeviceTime], window: str, params: Params
 ) -> Finding | None:
-    """Compare the ranks by the compute in their headline windows; one device has no peers.
+    """Compare devices by the compute in their headline windows; one device has no peers.
 
     The rank must be ahead in time as well: a recording that begins late is short, and its compute
     takes a larger share of it.
     """
+    limit_pct = params.threshold_imbalance_pct
     if len(rows) < 2:
         return None
     ratios = [ratio_of(item.compute_ns, item.window_ns) or 0.0 for item in rows]
@@ -462,7 +477,8 @@ def _uneven(
     node = next(rank.node for rank in ranks if rank.rank == worst.rank)
     device = f"gpu{worst.device}"
     counts = {(rank.rank, at): n for rank in ranks for at, n in rank.n_computing.items()}
-    n_kernels = counts.pop((worst.rank, worst.device))
+    n_kernels = counts[worst.rank, worst.device]
+    n_others = sum(counts[row.rank, row.device] for row in rows) - n_kernels
     return UNEVEN.finding(
         measured=above_pct,
         threshold=limit_pct,
@@ -474,7 +490,7 @@ def _uneven(
         saved=100 * saved_ratio,
         window=window,
         n_kernels=n_kernels,
-        n_others=round(sum(counts.values()) / len(counts)),
+        n_others=round(n_others / (len(rows) - 1)),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from reportgen.facts.exchanges import Exchanges, joined
@@ -14,7 +16,7 @@ US = 1_000
 
 def waiting_of(every: Exchanges, begins_ns: dict[int, int] | None = None) -> Waiting:
     begins_ns = begins_ns or dict.fromkeys(every.rank.tolist(), 0)
-    return waiting_in(comparable(meetings_of(every)), begins_ns, every)
+    return waiting_in(comparable(meetings_of(every)), begins_ns)
 
 
 def late_by(late_us: int, n: int = 6, *, is_alone: bool = True) -> Exchanges:
@@ -75,11 +77,25 @@ def coupled(late_us: dict[int, int], n: int = 6) -> Exchanges:
 def test_a_lateness_that_is_passed_on_counts_once_and_for_the_rank_where_it_began() -> None:
     first, *others = late_ranks(waiting_of(coupled({1: 50})))
 
-    assert (first.rank, first.excess_ns, first.n_last) == (1, 6 * 50 * US, 6)
+    assert (first.rank, first.excess_ns, first.n_last) == (1, 6 * 50 * US, 12)
     assert [late.excess_ns for late in others] == [0, 0, 0]
 
 
 def test_two_ranks_of_a_host_that_are_late_together_are_both_late() -> None:
     found = {late.rank: late for late in late_ranks(waiting_of(coupled({0: 50, 1: 50})))}
 
-    assert [found[rank].excess_ns for rank in range(4)] == [300 * US, 300 * US, 0, 0]
+    assert [found[rank].excess_ns for rank in range(4)] == [
+        300 * US,
+        300 * US,
+        -300 * US,
+        -300 * US,
+    ]
+
+
+def test_ranks_of_two_trainings_are_not_compared() -> None:
+    """Two ranks wait in the group of the one, nobody in that of the other."""
+    first, second = late_by(50), late_by(0)
+    other = replace(second, rank=second.rank + 2, group=1 - second.group)
+    found = {late.rank: late for late in late_ranks(waiting_of(joined([first, other])))}
+
+    assert [found[rank].excess_ns for rank in range(4)] == [-300 * US, 300 * US, 0, 0]

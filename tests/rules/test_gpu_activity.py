@@ -106,6 +106,16 @@ def test_uneven_ranks_are_compared_by_the_number_of_their_kernels() -> None:
     assert "It runs 6 kernels, the others 4 (mean)." in uneven.text
 
 
+def test_ranks_that_exchange_no_data_do_not_wait_for_each_other() -> None:
+    """As two trainings of one script, each on its GPU."""
+    traces = [
+        rank_trace(gpu=[("k", 0.0, us), ("k", 99.0, 1.0)], rank=rank)
+        for rank, us in enumerate((40.0, 80.0))
+    ]
+
+    assert run(RULE, *traces).findings == ()
+
+
 def test_a_rank_whose_recording_begins_late_does_not_compute_more() -> None:
     early = rank_trace(gpu=[("ncclKernel", 0.0, 50.0), ("k", 50.0, 40.0)], rank=0)
     late = rank_trace(gpu=[("k", 50.0, 40.0), ("ncclKernel", 90.0, 10.0)], rank=1)

@@ -11,7 +11,7 @@ from reportgen import results
 from reportgen.arrays import Integers
 from reportgen.facts import waiting
 from reportgen.facts.exchanges import Exchanges
-from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, comparable
+from reportgen.facts.meetings import AGREE_WITHIN_NS, Meetings, alone_in_sends_ns, comparable
 from reportgen.merging import sums_by_code
 from reportgen.results import ColumnType, DashboardPanel, Exhibit, Finding, Place, Role
 from reportgen.rules import kit
@@ -95,9 +95,16 @@ def judge(every: Sequence[RankCollectives], params: Params) -> Outcome:
     }
     if shared.n:
         begins_ns = {rank.rank: rank.begin_ns for rank in ranks}
-        waits = waiting.waiting_in(shared, begins_ns, items)
+        waits = waiting.waiting_in(shared, begins_ns)
         findings = [
-            *faults_of(ranks, shared, waits, params, is_one_clock=not shifts),
+            *faults_of(
+                ranks,
+                shared,
+                waits,
+                params,
+                is_one_clock=not shifts,
+                in_sends_ns=alone_in_sends_ns(items, shared),
+            ),
             clocks.finding_of(shifts),
             bandwidth.share_of_link(shared, params.link_gb_per_s),
         ]

@@ -87,12 +87,12 @@ WAITING = kit.Message(
     id="COMM-1",
     cause=results.Cause.SLOW_RANK,
     title="Rank {late.rank} is late and others wait for it: {measured:pct} of the time",
-    text="""In {late.n_meetings:count collective}{sends} together, another rank waits
-        {late.excess_ns:ns} longer than rank {late.rank} (median of the other ranks) while nothing
-        is computed. This is {measured:pct} of the {window:ns} of one rank, and the most that can be
-        saved. The others wait longer in {late.n_last} of the {late.n_meetings}. All ranks together
-        spend {every:ns} in communication: {waiting:ns} of it is waiting, and the transfers
-        take {transfer:ns} on each rank.{mates}{apart}""",
+    text="""In {late.n_meetings:count collective} together, another rank waits {late.excess_ns:ns}
+        longer than rank {late.rank} (median of the other ranks) while nothing is computed. This is
+        {measured:pct} of the {window:ns} of one rank, and the most that can be saved. The others
+        wait longer in {late.n_last} of the {late.n_meetings}. All ranks together spend {every:ns}
+        in communication: {waiting:ns} of it is waiting, and the transfers take {transfer:ns} on
+        each rank.{mates}{apart}""",
     advice="""Compare the work of rank {late.rank} before the collectives with that of other ranks:
         its share of the data, its host, its GPU clock. A faster network will not help.""",
     exhibit="stragglers",
@@ -114,7 +114,6 @@ BY_TURNS = kit.Message(
         the samples by length); let garbage collection run on all ranks in the same step.""",
     exhibit="stragglers",
 )
-SENDS = " and all sends and receives"
 APART = " The recordings begin up to {apart:ns} apart; waiting that comes from this is left out."
 SLOW_LINK = kit.Message(
     id="COMM-3",
@@ -149,7 +148,7 @@ BY_TURNS_PCT = 5.0
 """Steps of ranks with equal work differ by one percent; a twentieth is worth a change."""
 PIPELINE_RATIO = 0.01
 """Sends and receives with nothing computed beside them belong to a pipeline, whose stages wait by
-turns although they are equally fast, if they take more of the time."""
+turns although they are equally fast, if they take more of the time: then no rank is called late."""
 
 
 def faults_of(
@@ -159,9 +158,11 @@ def faults_of(
     params: Params,
     *,
     is_one_clock: bool,
+    in_sends_ns: int,
 ) -> list[results.Finding | None]:
     """Return the late rank or host, or ranks that are late by turns, and slow transfers.
 
+    ``in_sends_ns`` is the time of all ranks in sends and receives with nothing computed beside it.
     Where the clocks differ, no collective is named as the place of a finding, as its times were
     moved. A host that comes late because its transfers are slow is a slow link.
     """
@@ -170,12 +171,14 @@ def faults_of(
     hosts = hosts_of(ranks)
     slow = slow_transfers.slow_transfers(meetings)
     slow_hosts = slow_transfers.located(slow, hosts) if slow else ()
+    link = _slow(ranks, slow, slow_hosts, params) if slow else None
+    if in_sends_ns > PIPELINE_RATIO * sum(rank.window_ns for rank in ranks):
+        return [link]
     every = late_ranks(waiting)
     worst, of_host = every[0], [late for late in every if hosts[late.rank] == hosts[every[0].rank]]
     has_hosts = len(set(hosts.values())) > 1 and len(of_host) > 1
     is_host = has_hosts and all(late.excess_ns >= ALIKE_RATIO * worst.excess_ns for late in of_host)
     window_ns = _usual_window_ns(ranks, meetings, worst.rank)
-    link = _slow(ranks, slow, slow_hosts, params) if slow else None
     if not _is_fault(worst, window_ns, params):
         return [link or _late_by_turns(ranks, waiting)]
     if is_host and link and hosts[worst.rank] in slow_hosts:
@@ -189,7 +192,6 @@ def faults_of(
         where=_longest_wait(ranks, meetings, waiting, late, is_one_clock=is_one_clock),
         late=worst,
         host=host,
-        sends=SENDS if worst.in_sends_ns else "",
         window=window_ns,
         every=int(meetings.members.duration_ns.sum()),
         waiting=int(meetings.wait_ns.sum()),
@@ -203,10 +205,8 @@ def faults_of(
 
 
 def _late_by_turns(ranks: Sequence[RankCollectives], waiting: Waiting) -> results.Finding | None:
-    """Return that ranks wait for others that are late by turns, which a pipeline does anyway."""
+    """Return that ranks wait for others that are late by turns."""
     every_ns, n_ranks = sum(rank.window_ns for rank in ranks), len(waiting.ranks)
-    if waiting.unmatched_ns.sum() > PIPELINE_RATIO * every_ns:
-        return None
     each_ns = sums_by_code(waiting.meeting, waiting.lost_ns, int(waiting.meeting.max()) + 1)
     lost_ns, worst_ns = int(each_ns.sum()), most_in_a_row_ns(each_ns)
     share_pct = pct_of(lost_ns, every_ns)
